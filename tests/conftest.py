@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.fork_server import Warm
+from support.fork_server import ForkServer
 
 # A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -96,7 +96,7 @@ class Result:
 class Repo:
     """A git repository in a folder of its own, and the sow command in it."""
 
-    warm: Warm | None = None  # while tests are run
+    warm: ForkServer | None = None  # while tests are run
 
     def __init__(self, root: Path, environment: dict[str, str]) -> None:
         self.root = root
@@ -168,7 +168,7 @@ def fresh_environment(home: Path) -> dict[str, str]:
 @pytest.fixture(scope="session", autouse=True)
 def _warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let all calls of the tests of this process be made by one that is warm."""
-    Repo.warm = Warm(SOW, fresh_environment(tmp_path_factory.mktemp("warm") / "home"))
+    Repo.warm = ForkServer(SOW, fresh_environment(tmp_path_factory.mktemp("warm") / "home"))
     yield
     Repo.warm.close()
     Repo.warm = None
@@ -231,7 +231,7 @@ def task_repo(repo: Repo) -> Repo:
 
 
 @pytest.fixture
-def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
+def worktree_repo(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
     from support.worktree_repo import dress
 
@@ -241,12 +241,12 @@ def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def harbour(bare_repo: Repo, tmp_path: Path) -> Any:
+def plan_repo(bare_repo: Repo, tmp_path: Path) -> Any:
     """A repository on branch feat/harbour with scripted workers and reviewers, in which plans can be run."""
-    from support.plan_repo import Harbour
+    from support.plan_repo import PlanRepo
 
     bare_repo.git("switch", "-q", "-c", "feat/harbour")
-    made = Harbour(bare_repo, tmp_path)
+    made = PlanRepo(bare_repo, tmp_path)
     yield made
     made.close()
 

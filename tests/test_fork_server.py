@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
-from support.fork_server import Warm
+from support.fork_server import ForkServer
 from support.paths import TESTS
 
 CALLS: dict[str, tuple[str, ...]] = {
@@ -88,7 +88,7 @@ def test_a_signal_is_told(task_repo: Repo) -> None:
 
 def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
     """A call that takes too long is killed, and the next one is answered."""
-    warm = Warm(SOW, fresh_environment(tmp_path / "other"))
+    warm = ForkServer(SOW, fresh_environment(tmp_path / "other"))
     lock = os.open(task_repo.root / ".sow", os.O_RDONLY)
 
     def call(*words: str, timeout: float) -> subprocess.CompletedProcess[bytes] | None:

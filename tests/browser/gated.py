@@ -17,14 +17,14 @@ PATIENCE = 60
 class Gated:
     """A repository for plans with simulated workers that each wait at a gate of their own."""
 
-    def __init__(self, harbour: Any) -> None:
-        self.harbour = harbour
-        self.repo = harbour.repo
+    def __init__(self, plan_repo: Any) -> None:
+        self.plan_repo = plan_repo
+        self.repo = plan_repo.repo
         self.process: subprocess.Popen[bytes] | None = None
         self.work("{task}")
 
     def gate(self, task: str) -> Path:
-        return Path(self.harbour.folder) / f"gate-{task}"
+        return Path(self.plan_repo.folder) / f"gate-{task}"
 
     def waiting(self, task: str = "{task}") -> dict[str, Any]:
         """The step of a scenario that stops at a gate."""
@@ -33,12 +33,12 @@ class Gated:
     def work(self, task: str, **tasks: Any) -> None:
         """What everybody does: say so, wait at the gate, write a file; and what some tasks do instead."""
         steps = [{"say": "I begin with {task}"}, self.waiting(task), *done()]
-        self.harbour.simulated("hand", "implementer", steps, **tasks)
+        self.plan_repo.simulated("hand", "implementer", steps, **tasks)
 
     def start(self, *tasks: dict[str, Any] | str, **more: Any) -> None:
         """A run of these tasks in the background."""
-        self.harbour.plan(*tasks, **more)
-        self.process = self.harbour.start("--yes")
+        self.plan_repo.plan(*tasks, **more)
+        self.process = self.plan_repo.start("--yes")
 
     def open(self, *tasks: str) -> None:
         """Let the workers of these tasks go on."""
@@ -57,7 +57,7 @@ class Gated:
 
     def _status(self, task: str) -> str:
         try:
-            return str(self.harbour.task(task)["status"])
+            return str(self.plan_repo.task(task)["status"])
         except OSError:
             return ""
 

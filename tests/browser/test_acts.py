@@ -20,8 +20,8 @@ ASK = "Which colour shall the button have?"
 
 
 @pytest.fixture
-def gated(harbour: Any) -> Gated:
-    return Gated(harbour)
+def gated(plan_repo: Any) -> Gated:
+    return Gated(plan_repo)
 
 
 def do(page: Page, name: str, text: str = "") -> None:

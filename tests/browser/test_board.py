@@ -32,8 +32,8 @@ requestAnimationFrame(look);
 
 
 @pytest.fixture
-def gated(harbour: Any) -> Gated:
-    return Gated(harbour)
+def gated(plan_repo: Any) -> Gated:
+    return Gated(plan_repo)
 
 
 def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):

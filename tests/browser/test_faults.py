@@ -27,8 +27,8 @@ GONE += ("net::ERR_EMPTY_RESPONSE", "net::ERR_ABORTED")
 
 
 @pytest.fixture
-def gated(harbour: Any) -> Gated:
-    return Gated(harbour)
+def gated(plan_repo: Any) -> Gated:
+    return Gated(plan_repo)
 
 
 @pytest.fixture

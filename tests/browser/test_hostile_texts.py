@@ -24,9 +24,9 @@ LONG = 1 << 20
 
 
 @pytest.fixture
-def hostile(harbour: Any) -> Any:
+def hostile(plan_repo: Any) -> Any:
     """A finished run whose worker, reviewer, plan and checks all try to break out of the page; one task asks."""
-    harbour.simulated(
+    plan_repo.simulated(
         "hand",
         "implementer",
         [
@@ -44,14 +44,14 @@ def hostile(harbour: Any) -> Any:
         ],
         t020=[[{"ask": f"asked {IMAGE} {BIDI}"}]],
     )
-    harbour.simulated(
+    plan_repo.simulated(
         "judge", "quality-control", [{"say": f"Quality Control: YELLOW\n\nFeedback: found {SCRIPT} {IMAGE}"}]
     )
     shown = f"printf '%s' \"{SCRIPT.replace(chr(39), '')} <img src=x onerror=alert(1)>\""
-    harbour.plan({"name": f"Name {IMAGE}", "test_commands": [shown]}, {"name": f"Asks {SCRIPT}"})
-    done = harbour.run("--yes")
+    plan_repo.plan({"name": f"Name {IMAGE}", "test_commands": [shown]}, {"name": f"Asks {SCRIPT}"})
+    done = plan_repo.run("--yes")
     assert done.code == 4, done.out
-    return harbour
+    return plan_repo
 
 
 def unharmed(page: Page) -> None:

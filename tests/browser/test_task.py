@@ -16,8 +16,8 @@ Stage = tuple[ShopRun, Dashboard]
 
 
 @pytest.fixture
-def gated(harbour: Any) -> Gated:
-    return Gated(harbour)
+def gated(plan_repo: Any) -> Gated:
+    return Gated(plan_repo)
 
 
 def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):

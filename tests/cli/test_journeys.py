@@ -11,7 +11,7 @@ from typing import Any
 import fakes
 import pytest
 import yaml
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 GREEN = "printf 'Quality Control: GREEN\\n\\nFeedback: fine\\n'\n"
 DONE = "sow task set status needs_review\n"
@@ -20,15 +20,15 @@ DONE = "sow task set status needs_review\n"
 class Journey:
     """One repository, the agent CLIs on its PATH, and no settings but the user's own."""
 
-    def __init__(self, harbour: Harbour, folder: Path) -> None:
-        self.harbour = harbour
-        self.repo = harbour.repo
+    def __init__(self, plan_repo: PlanRepo, folder: Path) -> None:
+        self.plan_repo = plan_repo
+        self.repo = plan_repo.repo
         self.config = Path(self.repo.environment["HOME"], ".config", "sow", "config.yaml")
         self.config.unlink()
         for name in ("cursor-agent", "claude"):
             fakes.install(self.repo, name, folder / "bin")
-        self.play = f"[[sh:{harbour.folder}/player]]"  # an agent that is told so does what the crew does
-        harbour.act("implementer", DONE)
+        self.play = f"[[sh:{plan_repo.folder}/player]]"  # an agent that is told so does what the crew does
+        plan_repo.act("implementer", DONE)
 
     def plan(self, text: str) -> None:
         """The user's plan, committed."""
@@ -68,17 +68,17 @@ class Journey:
         repo = self.repo
         assert repo.git("branch", "--show-current").strip() == branch
         assert repo.git("status", "--porcelain", "--untracked-files=no") == ""
-        assert self.harbour.worktrees() == set()
+        assert self.plan_repo.worktrees() == set()
         left = {path.name for path in (repo.root / ".sow/local/worktrees").iterdir()}
         assert left <= {"slot-1", "slot-2"}  # the next run uses them
         assert not [path for path in repo.root.rglob("*.tmp") if path.is_file()]
-        assert self.harbour.alive() == []
+        assert self.plan_repo.alive() == []
 
 
 @pytest.fixture
-def journey(harbour: Harbour, tmp_path: Path) -> Journey:
+def journey(plan_repo: PlanRepo, tmp_path: Path) -> Journey:
     """A repository on branch feat/harbour with both CLIs installed and nothing configured."""
-    return Journey(harbour, tmp_path)
+    return Journey(plan_repo, tmp_path)
 
 
 FEATURE = """\
@@ -100,14 +100,14 @@ FEATURE = """\
 
 def test_a_feature_with_cursor_as_implementer(journey: Journey) -> None:
     """Cursor implements on the branch that the run makes, Claude reviews: RED once, the same chat again, and merged."""
-    repo, harbour = journey.repo, journey.harbour
+    repo, plan_repo = journey.repo, journey.plan_repo
     repo.git("switch", "-q", "main")
     repo.ok("init")
     repo.ok("config", "init")
     template = journey.config.read_text()
     bound = 'implementer: "claude-code"'
     assert bound in template
-    script = harbour.folder / "editor"
+    script = plan_repo.folder / "editor"
     cursor = "s/^  executors:.*/&\\n    cursor: {type: cursor, settings: {yolo_mode: true}}/"
     script.write_text(f"#!/bin/sh\nsed -i -e 's/{bound}/implementer: \"cursor\"/' -e '{cursor}' \"$1\"\n")
     script.chmod(0o755)
@@ -115,12 +115,12 @@ def test_a_feature_with_cursor_as_implementer(journey: Journey) -> None:
     assert "cursor-agent" not in repo.ok("config", "validate").err
     assert "# Change to" in journey.config.read_text()
     journey.plan(FEATURE)
-    harbour.act("implementer-010-1", f"echo 'RS256, no expiry' > signing.py\n{DONE}")
-    harbour.act("implementer-010-2", f"echo 'RS256, an hour' > signing.py\n{DONE}")
-    harbour.act("implementer-020", f"sed 's/^/signing: /' signing.py > verifying.py\n{DONE}")
+    plan_repo.act("implementer-010-1", f"echo 'RS256, no expiry' > signing.py\n{DONE}")
+    plan_repo.act("implementer-010-2", f"echo 'RS256, an hour' > signing.py\n{DONE}")
+    plan_repo.act("implementer-020", f"sed 's/^/signing: /' signing.py > verifying.py\n{DONE}")
     red = f"printf 'Quality Control: RED\\n\\nFeedback: tokens never expire {journey.play}\\n'\n"
-    harbour.act("quality-control-010-1", red)
-    result = harbour.run("--yes", plan="plan.md")
+    plan_repo.act("quality-control-010-1", red)
+    result = plan_repo.run("--yes", plan="plan.md")
     assert result.code == 0, result
     assert "made branch sow/token-signing" in result.err
     report = journey.check_end("sow/token-signing", {"010": 2, "020": 1})
@@ -161,17 +161,17 @@ Look at what others do, and write down what is worth having.
 
 def test_a_design_project_all_on_claude(journey: Journey) -> None:
     """With no settings at all Claude plays every role: documents are written, judged by two roles and merged."""
-    repo, harbour = journey.repo, journey.harbour
+    repo, plan_repo = journey.repo, journey.plan_repo
     repo.ok("init", "--project", "Search", "--phase", "design")
     journey.plan(DESIGN)
     for role in ("reviewer", "design-verifier"):
-        harbour.act(role, GREEN)
-    harbour.act("researcher", f"mkdir -p docs && echo 'Others use an index' > docs/research.md\n{DONE}")
+        plan_repo.act(role, GREEN)
+    plan_repo.act("researcher", f"mkdir -p docs && echo 'Others use an index' > docs/research.md\n{DONE}")
     adr = "mkdir -p .sow/knowledge/adrs && echo 'We use an index' > .sow/knowledge/adrs/001.md\n"
     summary = 'mkdir -p "$SOW_DESK/task_output" && echo short > "$SOW_DESK/task_output/summary.md"\n'
     design = "echo 'By an index, see research.md' > docs/search.md\n"
-    harbour.act("architect", f"{design}{adr}{summary}{DONE}")
-    result = harbour.run("--yes", plan="plan.md")
+    plan_repo.act("architect", f"{design}{adr}{summary}{DONE}")
+    result = plan_repo.run("--yes", plan="plan.md")
     assert result.code == 0, result
     report = journey.check_end("feat/harbour", {"010": 1, "020": 1}, "design")
     assert repo.git("show", "HEAD:docs/search.md") == "By an index, see research.md\n"
@@ -209,18 +209,18 @@ Put it all together.
 
 def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
     """A worker asks and the rest goes on; after the answer the same command ends the work in the same session."""
-    repo, harbour = journey.repo, journey.harbour
+    repo, plan_repo = journey.repo, journey.plan_repo
     repo.ok("init", "--project", "Expired tokens")
     journey.plan(BUG)
     asks = "sow note add --description 'Is a minute of grace fine?' --context tokens.py --category requirements\n"
     asks += "sow note escalate 1 --reason 'only the owner knows'\nsow task set status paused\n"
-    harbour.act("implementer-010-1", f"echo '# begun' > tokens.py\n{asks}")
-    harbour.act("implementer-010-2", f"echo 'expired: no grace' >> tokens.py\n{DONE}")
-    harbour.act("implementer-020", f"echo 'Fixed' > changes.md\n{DONE}")
-    harbour.act("implementer-030", f"cat tokens.py > release.md\n{DONE}")
-    result = harbour.run("--yes", plan="plan.md")
+    plan_repo.act("implementer-010-1", f"echo '# begun' > tokens.py\n{asks}")
+    plan_repo.act("implementer-010-2", f"echo 'expired: no grace' >> tokens.py\n{DONE}")
+    plan_repo.act("implementer-020", f"echo 'Fixed' > changes.md\n{DONE}")
+    plan_repo.act("implementer-030", f"cat tokens.py > release.md\n{DONE}")
+    result = plan_repo.run("--yes", plan="plan.md")
     assert result.code == 4, result
-    assert harbour.statuses() == {"010": "paused", "020": "completed", "030": "pending"}
+    assert plan_repo.statuses() == {"010": "paused", "020": "completed", "030": "pending"}
     assert (repo.root / "changes.md").read_text() == "Fixed\n"
     assert not (repo.root / "tokens.py").exists()
     (asked,) = repo.ok("inbox", "--json").json["items"]
@@ -229,9 +229,9 @@ def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
     assert "Is a minute of grace fine?" in repo.ok("status").out
     waiting = repo.ok("runs", "show", "--format", "json").json
     assert (waiting["run"]["status"], waiting["run"]["exit"], waiting["counts"]["waiting"]) == ("waiting", 4, 1)
-    assert harbour.alive() == []
+    assert plan_repo.alive() == []
     repo.ok("answer", "1", f"No grace at all {journey.play}")
-    result = harbour.run(plan="plan.md")
+    result = plan_repo.run(plan="plan.md")
     assert result.code == 0, result
     report = journey.check_end("feat/harbour", {"010": 2, "020": 1, "030": 1})
     assert repo.git("show", "HEAD:release.md") == "# begun\nexpired: no grace\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.simulated_workers import wait_for
 
 ESCAPE = "\x1b["
@@ -46,16 +46,16 @@ def test_a_reader_that_goes_away(repo: Repo, command: str):
 
 
 @pytest.mark.parametrize("blocked", [0, 80])
-def test_a_failed_run_whose_reader_goes_away(harbour: Harbour, blocked: int):
+def test_a_failed_run_whose_reader_goes_away(plan_repo: PlanRepo, blocked: int):
     """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
-    told, gone = harbour.folder / "told", harbour.folder / "gone"
-    bell = harbour.folder / "bell"
+    told, gone = plan_repo.folder / "told", plan_repo.folder / "gone"
+    bell = plan_repo.folder / "bell"
     bell.write_text(f"#!/bin/sh\ntouch {told}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
     bell.chmod(0o755)
-    harbour.configure(notify={"command": str(bell)})
-    harbour.act("implementer", "exit 3\n")
-    harbour.plan("Fails", *["Waits " + "with a long name " * 6 + "< 1"] * blocked)
-    run = harbour.start("--review", "off")
+    plan_repo.configure(notify={"command": str(bell)})
+    plan_repo.act("implementer", "exit 3\n")
+    plan_repo.plan("Fails", *["Waits " + "with a long name " * 6 + "< 1"] * blocked)
+    run = plan_repo.start("--review", "off")
     wait_for(told.exists)  # after the last word of the live view, and before the report
     assert run.stdout
     run.stdout.close()
@@ -63,7 +63,7 @@ def test_a_failed_run_whose_reader_goes_away(harbour: Harbour, blocked: int):
     assert run.wait(300) == 1
     assert run.stderr
     assert "error" not in run.stderr.read().decode()
-    assert harbour.runs()[-1]["exit"] == 1
+    assert plan_repo.runs()[-1]["exit"] == 1
 
 
 def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):

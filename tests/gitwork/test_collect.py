@@ -33,7 +33,7 @@ from support.bad_worker_acts import (
     truncate_index,
 )
 from support.paths import TESTS
-from support.worktree_repo import BRANCH, RUN, Shop
+from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
@@ -43,25 +43,27 @@ mischief = pytest.mark.parametrize("mischief", MISCHIEF, ids=lambda each: each._
 
 
 @mischief
-def test_whatever_a_worker_does(shop: Shop, mischief: Callable[[Shop, Path], list[str]]) -> None:
+def test_whatever_a_worker_does(
+    worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]
+) -> None:
     """The work is one line on the base, every commit is pinned, the worktree is whole and the user's side as it was."""
-    shop.write(".hidden/user.txt", "the user's\n")
-    shop.write("src/b.txt", "changed by the user\n")
-    where, base = shop.prepare(), shop.head()
-    made = mischief(shop, where)
-    before = shop.user_side()
-    collected = shop.collect(base=base)
-    assert shop.text(collected.commit, "work.txt") == "work.txt\n"
-    assert shop.git("merge-base", base, collected.commit).strip() == base
-    assert shop.git("rev-parse", f"{collected.commit}^{{tree}}").strip() == collected.tree
-    assert shop.pins()["010/1"] == collected.commit
-    assert [each for each in made if not shop.is_kept(each)] == []
-    assert shop.git("rev-parse", OURS).strip() == collected.commit
-    assert shop.git("branch", "--show-current", cwd=where).strip() == OURS
-    assert shop.git("status", "--porcelain", cwd=where) == ""
-    assert shop.text(collected.commit, STATE) == shop.text(base, STATE)
-    assert shop.user_side() == before
-    again = shop.collect(base=base)
+    worktree_repo.write(".hidden/user.txt", "the user's\n")
+    worktree_repo.write("src/b.txt", "changed by the user\n")
+    where, base = worktree_repo.prepare(), worktree_repo.head()
+    made = mischief(worktree_repo, where)
+    before = worktree_repo.user_side()
+    collected = worktree_repo.collect(base=base)
+    assert worktree_repo.text(collected.commit, "work.txt") == "work.txt\n"
+    assert worktree_repo.git("merge-base", base, collected.commit).strip() == base
+    assert worktree_repo.git("rev-parse", f"{collected.commit}^{{tree}}").strip() == collected.tree
+    assert worktree_repo.pins()["010/1"] == collected.commit
+    assert [each for each in made if not worktree_repo.is_kept(each)] == []
+    assert worktree_repo.git("rev-parse", OURS).strip() == collected.commit
+    assert worktree_repo.git("branch", "--show-current", cwd=where).strip() == OURS
+    assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
+    assert worktree_repo.text(collected.commit, STATE) == worktree_repo.text(base, STATE)
+    assert worktree_repo.user_side() == before
+    again = worktree_repo.collect(base=base)
     assert (again.commit, again.paths) == (collected.commit, collected.paths)
 
 
@@ -87,144 +89,146 @@ REMARKS = {
 
 
 @pytest.mark.parametrize("mischief", REMARKS, ids=lambda each: each.__name__)
-def test_what_was_odd_is_said(shop: Shop, mischief: Callable[[Shop, Path], list[str]]) -> None:
+def test_what_was_odd_is_said(worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]) -> None:
     """A remark names what the worker did that it should not have done."""
-    mischief(shop, shop.prepare())
-    remarks = shop.collect().remarks
+    mischief(worktree_repo, worktree_repo.prepare())
+    remarks = worktree_repo.collect().remarks
     assert any(REMARKS[mischief] in each for each in remarks), remarks
 
 
-def test_nothing_odd_is_not_remarked(shop: Shop) -> None:
+def test_nothing_odd_is_not_remarked(worktree_repo: WorktreeRepo) -> None:
     """A worker that only writes files, or commits on its branch, gives no remark."""
-    where = shop.prepare()
-    base = shop.head()
-    add_work(shop, where)
-    shop.write("more.txt", where=where)
-    assert shop.collect(base=base).remarks == []
+    where = worktree_repo.prepare()
+    base = worktree_repo.head()
+    add_work(worktree_repo, where)
+    worktree_repo.write("more.txt", where=where)
+    assert worktree_repo.collect(base=base).remarks == []
 
 
-def test_an_unfinished_merge_is_kept_as_it_was(shop: Shop) -> None:
+def test_an_unfinished_merge_is_kept_as_it_was(worktree_repo: WorktreeRepo) -> None:
     """The files of a merge that was given up, with their conflict marks, are pinned beside the collected commit."""
-    where = shop.prepare()
-    merge_unfinished(shop, where)
-    shop.collect()
-    texts = [shop.text(commit, "src/a.txt") for commit in shop.pins().values()]
+    where = worktree_repo.prepare()
+    merge_unfinished(worktree_repo, where)
+    worktree_repo.collect()
+    texts = [worktree_repo.text(commit, "src/a.txt") for commit in worktree_repo.pins().values()]
     assert any("<<<<<<<" in text for text in texts)
-    assert shop.text(shop.pins()["010/1"], "src/a.txt") == "ours\n"
+    assert worktree_repo.text(worktree_repo.pins()["010/1"], "src/a.txt") == "ours\n"
 
 
-def write_state(shop: Shop, where: Path) -> None:
-    shop.write(STATE, "evil\n", where=where)
-    shop.write(".sow/project/more.txt", "mine\n", where=where)
-    shop.write("orchestration/agents/x.md", "mine\n", where=where)
+def write_state(worktree_repo: WorktreeRepo, where: Path) -> None:
+    worktree_repo.write(STATE, "evil\n", where=where)
+    worktree_repo.write(".sow/project/more.txt", "mine\n", where=where)
+    worktree_repo.write("orchestration/agents/x.md", "mine\n", where=where)
 
 
-def commit_state(shop: Shop, where: Path) -> None:
-    write_state(shop, where)
-    shop.git("update-index", "--no-skip-worktree", STATE, cwd=where)
-    shop.git("add", "--all", "--force", cwd=where)
-    shop.git("commit", "-q", "-m", "evil", cwd=where)
+def commit_state(worktree_repo: WorktreeRepo, where: Path) -> None:
+    write_state(worktree_repo, where)
+    worktree_repo.git("update-index", "--no-skip-worktree", STATE, cwd=where)
+    worktree_repo.git("add", "--all", "--force", cwd=where)
+    worktree_repo.git("commit", "-q", "-m", "evil", cwd=where)
 
 
-def delete_state(shop: Shop, where: Path) -> None:
-    shop.git("rm", "-q", "-r", "--cached", "--sparse", ".sow/project", cwd=where)
-    shop.git("commit", "-q", "-m", "evil", cwd=where)
-    write_state(shop, where)
+def delete_state(worktree_repo: WorktreeRepo, where: Path) -> None:
+    worktree_repo.git("rm", "-q", "-r", "--cached", "--sparse", ".sow/project", cwd=where)
+    worktree_repo.git("commit", "-q", "-m", "evil", cwd=where)
+    write_state(worktree_repo, where)
 
 
-def link_state(shop: Shop, where: Path) -> None:
-    (where / ".sow/project").symlink_to(shop.root / ".sow/project")
-    write_state(shop, where / "..")
+def link_state(worktree_repo: WorktreeRepo, where: Path) -> None:
+    (where / ".sow/project").symlink_to(worktree_repo.root / ".sow/project")
+    write_state(worktree_repo, where / "..")
 
 
 @pytest.mark.parametrize("act", [write_state, commit_state, delete_state, link_state], ids=lambda each: each.__name__)
-def test_the_state_is_not_a_workers_to_change(shop: Shop, act: Callable[[Shop, Path], None]) -> None:
+def test_the_state_is_not_a_workers_to_change(
+    worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo, Path], None]
+) -> None:
     """State that a worker wrote or committed is not in the collected commit, is pinned, and leaves the worktree."""
-    where, base = shop.prepare(), shop.head()
-    real = (shop.root / STATE).read_bytes()
-    act(shop, where)
-    shop.write("work.txt", where=where)
-    collected = shop.collect(base=base)
+    where, base = worktree_repo.prepare(), worktree_repo.head()
+    real = (worktree_repo.root / STATE).read_bytes()
+    act(worktree_repo, where)
+    worktree_repo.write("work.txt", where=where)
+    collected = worktree_repo.collect(base=base)
     assert collected.paths == ["work.txt"]
     assert any(".sow/project" in each for each in collected.remarks)
     assert not os.path.lexists(where / ".sow/project")
     assert not os.path.lexists(where / "orchestration")
-    assert (shop.root / STATE).read_bytes() == real
-    assert shop.git("status", "--porcelain", cwd=where) == ""
-    kept = [shop.git("ls-tree", "-r", "--name-only", commit) for commit in shop.pins().values()]
+    assert (worktree_repo.root / STATE).read_bytes() == real
+    assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
+    kept = [worktree_repo.git("ls-tree", "-r", "--name-only", commit) for commit in worktree_repo.pins().values()]
     assert any(".sow/project" in names and names != kept[0] for names in kept)
 
 
-def test_a_link_in_place_of_our_folder(shop: Shop) -> None:
+def test_a_link_in_place_of_our_folder(worktree_repo: WorktreeRepo) -> None:
     """A worker that puts a link to the home's .sow into its worktree reaches nothing of it through our clean-up."""
-    where = shop.prepare()
-    before = shop.repo.snapshot()
+    where = worktree_repo.prepare()
+    before = worktree_repo.repo.snapshot()
     shutil.rmtree(where / ".sow")
-    (where / ".sow").symlink_to(shop.root / ".sow")
-    collected = shop.collect()
-    assert shop.text(collected.commit, STATE) == (shop.root / STATE).read_text()
-    after = shop.repo.snapshot()
+    (where / ".sow").symlink_to(worktree_repo.root / ".sow")
+    collected = worktree_repo.collect()
+    assert worktree_repo.text(collected.commit, STATE) == (worktree_repo.root / STATE).read_text()
+    after = worktree_repo.repo.snapshot()
     assert {path: data for path, data in after.items() if "/local/" not in path} == {
         path: data for path, data in before.items() if "/local/" not in path
     }
 
 
-def test_a_repository_inside(shop: Shop) -> None:
+def test_a_repository_inside(worktree_repo: WorktreeRepo) -> None:
     """The files of a repository that a worker made inside its worktree are collected, again and again."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     for name in ("with", "without"):
         (where / name).mkdir()
-        shop.git("init", "-q", cwd=where / name)
-        shop.write(f"{name}/inner.txt", "inner\n", where=where)
-    shop.commit("inner", where=where / "with")
+        worktree_repo.git("init", "-q", cwd=where / name)
+        worktree_repo.write(f"{name}/inner.txt", "inner\n", where=where)
+    worktree_repo.commit("inner", where=where / "with")
     (where / "with/deep").mkdir()
-    shop.git("init", "-q", cwd=where / "with/deep")
-    shop.write("with/deep/deepest.txt", where=where)
-    collected = shop.collect()
+    worktree_repo.git("init", "-q", cwd=where / "with/deep")
+    worktree_repo.write("with/deep/deepest.txt", where=where)
+    collected = worktree_repo.collect()
     assert collected.paths == ["with/deep/deepest.txt", "with/inner.txt", "without/inner.txt"]
     assert "with is a repository of its own: its files are taken, and not its history" in collected.remarks
-    shop.write("with/inner.txt", "changed\n", where=where)
-    shop.write("with/new.txt", where=where)
-    second = shop.collect(iteration=2)
-    assert shop.text(second.commit, "with/inner.txt") == "changed\n"
+    worktree_repo.write("with/inner.txt", "changed\n", where=where)
+    worktree_repo.write("with/new.txt", where=where)
+    second = worktree_repo.collect(iteration=2)
+    assert worktree_repo.text(second.commit, "with/inner.txt") == "changed\n"
     assert "with/new.txt" in second.paths
-    refused = shop.worktrees.remove("010")
+    refused = worktree_repo.worktrees.remove("010")
     assert refused
     assert "repository of its own: with" in refused.reason
 
 
-def test_a_repository_that_was_added_as_if_it_were_a_submodule(shop: Shop) -> None:
+def test_a_repository_that_was_added_as_if_it_were_a_submodule(worktree_repo: WorktreeRepo) -> None:
     """A repository inside that a worker committed as a link gives its files all the same."""
-    where, base = shop.prepare(), shop.head()
+    where, base = worktree_repo.prepare(), worktree_repo.head()
     (where / "inner").mkdir()
-    shop.git("init", "-q", cwd=where / "inner")
-    shop.write("inner/inner.txt", where=where)
-    shop.commit("inner", where=where / "inner")
-    shop.commit("outer", where=where)
-    assert shop.git("ls-tree", "HEAD", "inner", cwd=where).startswith("160000")
-    assert shop.collect(base=base).paths == ["inner/inner.txt"]
+    worktree_repo.git("init", "-q", cwd=where / "inner")
+    worktree_repo.write("inner/inner.txt", where=where)
+    worktree_repo.commit("inner", where=where / "inner")
+    worktree_repo.commit("outer", where=where)
+    assert worktree_repo.git("ls-tree", "HEAD", "inner", cwd=where).startswith("160000")
+    assert worktree_repo.collect(base=base).paths == ["inner/inner.txt"]
 
 
-def test_a_submodule_that_the_worker_adds(shop: Shop) -> None:
+def test_a_submodule_that_the_worker_adds(worktree_repo: WorktreeRepo) -> None:
     """A submodule that .gitmodules names stays one."""
-    where = shop.prepare()
-    add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(shop.root), "lib")
-    shop.git(*add, cwd=where)
-    collected = shop.collect()
+    where = worktree_repo.prepare()
+    add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(worktree_repo.root), "lib")
+    worktree_repo.git(*add, cwd=where)
+    collected = worktree_repo.collect()
     assert collected.paths == [".gitmodules", "lib"]
-    assert shop.git("ls-tree", collected.commit, "lib").startswith("160000")
+    assert worktree_repo.git("ls-tree", collected.commit, "lib").startswith("160000")
 
 
-def test_a_repository_that_only_calls_itself_a_submodule(shop: Shop) -> None:
+def test_a_repository_that_only_calls_itself_a_submodule(worktree_repo: WorktreeRepo) -> None:
     """A repository inside that .gitmodules names is a link, so its worktree is kept: its commits are nowhere else."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     (where / "inner").mkdir()
-    shop.git("init", "-q", cwd=where / "inner")
-    shop.write("inner/inner.txt", where=where)
-    shop.commit("inner", where=where / "inner")
-    shop.write(".gitmodules", '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n', where=where)
-    assert shop.collect().paths == [".gitmodules", "inner"]
-    refused = shop.worktrees.remove("010")
+    worktree_repo.git("init", "-q", cwd=where / "inner")
+    worktree_repo.write("inner/inner.txt", where=where)
+    worktree_repo.commit("inner", where=where / "inner")
+    worktree_repo.write(".gitmodules", '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n', where=where)
+    assert worktree_repo.collect().paths == [".gitmodules", "inner"]
+    refused = worktree_repo.worktrees.remove("010")
     assert refused
     assert "repository of its own: inner" in refused.reason
 
@@ -245,62 +249,62 @@ NAMES = [
 ]
 
 
-def test_odd_names(shop: Shop) -> None:
+def test_odd_names(worktree_repo: WorktreeRepo) -> None:
     """File names with line ends, dashes, quotes, magic or no encoding are collected, shown and removed like others."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     for name in NAMES:
         (where / name).write_text("odd\n")
         (where / "src" / name).write_text("odd\n")
-    collected = shop.collect()
+    collected = worktree_repo.collect()
     assert sorted(collected.paths) == sorted([*NAMES, *(f"src/{name}" for name in NAMES)])
-    assert shop.git("status", "--porcelain", cwd=where) == ""
-    assert sorted(shop.worktrees.changed_paths("HEAD", collected.commit)) == sorted(collected.paths)
+    assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
+    assert sorted(worktree_repo.worktrees.changed_paths("HEAD", collected.commit)) == sorted(collected.paths)
     for name in NAMES:
         (where / name).unlink()
-    second = shop.collect(iteration=2)
+    second = worktree_repo.collect(iteration=2)
     assert sorted(second.paths) == sorted(f"src/{name}" for name in NAMES)
-    assert shop.worktrees.remove("010") is None
+    assert worktree_repo.worktrees.remove("010") is None
 
 
-def test_a_name_that_git_refuses(shop: Shop) -> None:
+def test_a_name_that_git_refuses(worktree_repo: WorktreeRepo) -> None:
     """A file whose name git does not take is named, the others are collected, and the worktree stays."""
-    where = shop.prepare()
-    shop.write("git~1", where=where)
-    shop.write("work.txt", where=where)
-    collected = shop.collect()
+    where = worktree_repo.prepare()
+    worktree_repo.write("git~1", where=where)
+    worktree_repo.write("work.txt", where=where)
+    collected = worktree_repo.collect()
     assert collected.paths == ["work.txt"]
     assert any("not everything could be added" in each for each in collected.remarks)
-    refused = shop.worktrees.remove("010")
+    refused = worktree_repo.worktrees.remove("010")
     assert refused
     assert "git~1" in refused.reason
 
 
-def test_links(shop: Shop) -> None:
+def test_links(worktree_repo: WorktreeRepo) -> None:
     """Links are collected as links, and those that lead out of the worktree are named."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     (where / "inside").symlink_to("src/a.txt")
     (where / "outside").symlink_to("/etc/passwd")
     (where / "src/up").symlink_to("../../../../../secrets")
-    collected = shop.collect()
-    assert shop.git("ls-tree", collected.commit, "outside").startswith("120000")
+    collected = worktree_repo.collect()
+    assert worktree_repo.git("ls-tree", collected.commit, "outside").startswith("120000")
     said = [each for each in collected.remarks if "link out of the worktree" in each]
     assert len(said) == 2
     assert "outside is a link out of the worktree, to /etc/passwd" in said
 
 
-def test_modes_and_kinds(shop: Shop) -> None:
+def test_modes_and_kinds(worktree_repo: WorktreeRepo) -> None:
     """Modes, folders in place of files and files in place of folders are collected as they are."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     (where / "README.md").chmod(0o755)
     (where / "src/a.txt").unlink()
     (where / "src/a.txt").mkdir()
-    shop.write("src/a.txt/deep.txt", where=where)
+    worktree_repo.write("src/a.txt/deep.txt", where=where)
     os.mkfifo(where / "pipe")
-    collected = shop.collect()
+    collected = worktree_repo.collect()
     assert collected.paths == ["README.md", "src/a.txt", "src/a.txt/deep.txt"]
     shutil.rmtree(where / "src")
-    shop.write("src", where=where)
-    assert "src" in shop.collect(iteration=2).paths
+    worktree_repo.write("src", where=where)
+    assert "src" in worktree_repo.collect(iteration=2).paths
 
 
 PERMISSIONS = """
@@ -316,84 +320,84 @@ print(collected.paths, collected.remarks)
 """
 
 
-def test_files_without_permission(shop: Shop) -> None:
+def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
     """Files and folders that may not be read are made readable and collected, and that is said."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     for name in ("closed.txt", "closed/inner.txt"):
-        shop.write(name, where=where)
+        worktree_repo.write(name, where=where)
     paths = [str(TESTS)]
-    code = PERMISSIONS.format(paths=paths, where=str(where), root=str(shop.root))
+    code = PERMISSIONS.format(paths=paths, where=str(where), root=str(worktree_repo.root))
     humble = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     done = subprocess.run(
-        [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=shop.repo.environment
+        [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
     assert done.stdout.startswith("['closed.txt', 'closed/inner.txt'] ['files without permission were"), done.stderr
     assert stat.S_IMODE((where / "closed").stat().st_mode) & 0o700 == 0o700
 
 
-def test_iterations(shop: Shop) -> None:
+def test_iterations(worktree_repo: WorktreeRepo) -> None:
     """Every iteration has its pin, and a second collection of one keeps what the first had."""
-    where, base = shop.prepare(), shop.head()
-    shop.write("work.txt", "1\n", where=where)
-    first = shop.collect(base=base)
-    shop.write("work.txt", "2\n", where=where)
-    second = shop.collect(iteration=2, base=base)
-    shop.git("reset", "-q", "--hard", base, cwd=where)
-    shop.write("other.txt", where=where)
-    third = shop.collect(iteration=2, base=base)
-    pins = shop.pins()
+    where, base = worktree_repo.prepare(), worktree_repo.head()
+    worktree_repo.write("work.txt", "1\n", where=where)
+    first = worktree_repo.collect(base=base)
+    worktree_repo.write("work.txt", "2\n", where=where)
+    second = worktree_repo.collect(iteration=2, base=base)
+    worktree_repo.git("reset", "-q", "--hard", base, cwd=where)
+    worktree_repo.write("other.txt", where=where)
+    third = worktree_repo.collect(iteration=2, base=base)
+    pins = worktree_repo.pins()
     assert (pins["010/1"], pins["010/2"]) == (first.commit, third.commit)
     assert third.paths == ["other.txt"]
-    assert shop.is_kept(second.commit)
+    assert worktree_repo.is_kept(second.commit)
 
 
-def test_no_work_is_no_commit(shop: Shop) -> None:
+def test_no_work_is_no_commit(worktree_repo: WorktreeRepo) -> None:
     """A worker that changed nothing gives the base itself, with no paths."""
-    shop.prepare()
-    collected = shop.collect()
-    assert (collected.commit, collected.paths, collected.remarks) == (shop.head(), [], [])
+    worktree_repo.prepare()
+    collected = worktree_repo.collect()
+    assert (collected.commit, collected.paths, collected.remarks) == (worktree_repo.head(), [], [])
 
 
-def test_a_user_without_a_name(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_name(worktree_repo: WorktreeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where git knows no user, our own name is on the commit; hooks and signing never run."""
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
         monkeypatch.delenv(name)
     for hook in ("pre-commit", "commit-msg", "post-checkout", "reference-transaction", "post-index-change"):
-        path = shop.write(f".git/hooks/{hook}", f"#!/bin/sh\ntouch {shop.root}/hook-ran\nexit 1\n")
+        path = worktree_repo.write(f".git/hooks/{hook}", f"#!/bin/sh\ntouch {worktree_repo.root}/hook-ran\nexit 1\n")
         path.chmod(0o755)
-    shop.git("config", "commit.gpgSign", "true")
-    where = shop.prepare()
-    shop.write("work.txt", where=where)
-    collected = shop.collect()
-    assert shop.git("log", "-1", "--format=%an %ae %cn", collected.commit).strip() == "sow sow@localhost sow"
-    assert not (shop.root / "hook-ran").exists()
+    worktree_repo.git("config", "commit.gpgSign", "true")
+    where = worktree_repo.prepare()
+    worktree_repo.write("work.txt", where=where)
+    collected = worktree_repo.collect()
+    assert worktree_repo.git("log", "-1", "--format=%an %ae %cn", collected.commit).strip() == "sow sow@localhost sow"
+    assert not (worktree_repo.root / "hook-ran").exists()
 
 
-def test_the_home_is_watched(shop: Shop) -> None:
+def test_the_home_is_watched(worktree_repo: WorktreeRepo) -> None:
     """What is written outside of the worktree is told: files, branches, the stash, and where HEAD is."""
-    where = shop.prepare()
-    before = shop.worktrees.home_snapshot()
-    assert shop.worktrees.home_snapshot().changes_since(before) == []
-    shop.write("src/b.txt", "overwritten\n")
-    shop.write("fresh.txt")
-    shop.git("branch", "sly", cwd=where)
-    told = "\n".join(shop.worktrees.home_snapshot().changes_since(before))
+    where = worktree_repo.prepare()
+    before = worktree_repo.worktrees.home_snapshot()
+    assert worktree_repo.worktrees.home_snapshot().changes_since(before) == []
+    worktree_repo.write("src/b.txt", "overwritten\n")
+    worktree_repo.write("fresh.txt")
+    worktree_repo.git("branch", "sly", cwd=where)
+    told = "\n".join(worktree_repo.worktrees.home_snapshot().changes_since(before))
     assert "fresh.txt, src/b.txt" in told
     assert "refs/heads/sly" in told
-    shop.git("stash", "-q", "--include-untracked")
-    shop.git("switch", "-q", "-c", "other")
-    shop.write("src/b.txt", "committed\n")
-    shop.commit()
-    told = "\n".join(shop.worktrees.home_snapshot().changes_since(before))
+    worktree_repo.git("stash", "-q", "--include-untracked")
+    worktree_repo.git("switch", "-q", "-c", "other")
+    worktree_repo.write("src/b.txt", "committed\n")
+    worktree_repo.commit()
+    told = "\n".join(worktree_repo.worktrees.home_snapshot().changes_since(before))
     assert f"is on other and was on {BRANCH}" in told
     assert "home checkout is at" in told
     assert "refs/stash" in told
 
 
-def test_our_files_are_no_work(shop: Shop) -> None:
+def test_our_files_are_no_work(worktree_repo: WorktreeRepo) -> None:
     """The local folders of sow in a worktree are never collected, even where nothing makes git ignore them."""
-    where = shop.prepare()
+    where = worktree_repo.prepare()
     (where / ".sow/.gitignore").unlink()
     for folder in ("local", "sinks", "repos"):
-        shop.write(f".sow/{folder}/x.txt", where=where)
-    assert shop.collect().paths == [".sow/.gitignore"]
+        worktree_repo.write(f".sow/{folder}/x.txt", where=where)
+    assert worktree_repo.collect().paths == [".sow/.gitignore"]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 import pytest
-from support.worktree_repo import BRANCH, Shop
+from support.worktree_repo import BRANCH, WorktreeRepo
 
 from sow.gitwork.fast_forward import Delivered
 from sow.gitwork.repository import DeliveryRefused
@@ -15,23 +15,23 @@ STATE = ".sow/project/state.yaml"
 
 
 @pytest.fixture
-def merged(shop: Shop) -> Shop:
+def merged(worktree_repo: WorktreeRepo) -> WorktreeRepo:
     """A run that has changed one file, added one in a new folder and removed one."""
-    shop.integration.begin("HEAD")
-    where = shop.prepare("010", shop.integration.head)
-    shop.write("src/a.txt", "changed by the run\n", where=where)
-    shop.write("new/file.txt", "new\n", where=where)
-    shop.write("kept.log.txt", "x\n", where=where)
+    worktree_repo.integration.begin("HEAD")
+    where = worktree_repo.prepare("010", worktree_repo.integration.head)
+    worktree_repo.write("src/a.txt", "changed by the run\n", where=where)
+    worktree_repo.write("new/file.txt", "new\n", where=where)
+    worktree_repo.write("kept.log.txt", "x\n", where=where)
     (where / "src/b.txt").unlink()
-    shop.merge("010", shop.collect("010", base=shop.integration.base).commit)
-    return shop
+    worktree_repo.merge("010", worktree_repo.collect("010", base=worktree_repo.integration.base).commit)
+    return worktree_repo
 
 
-def finish(shop: Shop) -> Delivered | DeliveryRefused:
-    return shop.integration.deliver(BRANCH)
+def finish(worktree_repo: WorktreeRepo) -> Delivered | DeliveryRefused:
+    return worktree_repo.integration.deliver(BRANCH)
 
 
-def test_a_clean_checkout_moves_forward(merged: Shop) -> None:
+def test_a_clean_checkout_moves_forward(merged: WorktreeRepo) -> None:
     """The branch, the index and the files are those of the integration, and a second call finds nothing to do."""
     done = finish(merged)
     assert isinstance(done, Delivered)
@@ -45,7 +45,7 @@ def test_a_clean_checkout_moves_forward(merged: Shop) -> None:
     assert again.paths == []
 
 
-def test_other_work_of_the_user_stays(merged: Shop) -> None:
+def test_other_work_of_the_user_stays(merged: WorktreeRepo) -> None:
     """Changed, staged, untracked, ignored and stashed work elsewhere stays byte for byte, staged as it was."""
     merged.write("stashed.txt")
     merged.git("add", "stashed.txt")
@@ -71,63 +71,63 @@ def test_other_work_of_the_user_stays(merged: Shop) -> None:
     assert after == before
 
 
-def change_it(shop: Shop) -> None:
-    shop.write("src/a.txt", "changed by the user\n")
+def change_it(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("src/a.txt", "changed by the user\n")
 
 
-def stage_it(shop: Shop) -> None:
-    change_it(shop)
-    shop.git("add", "src/a.txt")
+def stage_it(worktree_repo: WorktreeRepo) -> None:
+    change_it(worktree_repo)
+    worktree_repo.git("add", "src/a.txt")
 
 
-def stage_and_restore(shop: Shop) -> None:
-    stage_it(shop)
-    shop.write("src/a.txt", "one\ntwo\nthree\n")
+def stage_and_restore(worktree_repo: WorktreeRepo) -> None:
+    stage_it(worktree_repo)
+    worktree_repo.write("src/a.txt", "one\ntwo\nthree\n")
 
 
-def delete_it(shop: Shop) -> None:
-    (shop.root / "src/a.txt").unlink()
+def delete_it(worktree_repo: WorktreeRepo) -> None:
+    (worktree_repo.root / "src/a.txt").unlink()
 
 
-def change_what_goes(shop: Shop) -> None:
-    shop.write("src/b.txt", "changed by the user\n")
+def change_what_goes(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("src/b.txt", "changed by the user\n")
 
 
-def have_it_untracked(shop: Shop) -> None:
-    shop.write("new/file.txt", "the user's own\n")
+def have_it_untracked(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("new/file.txt", "the user's own\n")
 
 
-def have_a_file_for_the_folder(shop: Shop) -> None:
-    shop.write("new", "a file\n")
+def have_a_file_for_the_folder(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("new", "a file\n")
 
 
-def have_it_ignored(shop: Shop) -> None:
-    shop.write(".git/info/exclude", "new\n")
-    shop.write("new/file.txt", "ignored, and the user's own\n")
+def have_it_ignored(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write(".git/info/exclude", "new\n")
+    worktree_repo.write("new/file.txt", "ignored, and the user's own\n")
 
 
-def have_an_ignored_file_for_the_folder(shop: Shop) -> None:
-    shop.write(".git/info/exclude", "new\n")
-    shop.write("new", "ignored\n")
+def have_an_ignored_file_for_the_folder(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write(".git/info/exclude", "new\n")
+    worktree_repo.write("new", "ignored\n")
 
 
-def have_a_link_for_the_folder(shop: Shop) -> None:
-    shop.write(".git/info/exclude", "new\n")
-    (shop.root / "elsewhere").mkdir()
-    (shop.root / "new").symlink_to("elsewhere")
+def have_a_link_for_the_folder(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write(".git/info/exclude", "new\n")
+    (worktree_repo.root / "elsewhere").mkdir()
+    (worktree_repo.root / "new").symlink_to("elsewhere")
 
 
-def have_a_folder_for_the_file(shop: Shop) -> None:
-    shop.write("new/file.txt/deep.txt", "the user's own\n")
+def have_a_folder_for_the_file(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("new/file.txt/deep.txt", "the user's own\n")
 
 
-def hide_a_change(shop: Shop) -> None:
-    shop.git("update-index", "--assume-unchanged", "src/a.txt")
-    change_it(shop)
+def hide_a_change(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("update-index", "--assume-unchanged", "src/a.txt")
+    change_it(worktree_repo)
 
 
-def change_the_mode(shop: Shop) -> None:
-    (shop.root / "src/a.txt").chmod(0o755)
+def change_the_mode(worktree_repo: WorktreeRepo) -> None:
+    (worktree_repo.root / "src/a.txt").chmod(0o755)
 
 
 DIRTY = [
@@ -147,51 +147,51 @@ DIRTY = [
 ]
 
 
-def switch(shop: Shop) -> None:
-    shop.git("switch", "-q", "-c", "other")
+def switch(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("switch", "-q", "-c", "other")
 
 
-def detach(shop: Shop) -> None:
-    shop.git("switch", "-q", "--detach")
+def detach(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("switch", "-q", "--detach")
 
 
-def commit_more(shop: Shop) -> None:
-    shop.write("mine.txt")
-    shop.commit()
+def commit_more(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("mine.txt")
+    worktree_repo.commit()
 
 
-def lock_the_index(shop: Shop) -> None:
-    shop.write(".git/index.lock", "")
+def lock_the_index(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write(".git/index.lock", "")
 
 
-def conflict(shop: Shop, *words: str) -> None:
-    shop.git("switch", "-q", "-c", "side")
-    shop.write("README.md", "side\n")
-    shop.commit()
-    shop.git("switch", "-q", BRANCH)
-    shop.write("README.md", "ours\n")
-    shop.commit()
-    shop.git(*words, ok=False)
+def conflict(worktree_repo: WorktreeRepo, *words: str) -> None:
+    worktree_repo.git("switch", "-q", "-c", "side")
+    worktree_repo.write("README.md", "side\n")
+    worktree_repo.commit()
+    worktree_repo.git("switch", "-q", BRANCH)
+    worktree_repo.write("README.md", "ours\n")
+    worktree_repo.commit()
+    worktree_repo.git(*words, ok=False)
 
 
-def leave_a_merge(shop: Shop) -> None:
-    conflict(shop, "merge", "side")
+def leave_a_merge(worktree_repo: WorktreeRepo) -> None:
+    conflict(worktree_repo, "merge", "side")
 
 
-def leave_a_rebase(shop: Shop) -> None:
-    shop.git("rebase", "-q", "--exec", "false", "HEAD~1", ok=False)
+def leave_a_rebase(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("rebase", "-q", "--exec", "false", "HEAD~1", ok=False)
 
 
-def leave_a_pick(shop: Shop) -> None:
-    conflict(shop, "cherry-pick", "side")
+def leave_a_pick(worktree_repo: WorktreeRepo) -> None:
+    conflict(worktree_repo, "cherry-pick", "side")
 
 
-def leave_a_revert(shop: Shop) -> None:
-    conflict(shop, "revert", "--no-edit", "side")
+def leave_a_revert(worktree_repo: WorktreeRepo) -> None:
+    conflict(worktree_repo, "revert", "--no-edit", "side")
 
 
-def leave_a_bisect(shop: Shop) -> None:
-    shop.git("bisect", "start")
+def leave_a_bisect(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("bisect", "start")
 
 
 BUSY = {
@@ -207,21 +207,21 @@ BUSY = {
 }
 
 
-def refusal(shop: Shop) -> DeliveryRefused:
+def refusal(worktree_repo: WorktreeRepo) -> DeliveryRefused:
     """The refusal to move forward, which leaves everything as it is."""
-    before, index = shop.user_side(), (shop.root / ".git/index").read_bytes()
-    state = shop.repo.snapshot()
-    refused = finish(shop)
+    before, index = worktree_repo.user_side(), (worktree_repo.root / ".git/index").read_bytes()
+    state = worktree_repo.repo.snapshot()
+    refused = finish(worktree_repo)
     assert isinstance(refused, DeliveryRefused)
     assert "sow integrate" in refused.hint
-    assert shop.user_side() == before
-    assert (shop.root / ".git/index").read_bytes() == index
-    assert shop.repo.snapshot() == state
+    assert worktree_repo.user_side() == before
+    assert (worktree_repo.root / ".git/index").read_bytes() == index
+    assert worktree_repo.repo.snapshot() == state
     return refused
 
 
 @pytest.mark.parametrize("act", DIRTY, ids=lambda each: each.__name__)
-def test_files_of_the_user_are_in_the_way(merged: Shop, act: Callable[[Shop], None]) -> None:
+def test_files_of_the_user_are_in_the_way(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is said."""
     act(merged)
     refused = refusal(merged)
@@ -229,13 +229,13 @@ def test_files_of_the_user_are_in_the_way(merged: Shop, act: Callable[[Shop], No
 
 
 @pytest.mark.parametrize("act", BUSY, ids=lambda each: each.__name__)
-def test_the_user_is_elsewhere_or_busy(merged: Shop, act: Callable[[Shop], None]) -> None:
+def test_the_user_is_elsewhere_or_busy(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """On another branch, on none, with newer commits or in the middle of something, nothing changes, and it is said."""
     act(merged)
     assert BUSY[act] in refusal(merged).reason
 
 
-def test_state_never_counts_as_dirty(merged: Shop) -> None:
+def test_state_never_counts_as_dirty(merged: WorktreeRepo) -> None:
     """Changed, new, staged and removed state neither stops the move nor loses a byte, and git shows what is true."""
     merged.write("orchestration/old.md", "old\n")
     merged.write(".sow/project/saved.yaml", "saved\n")
@@ -257,7 +257,7 @@ def test_state_never_counts_as_dirty(merged: Shop) -> None:
     assert not any("saved.yaml" in line for line in status)
 
 
-def test_a_refusal_leaves_staged_state(merged: Shop) -> None:
+def test_a_refusal_leaves_staged_state(merged: WorktreeRepo) -> None:
     """State that the user has staged is staged as before when the move was refused."""
     merged.write(STATE, "saved\n")
     merged.integration.save_state("Save")
@@ -268,7 +268,7 @@ def test_a_refusal_leaves_staged_state(merged: Shop) -> None:
     assert merged.git("diff", "--cached", "--name-only").split() == [STATE]
 
 
-def test_settings_for_merging_are_not_obeyed(merged: Shop) -> None:
+def test_settings_for_merging_are_not_obeyed(merged: WorktreeRepo) -> None:
     """Settings of the user's that would stash, squash, sign or make a commit of their own change nothing."""
     for name, value in {
         f"branch.{BRANCH}.mergeoptions": "--squash",
@@ -285,27 +285,27 @@ def test_settings_for_merging_are_not_obeyed(merged: Shop) -> None:
     assert merged.git("stash", "list") == ""
 
 
-def test_folders_and_files_change_places(shop: Shop) -> None:
+def test_folders_and_files_change_places(worktree_repo: WorktreeRepo) -> None:
     """A folder that becomes a file and a file that becomes a folder are moved where nothing of the user's is lost."""
-    shop.write("folder/inner.txt")
-    shop.commit()
-    shop.integration.begin("HEAD")
-    where = shop.prepare("010", shop.integration.head)
+    worktree_repo.write("folder/inner.txt")
+    worktree_repo.commit()
+    worktree_repo.integration.begin("HEAD")
+    where = worktree_repo.prepare("010", worktree_repo.integration.head)
     (where / "folder/inner.txt").unlink()
     (where / "folder").rmdir()
-    shop.write("folder", "a file now\n", where=where)
+    worktree_repo.write("folder", "a file now\n", where=where)
     (where / "README.md").unlink()
-    shop.write("README.md/deep.txt", where=where)
-    shop.merge("010", shop.collect("010", base=shop.integration.base).commit)
-    shop.write("folder/mine.log", "ignored\n")
-    assert "folder" in refusal(shop).reason
-    (shop.root / "folder/mine.log").unlink()
-    assert isinstance(finish(shop), Delivered)
-    assert (shop.root / "folder").read_text() == "a file now\n"
-    assert (shop.root / "README.md/deep.txt").exists()
+    worktree_repo.write("README.md/deep.txt", where=where)
+    worktree_repo.merge("010", worktree_repo.collect("010", base=worktree_repo.integration.base).commit)
+    worktree_repo.write("folder/mine.log", "ignored\n")
+    assert "folder" in refusal(worktree_repo).reason
+    (worktree_repo.root / "folder/mine.log").unlink()
+    assert isinstance(finish(worktree_repo), Delivered)
+    assert (worktree_repo.root / "folder").read_text() == "a file now\n"
+    assert (worktree_repo.root / "README.md/deep.txt").exists()
 
 
-def test_git_gives_up_in_the_middle(merged: Shop) -> None:
+def test_git_gives_up_in_the_middle(merged: WorktreeRepo) -> None:
     """Where git fails while it writes files, each goes back to what it was, and the refusal has git's words."""
     where = merged.prepare("020", merged.integration.head)
     merged.write("z.big", "needs a filter\n", where=where)
@@ -323,7 +323,7 @@ def test_git_gives_up_in_the_middle(merged: Shop) -> None:
     assert isinstance(finish(merged), Delivered)
 
 
-def test_a_deleted_folder_of_the_index(merged: Shop) -> None:
+def test_a_deleted_folder_of_the_index(merged: WorktreeRepo) -> None:
     """A checkout without an index file, as a new clone can have it, is not moved over files that git does not know."""
     os.unlink(merged.root / ".git/index")
     refused = finish(merged)

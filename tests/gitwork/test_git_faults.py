@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.bad_worker_acts import add_work
 from support.paths import TESTS
-from support.worktree_repo import BRANCH, RUN, Shop, home_at
+from support.worktree_repo import BRANCH, RUN, WorktreeRepo, home_at
 
 from sow.errors import SystemFailure
 from sow.gitwork.fast_forward import Delivered
@@ -22,56 +22,56 @@ from sow.gitwork.worktrees import Worktrees
 HERE = str(TESTS)
 
 
-def be_dirty(shop: Shop) -> None:
-    shop.write("src/b.txt", "changed\n")
-    shop.write("staged.txt")
-    shop.git("add", "staged.txt")
-    shop.write("untracked.txt")
+def be_dirty(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("src/b.txt", "changed\n")
+    worktree_repo.write("staged.txt")
+    worktree_repo.git("add", "staged.txt")
+    worktree_repo.write("untracked.txt")
 
 
-def detach(shop: Shop) -> None:
-    shop.git("switch", "-q", "--detach")
+def detach(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("switch", "-q", "--detach")
 
 
-def merge_half(shop: Shop) -> None:
-    shop.git("switch", "-q", "-c", "side")
-    shop.write("README.md", "side\n")
-    shop.commit()
-    shop.git("switch", "-q", BRANCH)
-    shop.write("README.md", "ours\n")
-    shop.commit()
-    shop.git("merge", "side", ok=False)
+def merge_half(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("switch", "-q", "-c", "side")
+    worktree_repo.write("README.md", "side\n")
+    worktree_repo.commit()
+    worktree_repo.git("switch", "-q", BRANCH)
+    worktree_repo.write("README.md", "ours\n")
+    worktree_repo.commit()
+    worktree_repo.git("merge", "side", ok=False)
 
 
-def stash_all(shop: Shop) -> None:
-    be_dirty(shop)
-    shop.git("stash", "-q", "--include-untracked")
+def stash_all(worktree_repo: WorktreeRepo) -> None:
+    be_dirty(worktree_repo)
+    worktree_repo.git("stash", "-q", "--include-untracked")
 
 
-def switch(shop: Shop) -> None:
-    shop.git("switch", "-q", "-c", "elsewhere")
+def switch(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("switch", "-q", "-c", "elsewhere")
 
 
-def commit(shop: Shop) -> None:
-    shop.write("user.txt")
-    shop.commit("the user's")
+def commit(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write("user.txt")
+    worktree_repo.commit("the user's")
 
 
-def clean_hard(shop: Shop) -> None:
-    shop.git("clean", "-q", "-ffdx")
+def clean_hard(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("clean", "-q", "-ffdx")
 
 
-def collect_garbage(shop: Shop) -> None:
-    shop.git("reflog", "expire", "--expire=now", "--all")
-    shop.git("gc", "-q", "--prune=now")
+def collect_garbage(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("reflog", "expire", "--expire=now", "--all")
+    worktree_repo.git("gc", "-q", "--prune=now")
 
 
-def prune_worktrees(shop: Shop) -> None:
-    shop.git("worktree", "prune")
+def prune_worktrees(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.git("worktree", "prune")
 
 
-def lock_the_index(shop: Shop) -> None:
-    shop.write(".git/index.lock", "")
+def lock_the_index(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.write(".git/index.lock", "")
 
 
 USERS = [
@@ -89,51 +89,51 @@ USERS = [
 
 
 @pytest.mark.parametrize("act", USERS, ids=lambda each: each.__name__)
-def test_what_a_user_does_during_a_run(shop: Shop, act: Callable[[Shop], None]) -> None:
+def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """Whatever the user does meanwhile, committed work is collected and merged, and the user's side stays as it is."""
-    shop.integration.begin("HEAD")
-    base = shop.integration.base
-    where = shop.prepare("010", base)
-    made = add_work(shop, where)
-    act(shop)
-    before = shop.user_side()
-    collected = shop.collect("010", base=base)
+    worktree_repo.integration.begin("HEAD")
+    base = worktree_repo.integration.base
+    where = worktree_repo.prepare("010", base)
+    made = add_work(worktree_repo, where)
+    act(worktree_repo)
+    before = worktree_repo.user_side()
+    collected = worktree_repo.collect("010", base=base)
     assert collected.paths == ["work.txt"]
-    assert shop.is_kept(made)
-    assert shop.merge("010", collected.commit).commit
-    assert (Path(shop.integration.path) / "work.txt").exists()
-    judge = Path(shop.worktrees.make_judge_checkout("010", collected.commit, base))
+    assert worktree_repo.is_kept(made)
+    assert worktree_repo.merge("010", collected.commit).commit
+    assert (Path(worktree_repo.integration.path) / "work.txt").exists()
+    judge = Path(worktree_repo.worktrees.make_judge_checkout("010", collected.commit, base))
     assert (judge / "work.txt").exists()
-    assert shop.user_side() == before
-    done = shop.integration.deliver(BRANCH)
+    assert worktree_repo.user_side() == before
+    done = worktree_repo.integration.deliver(BRANCH)
     if isinstance(done, DeliveryRefused):
-        assert shop.user_side() == before
+        assert worktree_repo.user_side() == before
     else:
         assert act in (be_dirty, stash_all, clean_hard, collect_garbage, prune_worktrees)
-        assert (shop.root / "work.txt").exists()
+        assert (worktree_repo.root / "work.txt").exists()
 
 
-def test_loose_work_survives_what_a_user_does(shop: Shop) -> None:
+def test_loose_work_survives_what_a_user_does(worktree_repo: WorktreeRepo) -> None:
     """Stashing, cleaning and pruning in the home leave a worker's uncommitted files where they are."""
-    where = shop.prepare()
-    shop.write("loose.txt", where=where)
-    stash_all(shop)
-    shop.git("clean", "-q", "-fdx", "-e", ".sow/local")
-    prune_worktrees(shop)
-    assert shop.collect().paths == ["loose.txt"]
+    where = worktree_repo.prepare()
+    worktree_repo.write("loose.txt", where=where)
+    stash_all(worktree_repo)
+    worktree_repo.git("clean", "-q", "-fdx", "-e", ".sow/local")
+    prune_worktrees(worktree_repo)
+    assert worktree_repo.collect().paths == ["loose.txt"]
 
 
-def test_a_folder_that_became_a_link(shop: Shop) -> None:
+def test_a_folder_that_became_a_link(worktree_repo: WorktreeRepo) -> None:
     """A folder that a worker replaced by a link out of the worktree is collected as a link, and nothing behind it."""
-    where = shop.prepare()
-    outside = shop.root.parent / "outside"
-    shop.write("a.txt", "secret\n", where=outside)
+    where = worktree_repo.prepare()
+    outside = worktree_repo.root.parent / "outside"
+    worktree_repo.write("a.txt", "secret\n", where=outside)
     shutil.rmtree(where / "src")
     (where / "src").symlink_to(outside)
-    collected = shop.collect()
+    collected = worktree_repo.collect()
     assert collected.paths == ["src", "src/a.txt", "src/b.txt"]
-    assert "secret" not in shop.worktrees.diff("HEAD", collected.commit, 100_000)
-    shop.prepare(fresh=True)
+    assert "secret" not in worktree_repo.worktrees.diff("HEAD", collected.commit, 100_000)
+    worktree_repo.prepare(fresh=True)
     assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
     assert (outside / "a.txt").read_text() == "secret\n"
 
@@ -161,52 +161,52 @@ except SystemFailure as error:
 
 
 @pytest.mark.parametrize("act", ["prepare", "collect", "finish"])
-def test_no_room(shop: Shop, act: str) -> None:
+def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
     """Where files cannot grow, an act fails with a clear error or is refused, and does its work when there is room."""
-    shop.write("large.txt", "large\n" * 20_000)
-    shop.commit()
-    shop.integration.begin("HEAD")
+    worktree_repo.write("large.txt", "large\n" * 20_000)
+    worktree_repo.commit()
+    worktree_repo.integration.begin("HEAD")
     if act != "prepare":
-        where = shop.prepare("010", shop.integration.head)
-        shop.write("larger.bin", os.urandom(200_000).hex(), where=where)
+        where = worktree_repo.prepare("010", worktree_repo.integration.head)
+        worktree_repo.write("larger.bin", os.urandom(200_000).hex(), where=where)
     if act == "finish":
-        shop.merge("010", shop.collect("010", base=shop.integration.head).commit)
-    before = shop.user_side()
-    code = FULL_DISK.format(here=HERE, root=str(shop.root), act=act)
+        worktree_repo.merge("010", worktree_repo.collect("010", base=worktree_repo.integration.head).commit)
+    before = worktree_repo.user_side()
+    code = FULL_DISK.format(here=HERE, root=str(worktree_repo.root), act=act)
     done = subprocess.run(
-        [sys.executable, "-c", code, "60000"], capture_output=True, text=True, env=shop.repo.environment
+        [sys.executable, "-c", code, "60000"], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0 if act == "finish" else 1, False), done.stderr
     assert act == "finish" or "SIGXFSZ" in done.stdout or "File too large" in done.stdout
-    assert shop.user_side() == before
-    (shop.root / ".git/index.lock").unlink(missing_ok=True)  # a git that was killed in the middle leaves it
+    assert worktree_repo.user_side() == before
+    (worktree_repo.root / ".git/index.lock").unlink(missing_ok=True)  # a git that was killed in the middle leaves it
     if act == "prepare":
-        assert (shop.prepare() / "large.txt").stat().st_size == 120_000
+        assert (worktree_repo.prepare() / "large.txt").stat().st_size == 120_000
     elif act == "collect":
-        assert shop.collect().paths == ["larger.bin"]
+        assert worktree_repo.collect().paths == ["larger.bin"]
     else:
-        assert isinstance(shop.integration.deliver(BRANCH), Delivered)
+        assert isinstance(worktree_repo.integration.deliver(BRANCH), Delivered)
 
 
-def test_a_repository_that_cannot_be_written(shop: Shop) -> None:
+def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> None:
     """Where the git folder may not be written, the error says so, and nothing is half made."""
     code = (
         f"import sys; sys.path[:0] = [{HERE!r}]\nfrom support.worktree_repo import *\n"
-        f"Worktrees(home_at({str(shop.root)!r}), RUN).prepare('010', 'HEAD')"
+        f"Worktrees(home_at({str(worktree_repo.root)!r}), RUN).prepare('010', 'HEAD')"
     )
     humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    subprocess.run(["chmod", "-R", "a-w", str(shop.root / ".git")], check=True)
+    subprocess.run(["chmod", "-R", "a-w", str(worktree_repo.root / ".git")], check=True)
     done = subprocess.run(
-        [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=shop.repo.environment
+        [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
-    subprocess.run(["chmod", "-R", "u+w", str(shop.root / ".git")], check=True)
+    subprocess.run(["chmod", "-R", "u+w", str(worktree_repo.root / ".git")], check=True)
     assert done.returncode == 1
     assert "sow.errors.Failed: cannot" in done.stderr
-    assert shop.prepare().exists()
+    assert worktree_repo.prepare().exists()
 
 
-def test_a_broken_repository(shop: Shop) -> None:
+def test_a_broken_repository(worktree_repo: WorktreeRepo) -> None:
     """Where git itself gives up, the error has its words."""
-    (shop.root / ".git/HEAD").write_text("nonsense\n")
+    (worktree_repo.root / ".git/HEAD").write_text("nonsense\n")
     with pytest.raises(SystemFailure, match="not a git repository"):
-        Worktrees(home_at(shop.root), RUN).prepare("010", "HEAD")
+        Worktrees(home_at(worktree_repo.root), RUN).prepare("010", "HEAD")

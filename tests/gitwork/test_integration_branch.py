@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.worktree_repo import RUN, Shop
+from support.worktree_repo import RUN, WorktreeRepo
 
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.worktree import EnvironmentProblem
@@ -17,35 +17,40 @@ STATE = ".sow/project/state.yaml"
 
 
 @pytest.fixture
-def begun(shop: Shop) -> Shop:
+def begun(worktree_repo: WorktreeRepo) -> WorktreeRepo:
     """A run whose integration branch has begun."""
-    shop.integration.begin("HEAD")
-    return shop
+    worktree_repo.integration.begin("HEAD")
+    return worktree_repo
 
 
-def test_the_beginning(shop: Shop) -> None:
+def test_the_beginning(worktree_repo: WorktreeRepo) -> None:
     """The branch begins at the base with a worktree of its own that has no state, and the user's side stays."""
-    before = shop.user_side()
-    where = Path(shop.integration.begin("HEAD"))
-    assert where == shop.root / f".sow/local/worktrees/integration-{RUN}"
-    assert shop.integration.head == shop.integration.base == shop.head() == shop.head(where)
+    before = worktree_repo.user_side()
+    where = Path(worktree_repo.integration.begin("HEAD"))
+    assert where == worktree_repo.root / f".sow/local/worktrees/integration-{RUN}"
+    assert (
+        worktree_repo.integration.head
+        == worktree_repo.integration.base
+        == worktree_repo.head()
+        == worktree_repo.head(where)
+    )
     assert (where / "src/a.txt").exists()
     assert not (where / ".sow/project").exists()
-    assert shop.git("status", "--porcelain", cwd=where) == ""
-    assert shop.integration.merged_work() == {}
-    assert shop.user_side() == before
+    assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
+    assert worktree_repo.integration.merged_work() == {}
+    assert worktree_repo.user_side() == before
 
 
-def test_before_the_beginning(shop: Shop) -> None:
+def test_before_the_beginning(worktree_repo: WorktreeRepo) -> None:
     """A run that has not begun has no head and no base, and says so."""
     with pytest.raises(EnvironmentProblem, match="is gone"):
-        _ = shop.integration.head
+        _ = worktree_repo.integration.head
     with pytest.raises(SowError, match="no integration branch"):
-        _ = shop.integration.base
+        _ = worktree_repo.integration.base
 
 
 @pytest.mark.parametrize("history", ["squash", "full"])
-def test_a_merge(begun: Shop, history: str) -> None:
+def test_a_merge(begun: WorktreeRepo, history: str) -> None:
     """A merge is one commit on the head, or with full history a merge of both; only the record makes it count."""
     begun.keep_history(history)
     work = begun.work("010", "new.txt", "new\n")
@@ -65,7 +70,7 @@ def test_a_merge(begun: Shop, history: str) -> None:
     assert begun.integration.merged_work() == {("010", 1): work.commit}
 
 
-def test_the_record_says_what_is_merged(begun: Shop) -> None:
+def test_the_record_says_what_is_merged(begun: WorktreeRepo) -> None:
     """Another process reads the same merges from the record, and no trailer of a worker adds one (F10)."""
     first = begun.work("010", "a.txt", "a\n")
     second = begun.work("020", "b.txt", "b\n")
@@ -78,7 +83,7 @@ def test_the_record_says_what_is_merged(begun: Shop) -> None:
     merge = begun.integration.try_merge("030", 3, third.commit, "Merge\n\nSow-Task: 902/1")
     begun.integration.record_merge(merge, task="030", iteration=3, work=third.commit)
     begun.merge("020", second.commit)
-    fresh = Shop(begun.repo)
+    fresh = WorktreeRepo(begun.repo)
     assert fresh.integration.merged_work() == {
         ("010", 1): first.commit,
         ("020", 1): second.commit,
@@ -86,31 +91,31 @@ def test_the_record_says_what_is_merged(begun: Shop) -> None:
     }
 
 
-def forge(shop: Shop, message: str = "Helpful\n\nSow-Task: 010/1") -> str:
+def forge(worktree_repo: WorktreeRepo, message: str = "Helpful\n\nSow-Task: 010/1") -> str:
     """A commit of a worker on the integration branch."""
-    where = shop.prepare("090", shop.integration.head)
-    shop.write("forged.txt", where=where)
-    commit = shop.commit(message, where=where)
-    shop.git("update-ref", f"refs/heads/{INT}", commit)
+    where = worktree_repo.prepare("090", worktree_repo.integration.head)
+    worktree_repo.write("forged.txt", where=where)
+    commit = worktree_repo.commit(message, where=where)
+    worktree_repo.git("update-ref", f"refs/heads/{INT}", commit)
     return commit
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["at once", "in the next call"])
-def test_a_foreign_commit_does_not_count(begun: Shop, again: bool) -> None:
+def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> None:
     """A commit that somebody put on the branch is no merge, is taken off, pinned and reported (F17)."""
     head, commit = begun.integration.head, forge(begun)
-    shop = Shop(begun.repo) if again else begun
+    worktree_repo = WorktreeRepo(begun.repo) if again else begun
     if again:
-        shop.integration.begin("HEAD")
+        worktree_repo.integration.begin("HEAD")
     else:
-        shop.integration.restore_branch()
-    assert shop.integration.merged_work() == {}
-    assert shop.integration.head == head == shop.git("rev-parse", INT).strip()
-    assert [(each["found"], each["restored"]) for each in shop.integration.undone_moves] == [(commit, head)]
-    assert shop.git("rev-parse", shop.integration.undone_moves[0]["pin"]).strip() == commit
+        worktree_repo.integration.restore_branch()
+    assert worktree_repo.integration.merged_work() == {}
+    assert worktree_repo.integration.head == head == worktree_repo.git("rev-parse", INT).strip()
+    assert [(each["found"], each["restored"]) for each in worktree_repo.integration.undone_moves] == [(commit, head)]
+    assert worktree_repo.git("rev-parse", worktree_repo.integration.undone_moves[0]["pin"]).strip() == commit
 
 
-def test_a_branch_that_was_set_back(begun: Shop) -> None:
+def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
     """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
@@ -119,17 +124,17 @@ def test_a_branch_that_was_set_back(begun: Shop) -> None:
     assert [each["pin"] for each in begun.integration.undone_moves] == [""]
 
 
-def test_a_crash_between_the_record_and_the_branch(begun: Shop) -> None:
+def test_a_crash_between_the_record_and_the_branch(begun: WorktreeRepo) -> None:
     """The branch follows the record, and nobody is accused."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
-    shop = Shop(begun.repo)
-    shop.integration.begin("HEAD")
-    assert shop.git("rev-parse", INT).strip() == head
-    assert shop.integration.undone_moves == []
+    worktree_repo = WorktreeRepo(begun.repo)
+    worktree_repo.integration.begin("HEAD")
+    assert worktree_repo.git("rev-parse", INT).strip() == head
+    assert worktree_repo.integration.undone_moves == []
 
 
-def test_a_second_iteration_on_merged_work(begun: Shop) -> None:
+def test_a_second_iteration_on_merged_work(begun: WorktreeRepo) -> None:
     """More work on top of a squashed iteration is a change relative to that iteration, and conflicts with nothing."""
     first = begun.work("010", "src/a.txt", "one\n2\nthree\n")
     begun.merge("010", first.commit)
@@ -145,7 +150,7 @@ def test_a_second_iteration_on_merged_work(begun: Shop) -> None:
     assert begun.text(merge.commit, "other.txt") == "other\n"
 
 
-def test_a_conflict_resolved_with_the_branch(begun: Shop) -> None:
+def test_a_conflict_resolved_with_the_branch(begun: WorktreeRepo) -> None:
     """A worker that merges the squashed branch into its own resolves the conflict for good."""
     base = begun.integration.head
     where = begun.prepare("020", base)
@@ -159,7 +164,7 @@ def test_a_conflict_resolved_with_the_branch(begun: Shop) -> None:
     assert begun.text(begun.merge("020", found.commit, 2).commit, "src/a.txt") == "both\n"
 
 
-def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
+def test_work_that_changed_nothing_is_merged_as_well(begun: WorktreeRepo) -> None:
     """A task without a change is recorded as merged, and makes no commit."""
     where = begun.prepare("010", begun.integration.head)
     collected = begun.collect("010", base=begun.integration.head)
@@ -170,7 +175,7 @@ def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
     assert begun.integration.merged_work() == {("010", 1): collected.commit}
 
 
-def test_a_conflict(begun: Shop) -> None:
+def test_a_conflict(begun: WorktreeRepo) -> None:
     """A conflict gives the paths and git's words, with names in place of numbers, and nothing is made."""
     base = begun.integration.head
     ours = begun.work("010", "src/a.txt", "ours\n")
@@ -191,7 +196,7 @@ def test_a_conflict(begun: Shop) -> None:
     assert begun.integration.head == head
 
 
-def test_a_conflict_in_an_odd_name(begun: Shop) -> None:
+def test_a_conflict_in_an_odd_name(begun: WorktreeRepo) -> None:
     """A path with a line end in its name is told whole."""
     base, name = begun.integration.head, "new\nline"
     first = begun.work("010", name, "ours\n")
@@ -202,7 +207,7 @@ def test_a_conflict_in_an_odd_name(begun: Shop) -> None:
     assert begun.integration.try_merge("020", 1, second.commit, "Merge").conflicts == (name,)
 
 
-def test_the_state_never_conflicts(begun: Shop) -> None:
+def test_the_state_never_conflicts(begun: WorktreeRepo) -> None:
     """State that was saved here and committed by the user there merges: the user's is newer, and wins."""
     begun.write(STATE, "saved\n")
     begun.integration.save_state("state")
@@ -216,7 +221,7 @@ def test_the_state_never_conflicts(begun: Shop) -> None:
     assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
 
 
-def test_what_is_shown_is_clean(begun: Shop) -> None:
+def test_what_is_shown_is_clean(begun: WorktreeRepo) -> None:
     """What checks left or changed is gone when another commit is shown; ignored files stay."""
     begun.work("010", "old/a.txt", "a\n")
     first = begun.merge("010", begun.collect("010").commit).commit
@@ -234,7 +239,7 @@ def test_what_is_shown_is_clean(begun: Shop) -> None:
     assert begun.git("rev-parse", "by-a-check").strip() == first
 
 
-def test_showing_kinds_that_change(begun: Shop) -> None:
+def test_showing_kinds_that_change(begun: WorktreeRepo) -> None:
     """A file that becomes a folder, and a folder that becomes a file, are shown right, there and back."""
     base = begun.head()
     (begun.root / "src/a.txt").unlink()
@@ -250,7 +255,7 @@ def test_showing_kinds_that_change(begun: Shop) -> None:
         assert begun.git("diff", "--name-only", commit, cwd=where) == ""
 
 
-def test_the_branch_moves_only_from_where_it_was(begun: Shop) -> None:
+def test_the_branch_moves_only_from_where_it_was(begun: WorktreeRepo) -> None:
     """Advancing from another commit than expected is refused, and changes nothing."""
     work = begun.work("010", "new.txt", "new\n")
     merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
@@ -260,7 +265,7 @@ def test_the_branch_moves_only_from_where_it_was(begun: Shop) -> None:
     assert begun.integration.head == head
 
 
-def test_the_branch_does_not_move_under_a_checkout(begun: Shop) -> None:
+def test_the_branch_does_not_move_under_a_checkout(begun: WorktreeRepo) -> None:
     """A branch that the user has checked out is not moved, and the refusal names the place."""
     peek = begun.root.parent / "peek"
     begun.git("worktree", "add", "-q", str(peek), INT)
@@ -271,7 +276,7 @@ def test_the_branch_does_not_move_under_a_checkout(begun: Shop) -> None:
     assert begun.git("status", "--porcelain", cwd=peek) == ""
 
 
-def test_a_deleted_branch_comes_back(begun: Shop) -> None:
+def test_a_deleted_branch_comes_back(begun: WorktreeRepo) -> None:
     """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
     work = begun.work("010", "new.txt", "new\n")
     head = begun.merge("010", work.commit).commit
@@ -284,7 +289,7 @@ def test_a_deleted_branch_comes_back(begun: Shop) -> None:
 
 
 @pytest.mark.parametrize("damage", ["folder", "pointer", "record"])
-def test_a_damaged_worktree_is_made_again(begun: Shop, damage: str) -> None:
+def test_a_damaged_worktree_is_made_again(begun: WorktreeRepo, damage: str) -> None:
     """The integration worktree stands again, whatever was removed of it."""
     where = Path(begun.integration.path)
     work = begun.work("010", "new.txt", "new\n")
@@ -300,7 +305,7 @@ def test_a_damaged_worktree_is_made_again(begun: Shop, damage: str) -> None:
     assert begun.git("status", "--porcelain", cwd=where) == ""
 
 
-def test_the_users_commits_are_brought_in(begun: Shop) -> None:
+def test_the_users_commits_are_brought_in(begun: WorktreeRepo) -> None:
     """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
     assert begun.integration.merge_user_commits("HEAD").commit == begun.integration.head
     begun.write("user.txt")
@@ -317,7 +322,7 @@ def test_the_users_commits_are_brought_in(begun: Shop) -> None:
     assert conflict.commit == ""
 
 
-def test_the_state_is_saved(begun: Shop) -> None:
+def test_the_state_is_saved(begun: WorktreeRepo) -> None:
     """State is one commit on the branch; the user's index, files and staged changes are not touched."""
     begun.write("staged.txt")
     begun.git("add", "staged.txt")
@@ -341,7 +346,7 @@ def test_the_state_is_saved(begun: Shop) -> None:
     assert ".sow/project" not in begun.git("ls-tree", "-r", "--name-only", gone)
 
 
-def test_a_crash_when_a_state_commit_is_replaced(begun: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_when_a_state_commit_is_replaced(begun: WorktreeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a crash between the record and the branch, the old state commit on the branch is no foreign move."""
     begun.write(STATE, "one\n")
     old = begun.integration.save_state("Save")
@@ -361,7 +366,7 @@ def _crash(*words: object, **more: object) -> None:
 
 
 @pytest.mark.parametrize("history", ["squash", "full"])
-def test_a_merge_is_taken_out(begun: Shop, history: str) -> None:
+def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
     """Later merges are made again without it, work on top of it does not bring it back, and its commit is kept."""
     begun.keep_history(history)
     for number in (1, 2, 3):
@@ -377,7 +382,7 @@ def test_a_merge_is_taken_out(begun: Shop, history: str) -> None:
     assert begun.integration.undone_moves == []
 
 
-def test_a_delivered_merge_is_not_taken_out(begun: Shop) -> None:
+def test_a_delivered_merge_is_not_taken_out(begun: WorktreeRepo) -> None:
     """A merge that is on the user's branch stays."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
     head = begun.integration.head
@@ -385,7 +390,7 @@ def test_a_delivered_merge_is_not_taken_out(begun: Shop) -> None:
     assert begun.integration.head == head
 
 
-def test_a_merge_that_needs_another_is_taken_out_with_it(begun: Shop) -> None:
+def test_a_merge_that_needs_another_is_taken_out_with_it(begun: WorktreeRepo) -> None:
     """A later merge that conflicts without the one that is taken out is named, and goes too."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
     begun.merge("020", begun.work("020", "1.txt", "2\n").commit)
@@ -394,7 +399,7 @@ def test_a_merge_that_needs_another_is_taken_out_with_it(begun: Shop) -> None:
     assert [each["task"] for each in begun.integration.merges] == ["030"]
 
 
-def test_ignored_state_is_not_saved(begun: Shop) -> None:
+def test_ignored_state_is_not_saved(begun: WorktreeRepo) -> None:
     """A folder of the state that the user has git ignore is left alone, and the rest is saved."""
     begun.write(".git/info/exclude", "orchestration\n")
     begun.write("orchestration/plan.md", "plan\n")
@@ -404,7 +409,7 @@ def test_ignored_state_is_not_saved(begun: Shop) -> None:
     assert begun.git("diff", "--name-only", f"{saved}~1", saved).split() == [STATE]
 
 
-def test_removal(begun: Shop) -> None:
+def test_removal(begun: WorktreeRepo) -> None:
     """The integration worktree goes with whatever lies there, and the branch stays."""
     where = Path(begun.integration.path)
     begun.write("left.txt", where=where)

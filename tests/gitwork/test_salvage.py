@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from support.worktree_repo import BRANCH, RUN, Shop
+from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
 from sow.errors import SowError
 from sow.gitwork import prune as gitwork_prune
@@ -18,25 +18,27 @@ NOW = -10.0  # older than ten seconds from now: everything
 
 
 @pytest.fixture
-def done(shop: Shop) -> Shop:
+def done(worktree_repo: WorktreeRepo) -> WorktreeRepo:
     """A run with one merged task, and one that was never merged."""
-    shop.integration.begin("HEAD")
+    worktree_repo.integration.begin("HEAD")
     for task in ("010", "020"):
-        work = shop.work(task, f"{task}.txt", task)
+        work = worktree_repo.work(task, f"{task}.txt", task)
         if task == "010":
-            shop.merge(task, work.commit)
-    return shop
+            worktree_repo.merge(task, work.commit)
+    return worktree_repo
 
 
-def kinds(shop: Shop, kind: str) -> dict[str, salvage.KeptItem]:
-    return {each.short: each for each in salvage.list_items(shop.home) if each.kind == kind}
+def kinds(worktree_repo: WorktreeRepo, kind: str) -> dict[str, salvage.KeptItem]:
+    return {each.short: each for each in salvage.list_items(worktree_repo.home) if each.kind == kind}
 
 
-def prune(shop: Shop, *ended: str, older_than: float = NOW, unmerged: bool = False) -> gitwork_prune.PruneResult:
-    return gitwork_prune.prune(shop.home, older_than, ended=ended, unmerged=unmerged)
+def prune(
+    worktree_repo: WorktreeRepo, *ended: str, older_than: float = NOW, unmerged: bool = False
+) -> gitwork_prune.PruneResult:
+    return gitwork_prune.prune(worktree_repo.home, older_than, ended=ended, unmerged=unmerged)
 
 
-def test_everything_is_listed(done: Shop) -> None:
+def test_everything_is_listed(done: WorktreeRepo) -> None:
     """Pins, branches and worktrees are told with run, task, iteration, date, subject and where they are merged."""
     pins = kinds(done, PIN)
     pin = pins[f"{RUN}/010/1"]
@@ -53,12 +55,12 @@ def test_everything_is_listed(done: Shop) -> None:
     assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
 
 
-def test_nothing_to_list(shop: Shop) -> None:
+def test_nothing_to_list(worktree_repo: WorktreeRepo) -> None:
     """A repository in which nothing ran has nothing to salvage, and listing makes nothing."""
-    assert salvage.list_items(shop.home) == []
+    assert salvage.list_items(worktree_repo.home) == []
 
 
-def test_damaged_worktrees_do_not_stop_the_list(done: Shop) -> None:
+def test_damaged_worktrees_do_not_stop_the_list(done: WorktreeRepo) -> None:
     """A worktree that lost its folder or its record is left out, and the rest is listed."""
     shutil.rmtree(done.root / ".sow/local/worktrees/010")
     shutil.rmtree(done.root / ".git/worktrees/020")
@@ -66,7 +68,7 @@ def test_damaged_worktrees_do_not_stop_the_list(done: Shop) -> None:
 
 
 @pytest.mark.parametrize("form", ["short", "ref", "commit"])
-def test_bringing_back(done: Shop, form: str) -> None:
+def test_bringing_back(done: WorktreeRepo, form: str) -> None:
     """What was kept becomes a branch, named by its pin or its commit."""
     commit = done.pins()["020/1"]
     what = {"short": f"{RUN}/020/1", "ref": f"refs/sow/keep/{RUN}/020/1", "commit": commit[:10]}[form]
@@ -76,7 +78,7 @@ def test_bringing_back(done: Shop, form: str) -> None:
 
 
 @pytest.mark.parametrize("branch", ["", "-x", "a..b", BRANCH, "a b", "sow/task/x/010", "sow/int/x", "x.lock"])
-def test_names_that_are_no_branch(done: Shop, branch: str) -> None:
+def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
     """A name that is bad, taken or ours is refused, and no branch is moved."""
     before = done.git("for-each-ref")
     with pytest.raises(SowError):
@@ -85,13 +87,13 @@ def test_names_that_are_no_branch(done: Shop, branch: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"])
-def test_what_is_not_kept(done: Shop, what: str) -> None:
+def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
     """What no run left cannot be brought back."""
     with pytest.raises(SowError, match="is nothing that a run left"):
         salvage.restore(done.home, what, "salvaged/x")
 
 
-def test_pruning_keeps_what_is_contained_nowhere_else(done: Shop) -> None:
+def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> None:
     """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
     lost = done.pins()["020/1"]
     done.integration.deliver(BRANCH)
@@ -107,7 +109,7 @@ def test_pruning_keeps_what_is_contained_nowhere_else(done: Shop) -> None:
     assert asked.removed == [f"{RUN}/020/1"]
 
 
-def test_pruning_before_anything_is_finished(done: Shop) -> None:
+def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
     """What is merged into the run's own branch alone is not contained elsewhere."""
     pruned = prune(done, "010")
     assert pruned.kept[f"{RUN}/010/1"] == "contained nowhere else"
@@ -115,7 +117,7 @@ def test_pruning_before_anything_is_finished(done: Shop) -> None:
     assert pruned.kept[f"sow/task/{RUN}/020"] == "task 020 has not ended"
 
 
-def test_pruning_keeps_what_is_young(done: Shop) -> None:
+def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
     """What is younger than asked for stays, merged or not."""
     done.integration.deliver(BRANCH)
     pruned = prune(done, older_than=DAY, unmerged=True)
@@ -123,7 +125,7 @@ def test_pruning_keeps_what_is_young(done: Shop) -> None:
     assert set(pruned.kept.values()) == {"not old enough"}
 
 
-def test_pruning_keeps_work(done: Shop) -> None:
+def test_pruning_keeps_work(done: WorktreeRepo) -> None:
     """A worktree of an ended task with loose work stays, and the reason is told; a judge's checkout goes."""
     where = done.prepare("020")
     done.write("loose.txt", where=where)
@@ -135,7 +137,7 @@ def test_pruning_keeps_work(done: Shop) -> None:
     assert pruned.kept[f"sow/task/{RUN}/020"].startswith("checked out in")
 
 
-def test_pruning_with_odd_tags(done: Shop) -> None:
+def test_pruning_with_odd_tags(done: WorktreeRepo) -> None:
     """Tags on files and on other tags are no obstacle."""
     blob = done.git("rev-parse", "HEAD:README.md").strip()
     done.git("tag", "a-file", blob)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.worktree_repo import Shop, home_at
+from support.worktree_repo import WorktreeRepo, home_at
 
 from sow.gitwork.repository import Repository
 from sow.gitwork.slot import Slot
@@ -16,19 +16,19 @@ from sow.system.process.generator_steps import run_to_end
 
 
 @pytest.fixture
-def slot(shop: Shop) -> Slot:
+def slot(worktree_repo: WorktreeRepo) -> Slot:
     """A slot that is held and shows the head."""
-    shop.write("bin/run.sh", "#!/bin/sh\n").chmod(0o755)
-    (shop.root / "link").symlink_to("src/a.txt")
-    shop.commit("more kinds of files")
-    made = taken(shop)
-    made.checkout(shop.head())
+    worktree_repo.write("bin/run.sh", "#!/bin/sh\n").chmod(0o755)
+    (worktree_repo.root / "link").symlink_to("src/a.txt")
+    worktree_repo.commit("more kinds of files")
+    made = taken(worktree_repo)
+    made.checkout(worktree_repo.head())
     return made
 
 
-def taken(shop: Shop) -> Slot:
+def taken(worktree_repo: WorktreeRepo) -> Slot:
     """The first slot, as a new process would take it."""
-    found = run_to_end(Slots(Repository(home_at(shop.root)), 1).acquire())
+    found = run_to_end(Slots(Repository(home_at(worktree_repo.root)), 1).acquire())
     assert found is not None
     return found
 
@@ -47,11 +47,11 @@ def picture(folder: Path) -> dict[str, tuple[str, bool]]:
     return found
 
 
-def plain(shop: Shop, commit: str) -> dict[str, tuple[str, bool]]:
+def plain(worktree_repo: WorktreeRepo, commit: str) -> dict[str, tuple[str, bool]]:
     """What git itself checks out for a commit, without the state of the run."""
-    folder = shop.root.parent / f"plain-{commit[:8]}"
+    folder = worktree_repo.root.parent / f"plain-{commit[:8]}"
     if not folder.exists():
-        shop.git("worktree", "add", "-q", "--detach", str(folder), commit)
+        worktree_repo.git("worktree", "add", "-q", "--detach", str(folder), commit)
     return {path: shown for path, shown in picture(folder).items() if not path.startswith(".sow/project/")}
 
 
@@ -90,58 +90,60 @@ MISCHIEF = {
 
 @pytest.mark.parametrize("script", MISCHIEF.values(), ids=MISCHIEF)
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
-def test_a_slot_is_clean_after_anything(shop: Shop, slot: Slot, script: str, anew: bool) -> None:
+def test_a_slot_is_clean_after_anything(worktree_repo: WorktreeRepo, slot: Slot, script: str, anew: bool) -> None:
     """Whatever a command did in a slot, it shows a commit exactly as git would check it out, and looks clean to git."""
-    subprocess.run(["sh", "-c", script], cwd=slot.path, env=shop.repo.environment, check=True, capture_output=True)
+    subprocess.run(
+        ["sh", "-c", script], cwd=slot.path, env=worktree_repo.repo.environment, check=True, capture_output=True
+    )
     if anew:
         slot.release()
-        slot = taken(shop)
-    slot.checkout(shop.head())
-    assert picture(Path(slot.path)) == plain(shop, shop.head())
-    assert shop.git("status", "--porcelain", "--ignored", cwd=Path(slot.path)) == ""
-    assert shop.head(Path(slot.path)) == shop.head()
-    assert sorted(os.listdir(shop.root / ".git/worktrees/slot-1")) == ["HEAD", "commondir", "gitdir", "index"]
+        slot = taken(worktree_repo)
+    slot.checkout(worktree_repo.head())
+    assert picture(Path(slot.path)) == plain(worktree_repo, worktree_repo.head())
+    assert worktree_repo.git("status", "--porcelain", "--ignored", cwd=Path(slot.path)) == ""
+    assert worktree_repo.head(Path(slot.path)) == worktree_repo.head()
+    assert sorted(os.listdir(worktree_repo.root / ".git/worktrees/slot-1")) == ["HEAD", "commondir", "gitdir", "index"]
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
-def test_size_and_time_are_not_believed(shop: Shop, slot: Slot, anew: bool) -> None:
+def test_size_and_time_are_not_believed(worktree_repo: WorktreeRepo, slot: Slot, anew: bool) -> None:
     """A file with another content, and the same size and modification time, is restored."""
     same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
     if anew:
         slot.release()
-        slot = taken(shop)
-    slot.checkout(shop.head())
+        slot = taken(worktree_repo)
+    slot.checkout(worktree_repo.head())
     assert Path(slot.path, "src/b.txt").read_text() == "b\n"
 
 
-def test_unchanged_files_are_not_written_again(shop: Shop, slot: Slot) -> None:
+def test_unchanged_files_are_not_written_again(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """A reuse, by the same process or another one, leaves files alone that are right."""
     before = Path(slot.path, "src/a.txt").stat()
-    shop.write("src/b.txt", "new\n")
-    slot.checkout(shop.commit())
+    worktree_repo.write("src/b.txt", "new\n")
+    slot.checkout(worktree_repo.commit())
     assert Path(slot.path, "src/b.txt").read_text() == "new\n"
     assert Path(slot.path, "src/a.txt").stat().st_ino == before.st_ino
     slot.release()
-    slot = taken(shop)
-    slot.checkout(shop.head())
+    slot = taken(worktree_repo)
+    slot.checkout(worktree_repo.head())
     assert Path(slot.path, "src/a.txt").stat().st_ctime_ns == before.st_ctime_ns
 
 
-def test_another_commit_is_shown_whole(shop: Shop, slot: Slot) -> None:
+def test_another_commit_is_shown_whole(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """Files and folders that another commit has or lacks come and go, names with odd letters included."""
-    first = shop.head()
-    shop.git("rm", "-rq", "bin", "src/b.txt")
-    shop.write("new/deep/file one.txt", "1\n")
-    shop.write("new/line\nbreak.txt", "2\n")
-    (shop.root / "src/a.txt").unlink()
-    shop.write("src/a.txt/now a folder", "3\n")
-    second = shop.commit()
+    first = worktree_repo.head()
+    worktree_repo.git("rm", "-rq", "bin", "src/b.txt")
+    worktree_repo.write("new/deep/file one.txt", "1\n")
+    worktree_repo.write("new/line\nbreak.txt", "2\n")
+    (worktree_repo.root / "src/a.txt").unlink()
+    worktree_repo.write("src/a.txt/now a folder", "3\n")
+    second = worktree_repo.commit()
     for commit in (second, first, second):
         slot.checkout(commit)
-        assert picture(Path(slot.path)) == plain(shop, commit)
+        assert picture(Path(slot.path)) == plain(worktree_repo, commit)
 
 
-def test_restore_keeps_what_a_command_built(shop: Shop, slot: Slot) -> None:
+def test_restore_keeps_what_a_command_built(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """Between two commands tracked files come back, and untracked ones stay."""
     same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
     Path(slot.path, "src/a.txt").unlink()
@@ -149,59 +151,59 @@ def test_restore_keeps_what_a_command_built(shop: Shop, slot: Slot) -> None:
     slot.restore()
     left = picture(Path(slot.path))
     assert left.pop("built.log") == ("x", False)
-    assert left == plain(shop, shop.head())
+    assert left == plain(worktree_repo, worktree_repo.head())
 
 
-def test_spared_paths_stay(shop: Shop, slot: Slot) -> None:
+def test_spared_paths_stay(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """Of what is not committed only the spared paths stay, also below a folder that is not committed."""
     for path in ("node_modules/a/b.js", "web/node_modules/c.js", "web/other.js", "src/a.egg-info/x"):
-        shop.write(path, where=Path(slot.path))
-    slot.checkout(shop.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
-    extra = set(picture(Path(slot.path))) - set(plain(shop, shop.head()))
+        worktree_repo.write(path, where=Path(slot.path))
+    slot.checkout(worktree_repo.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
+    extra = set(picture(Path(slot.path))) - set(plain(worktree_repo, worktree_repo.head()))
     assert extra == {"node_modules/a/b.js", "web/node_modules/c.js", "src/a.egg-info/x"}
 
 
-def test_changed_attributes_count(shop: Shop, slot: Slot) -> None:
+def test_changed_attributes_count(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """A file whose object stays and whose line endings become others by an attribute file is written again."""
-    shop.write(".gitattributes", "*.txt text eol=crlf\n")
-    slot.checkout(shop.commit())
+    worktree_repo.write(".gitattributes", "*.txt text eol=crlf\n")
+    slot.checkout(worktree_repo.commit())
     assert Path(slot.path, "src/b.txt").read_bytes() == b"b\r\n"
 
 
-def test_the_state_of_the_run_is_not_shown(shop: Shop, slot: Slot) -> None:
+def test_the_state_of_the_run_is_not_shown(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """Committed state files are no work: a slot does not have them, and looks clean to git."""
     for number in range(2):
-        shop.write(".sow/project/note.txt", f"{number}\n")
-        slot.checkout(shop.commit())
+        worktree_repo.write(".sow/project/note.txt", f"{number}\n")
+        slot.checkout(worktree_repo.commit())
         assert not Path(slot.path, ".sow/project").exists()
-        assert shop.git("status", "--porcelain", cwd=Path(slot.path)) == ""
+        assert worktree_repo.git("status", "--porcelain", cwd=Path(slot.path)) == ""
 
 
-def test_a_submodule_is_an_empty_folder(shop: Shop, slot: Slot) -> None:
+def test_a_submodule_is_an_empty_folder(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """The place of a submodule is emptied before a list."""
-    shop.git("update-index", "--add", "--cacheinfo", f"160000,{shop.head()},inner")
-    shop.git("commit", "-qm", "a submodule")
+    worktree_repo.git("update-index", "--add", "--cacheinfo", f"160000,{worktree_repo.head()},inner")
+    worktree_repo.git("commit", "-qm", "a submodule")
     for _ in range(2):
-        slot.checkout(shop.head())
+        slot.checkout(worktree_repo.head())
         assert os.listdir(f"{slot.path}/inner") == []
-        shop.write("inner/file", where=Path(slot.path))
+        worktree_repo.write("inner/file", where=Path(slot.path))
 
 
-def test_a_slot_is_removed_unless_it_is_held(shop: Shop, slot: Slot) -> None:
+def test_a_slot_is_removed_unless_it_is_held(worktree_repo: WorktreeRepo, slot: Slot) -> None:
     """A free slot goes with git's record of it; one that is in use stays."""
-    repository = Repository(shop.home)
+    repository = Repository(worktree_repo.home)
     assert remove_free(repository) == ([], ["slot-1"])
     slot.release()
     assert remove_free(repository, dry_run=True) == (["slot-1"], [])
     assert Path(slot.path).exists()
     assert remove_free(repository) == (["slot-1"], [])
     assert not Path(slot.path).exists()
-    assert "slot-1" not in shop.git("worktree", "list")
+    assert "slot-1" not in worktree_repo.git("worktree", "list")
 
 
-def test_those_who_wait_are_served_in_order(shop: Shop) -> None:
+def test_those_who_wait_are_served_in_order(worktree_repo: WorktreeRepo) -> None:
     """With one slot, lists get it in the order in which they asked; one that gives up is passed over."""
-    slots = Slots(Repository(shop.home), 1)
+    slots = Slots(Repository(worktree_repo.home), 1)
     first = run_to_end(slots.acquire())
     assert first is not None
     waiting = [slots.acquire() for _ in range(3)]

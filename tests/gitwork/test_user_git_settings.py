@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.worktree_repo import home_at
 
 from sow.gitwork import diffs
@@ -50,20 +50,20 @@ def configure(repo: Repo) -> None:
         repo.git("config", "--global", key, value)
 
 
-def test_a_run_with_odd_settings(harbour: Harbour) -> None:
+def test_a_run_with_odd_settings(plan_repo: PlanRepo) -> None:
     """Two tasks are merged once each, and the reviewer sees the usual patch, whatever the settings are."""
-    repo = harbour.repo
+    repo = plan_repo.repo
     (repo.root / "shared.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
     repo.git("add", "shared.txt")
-    harbour.act("implementer-010", f"{WORK}sed -i s/two/TWO/ shared.txt\n")
-    harbour.act("implementer-020", f"{WORK}git mv shared.txt moved.txt; git commit -q -m moved --no-gpg-sign\n")
-    harbour.plan("First", "Second < 1")
+    plan_repo.act("implementer-010", f"{WORK}sed -i s/two/TWO/ shared.txt\n")
+    plan_repo.act("implementer-020", f"{WORK}git mv shared.txt moved.txt; git commit -q -m moved --no-gpg-sign\n")
+    plan_repo.plan("First", "Second < 1")
     configure(repo)
-    result = harbour.run()
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert len(harbour.journal("merged")) == 2
+    assert len(plan_repo.journal("merged")) == 2
     assert (repo.root / "moved.txt").read_text() == "one\nTWO\nthree\nfour\nfive\n"
-    prompt = harbour.prompt("010", role="quality-control")
+    prompt = plan_repo.prompt("010", role="quality-control")
     assert "diff --git a/shared.txt b/shared.txt\n" in prompt
     assert "|  one\n| -two\n| +TWO\n|  three\n" in prompt
     repo.ok("task", "create", "--name", "By hand")

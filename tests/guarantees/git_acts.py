@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.worktree_repo import BRANCH, Shop
+from support.worktree_repo import BRANCH, WorktreeRepo
 
 from sow.gitwork import prune as gitwork_prune
 from sow.gitwork.fast_forward import Delivered
@@ -20,151 +20,151 @@ STATE = ".sow/project/state.yaml"
 class GitAct(NamedTuple):
     """One act, and what it needs."""
 
-    before: Callable[[Shop], Any]
-    run: Callable[[Shop], Any]
+    before: Callable[[WorktreeRepo], Any]
+    run: Callable[[WorktreeRepo], Any]
 
 
-def begin(shop: Shop) -> None:
-    shop.integration.begin("HEAD")
+def begin(worktree_repo: WorktreeRepo) -> None:
+    worktree_repo.integration.begin("HEAD")
 
 
-def nothing(shop: Shop) -> None:
+def nothing(worktree_repo: WorktreeRepo) -> None:
     pass
 
 
-def loose_work(shop: Shop) -> None:
+def loose_work(worktree_repo: WorktreeRepo) -> None:
     """A worker that has committed, and has left more."""
-    begin(shop)
-    where = shop.prepare()
-    shop.write("committed.txt", where=where)
-    shop.commit("by the worker", where=where)
-    shop.write("loose.txt", "loose\n", where=where)
+    begin(worktree_repo)
+    where = worktree_repo.prepare()
+    worktree_repo.write("committed.txt", where=where)
+    worktree_repo.commit("by the worker", where=where)
+    worktree_repo.write("loose.txt", "loose\n", where=where)
     (where / "src/b.txt").unlink()
 
 
-def lost_folder(shop: Shop) -> None:
-    loose_work(shop)
-    shutil.rmtree(shop.worktrees.path("010"))
+def lost_folder(worktree_repo: WorktreeRepo) -> None:
+    loose_work(worktree_repo)
+    shutil.rmtree(worktree_repo.worktrees.path("010"))
 
 
-def lost_record(shop: Shop) -> None:
-    loose_work(shop)
-    shutil.rmtree(shop.root / ".git/worktrees/010")
+def lost_record(worktree_repo: WorktreeRepo) -> None:
+    loose_work(worktree_repo)
+    shutil.rmtree(worktree_repo.root / ".git/worktrees/010")
 
 
-def mischief(shop: Shop) -> None:
+def mischief(worktree_repo: WorktreeRepo) -> None:
     """A worker that did about everything that it should not have done."""
-    loose_work(shop)
-    where = Path(shop.worktrees.path("010"))
-    shop.write(STATE, "evil\n", where=where)
-    shop.git("switch", "-q", "-c", "side", cwd=where)
-    shop.write("src/a.txt", "side\n", where=where)
-    shop.commit("side", where=where)
-    shop.git("switch", "-q", "--detach", "HEAD~1", cwd=where)
-    shop.write("src/a.txt", "ours\n", where=where)
-    shop.commit("ours", where=where)
-    shop.git("merge", "-q", "side", cwd=where, ok=False)
+    loose_work(worktree_repo)
+    where = Path(worktree_repo.worktrees.path("010"))
+    worktree_repo.write(STATE, "evil\n", where=where)
+    worktree_repo.git("switch", "-q", "-c", "side", cwd=where)
+    worktree_repo.write("src/a.txt", "side\n", where=where)
+    worktree_repo.commit("side", where=where)
+    worktree_repo.git("switch", "-q", "--detach", "HEAD~1", cwd=where)
+    worktree_repo.write("src/a.txt", "ours\n", where=where)
+    worktree_repo.commit("ours", where=where)
+    worktree_repo.git("merge", "-q", "side", cwd=where, ok=False)
     (where / "inner").mkdir()
-    shop.git("init", "-q", cwd=where / "inner")
-    shop.write("inner/inner.txt", where=where)
-    (shop.root / ".git/worktrees/010/index.lock").touch()
+    worktree_repo.git("init", "-q", cwd=where / "inner")
+    worktree_repo.write("inner/inner.txt", where=where)
+    (worktree_repo.root / ".git/worktrees/010/index.lock").touch()
 
 
-def new_repository(shop: Shop) -> None:
+def new_repository(worktree_repo: WorktreeRepo) -> None:
     """A worker that made a repository of its own in place of ours."""
-    loose_work(shop)
-    where = Path(shop.worktrees.path("010"))
+    loose_work(worktree_repo)
+    where = Path(worktree_repo.worktrees.path("010"))
     (where / ".git").unlink()
-    shop.git("init", "-q", "-b", "mine", cwd=where)
-    shop.commit("mine", where=where)
+    worktree_repo.git("init", "-q", "-b", "mine", cwd=where)
+    worktree_repo.commit("mine", where=where)
 
 
-def collected(shop: Shop) -> None:
-    loose_work(shop)
-    collect(shop)
+def collected(worktree_repo: WorktreeRepo) -> None:
+    loose_work(worktree_repo)
+    collect(worktree_repo)
 
 
-def merged(shop: Shop) -> None:
-    collected(shop)
-    merge(shop)
-    shop.write("orchestration/plan.md", "plan\n")
-    shop.write(STATE, "newer\n")
+def merged(worktree_repo: WorktreeRepo) -> None:
+    collected(worktree_repo)
+    merge(worktree_repo)
+    worktree_repo.write("orchestration/plan.md", "plan\n")
+    worktree_repo.write(STATE, "newer\n")
 
 
-def furniture(shop: Shop) -> None:
-    begin(shop)
-    shop.prepare()
-    shop.write("node_modules/pad.js")
-    shop.write("conf/deep.log")
+def furniture(worktree_repo: WorktreeRepo) -> None:
+    begin(worktree_repo)
+    worktree_repo.prepare()
+    worktree_repo.write("node_modules/pad.js")
+    worktree_repo.write("conf/deep.log")
 
 
-def prepare(shop: Shop) -> str:
-    return str(shop.prepare())
+def prepare(worktree_repo: WorktreeRepo) -> str:
+    return str(worktree_repo.prepare())
 
 
-def start_again(shop: Shop) -> str:
-    return str(shop.prepare(fresh=True))
+def start_again(worktree_repo: WorktreeRepo) -> str:
+    return str(worktree_repo.prepare(fresh=True))
 
 
-def collect(shop: Shop) -> Any:
-    found = shop.worktrees.collect("010", 1, "Work on 010", shop.integration.base)
+def collect(worktree_repo: WorktreeRepo) -> Any:
+    found = worktree_repo.worktrees.collect("010", 1, "Work on 010", worktree_repo.integration.base)
     return [found.tree, found.paths]
 
 
-def merge(shop: Shop) -> Any:
+def merge(worktree_repo: WorktreeRepo) -> Any:
     """As a run does it: what the record says is merged already is not merged again."""
-    begin(shop)
-    if ("010", 1) not in shop.integration.merged_work():
-        found = shop.integration.try_merge("010", 1, shop.pins()["010/1"], "Merge task 010")
+    begin(worktree_repo)
+    if ("010", 1) not in worktree_repo.integration.merged_work():
+        found = worktree_repo.integration.try_merge("010", 1, worktree_repo.pins()["010/1"], "Merge task 010")
         assert found.commit
-        shop.integration.checkout(found.commit)
-        shop.integration.record_merge(found, task="010", iteration=1, work=shop.pins()["010/1"])
-    return sorted(shop.integration.merged_work())
+        worktree_repo.integration.checkout(found.commit)
+        worktree_repo.integration.record_merge(found, task="010", iteration=1, work=worktree_repo.pins()["010/1"])
+    return sorted(worktree_repo.integration.merged_work())
 
 
-def save(shop: Shop) -> str:
-    begin(shop)
-    return shop.git("rev-parse", f"{shop.integration.save_state('Save the state')}^{{tree}}")
+def save(worktree_repo: WorktreeRepo) -> str:
+    begin(worktree_repo)
+    return worktree_repo.git("rev-parse", f"{worktree_repo.integration.save_state('Save the state')}^{{tree}}")
 
 
-def finish(shop: Shop) -> Any:
-    begin(shop)
-    shop.integration.save_state("Save the state")
-    done = shop.integration.deliver(BRANCH)
+def finish(worktree_repo: WorktreeRepo) -> Any:
+    begin(worktree_repo)
+    worktree_repo.integration.save_state("Save the state")
+    done = worktree_repo.integration.deliver(BRANCH)
     assert isinstance(done, Delivered), done.reason
-    return shop.git("status", "--porcelain")
+    return worktree_repo.git("status", "--porcelain")
 
 
-def refuse(shop: Shop) -> Any:
-    shop.write("src/b.txt", "the user's\n")
-    done = shop.integration.deliver(BRANCH)
+def refuse(worktree_repo: WorktreeRepo) -> Any:
+    worktree_repo.write("src/b.txt", "the user's\n")
+    done = worktree_repo.integration.deliver(BRANCH)
     assert isinstance(done, DeliveryRefused)
     return done.reason
 
 
-def furnish(shop: Shop) -> Any:
+def furnish(worktree_repo: WorktreeRepo) -> Any:
     settings = {"link": ["node_modules"], "copy": ["conf"], "setup": [["true"]]}
-    shop.worktrees.install_setup_files("010", settings)
-    shop.worktrees.record_setup("010", settings)
-    return sorted(os.listdir(Path(shop.worktrees.path("010")) / "conf"))
+    worktree_repo.worktrees.install_setup_files("010", settings)
+    worktree_repo.worktrees.record_setup("010", settings)
+    return sorted(os.listdir(Path(worktree_repo.worktrees.path("010")) / "conf"))
 
 
-def judge(shop: Shop) -> Any:
-    where = Path(shop.worktrees.make_judge_checkout("010", shop.pins()["010/1"], "HEAD"))
-    found = shop.git("status", "--porcelain", cwd=where), sorted(os.listdir(where))
-    shop.worktrees.remove_judge_checkout("010")
+def judge(worktree_repo: WorktreeRepo) -> Any:
+    where = Path(worktree_repo.worktrees.make_judge_checkout("010", worktree_repo.pins()["010/1"], "HEAD"))
+    found = worktree_repo.git("status", "--porcelain", cwd=where), sorted(os.listdir(where))
+    worktree_repo.worktrees.remove_judge_checkout("010")
     return found
 
 
-def remove(shop: Shop) -> Any:
-    refused = shop.worktrees.remove("010")
+def remove(worktree_repo: WorktreeRepo) -> Any:
+    refused = worktree_repo.worktrees.remove("010")
     assert refused is None, refused.reason
-    return os.path.lexists(shop.worktrees.path("010"))
+    return os.path.lexists(worktree_repo.worktrees.path("010"))
 
 
-def prune(shop: Shop) -> Any:
-    gitwork_prune.prune(shop.home, -10.0, ended=["010"])
-    return sorted(os.listdir(shop.root / ".sow/local/worktrees"))
+def prune(worktree_repo: WorktreeRepo) -> Any:
+    gitwork_prune.prune(worktree_repo.home, -10.0, ended=["010"])
+    return sorted(os.listdir(worktree_repo.root / ".sow/local/worktrees"))
 
 
 GIT_ACTS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Repo
-from support.worktree_repo import Shop
+from support.worktree_repo import WorktreeRepo
 
 from guarantees.fresh_process import ended, fork
 from sow.system.crash_points import COUNTER, VARIABLE
@@ -28,9 +28,9 @@ class Ended:
         self.error: str = told.get("error", "") if told or self.killed else f"ended with {code}"
 
 
-def again(root: str) -> Shop:
+def again(root: str) -> WorktreeRepo:
     """The same repository, as the next process sees it."""
-    return Shop(Repo(Path(root), dict(os.environ)))
+    return WorktreeRepo(Repo(Path(root), dict(os.environ)))
 
 
 def in_child(act: Callable[[], Any], kill_at: int = 0) -> Ended:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 
 @pytest.fixture
-def asking(harbour: Harbour) -> Harbour:
+def asking(plan_repo: PlanRepo) -> PlanRepo:
     """A run that waits with the question about a final check."""
-    journal = f"{harbour.repo.root}/.sow/local/runs/*/journal.jsonl"
+    journal = f"{plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl"
     wait = f'until grep -q \'"merged", .*"010"\' {journal}; do sleep 0.05; done\n'
-    harbour.act("implementer-020", f"{wait}touch bad.txt\n")
-    harbour.plan({"test_commands": ["test ! -e bad.txt"]}, "Second")
-    result = harbour.run("--yes", "--retries", "0")
+    plan_repo.act("implementer-020", f"{wait}touch bad.txt\n")
+    plan_repo.plan({"test_commands": ["test ! -e bad.txt"]}, "Second")
+    result = plan_repo.run("--yes", "--retries", "0")
     assert result.code == 4, result
-    return harbour
+    return plan_repo
 
 
-def test_counts_and_results_agree(asking: Harbour) -> None:
+def test_counts_and_results_agree(asking: PlanRepo) -> None:
     """The failed final check is counted, its task is RED, and the question is no second try."""
     told = asking.repo.ok("runs", "report", "--format", "json").json
     rows = {row["id"]: row for row in told["tasks"]}
@@ -27,7 +27,7 @@ def test_counts_and_results_agree(asking: Harbour) -> None:
     assert "1 failed" in asking.repo.ok("runs", "show").out
 
 
-def test_a_try_after_a_question_is_no_retry(asking: Harbour) -> None:
+def test_a_try_after_a_question_is_no_retry(asking: PlanRepo) -> None:
     """After a question and one more turn, the report shows the tries that count against `--retries`."""
     asking.act("implementer-020", "rm bad.txt\ntouch good.txt\n")
     asking.repo.ok("answer", "020", "send back")

@@ -125,30 +125,30 @@ def test_the_file_has_all_of_the_run(repo: Repo, tale: Tale) -> None:
     assert {"svg", "table", "dl", "ol"} <= set(parsed.tags)
 
 
-def test_the_answer_is_in_it(harbour: Any) -> None:
+def test_the_answer_is_in_it(plan_repo: Any) -> None:
     """What a person answered stands below the question, in every form for programs and people."""
     ask = "sow note add --description 'Which port?' --context x --category requirements\n"
-    harbour.act("implementer-010-1", f"{ask}sow note escalate 1 --reason 'only you'\nsow task set status paused\n")
-    harbour.plan("First")
-    assert harbour.run().code == 4
-    harbour.repo.ok("answer", "1", "Port <8080>\nand no other")
-    assert harbour.run().code == 0
-    parsed = inert(harbour.repo.ok("runs", "report", "--format", "html").out)
+    plan_repo.act("implementer-010-1", f"{ask}sow note escalate 1 --reason 'only you'\nsow task set status paused\n")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 4
+    plan_repo.repo.ok("answer", "1", "Port <8080>\nand no other")
+    assert plan_repo.run().code == 0
+    parsed = inert(plan_repo.repo.ok("runs", "report", "--format", "html").out)
     assert "Port <8080>\nand no other" in parsed.texts
     assert "all done" in parsed.texts
-    (asked,) = harbour.repo.ok("runs", "report", "--format", "json").json["questions"]
+    (asked,) = plan_repo.repo.ok("runs", "report", "--format", "json").json["questions"]
     assert asked["answer"] == "Port <8080>\nand no other"
 
 
-def test_the_details_of_a_question_keep_their_lines(harbour: Any) -> None:
+def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
     """What the run found about the work stands below its question in the table, each thing on a line of its own."""
     finding = "printf 'Quality Control: RED\\n\\nFeedback: all wrong\\n- a.txt: is   empty\\n- b.txt: is missing\\n'\n"
-    harbour.act("quality-control-010", finding)
-    harbour.plan("First")
-    assert harbour.run("--retries", "0").code == 4
-    parsed = inert(harbour.repo.ok("runs", "report", "--format", "html").out)
+    plan_repo.act("quality-control-010", finding)
+    plan_repo.plan("First")
+    assert plan_repo.run("--retries", "0").code == 4
+    parsed = inert(plan_repo.repo.ok("runs", "report", "--format", "html").out)
     (shown,) = [each for each in parsed.texts if each.startswith("asks: ")]
-    asked = harbour.task("010")["question"]["text"]
+    asked = plan_repo.task("010")["question"]["text"]
     told = [" ".join(line.split()) for line in f"asks: {asked}".split("\n") if line]
     assert shown.split("\n") == told
     assert {"What was found:", "- b.txt: is missing"} <= set(told)

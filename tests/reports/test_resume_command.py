@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.journals import Tale
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
 from sow.reports import resume_command, run_report
@@ -19,159 +19,159 @@ ASKED = ("--executor", "hand", "--agent", "documenter", "--review", "off", "--re
 LIMITS = ("--max-cost", "1.5", "--timeout", "45m", "--max-wait", "90s", "--schedule", "waves", "--max-concurrency", "1")
 
 
-def next_commands(harbour: Harbour, **more: Path) -> list[str]:
+def next_commands(plan_repo: PlanRepo, **more: Path) -> list[str]:
     """What the report says to do."""
-    return [step["command"] for step in harbour.repo.ok("runs", "show", "--json", **more).json["next"]]
+    return [step["command"] for step in plan_repo.repo.ok("runs", "show", "--json", **more).json["next"]]
 
 
-def cut_off(harbour: Harbour, *words: str, role: str = "implementer") -> None:
+def cut_off(plan_repo: PlanRepo, *words: str, role: str = "implementer") -> None:
     """A run that Ctrl-C ended while its first worker was at work."""
-    harbour.act(f"{role}-010-1", SLOW)
-    run = harbour.start(*words)
-    wait_for(lambda: (harbour.folder / f"{role}-010-1.cwd").exists())
+    plan_repo.act(f"{role}-010-1", SLOW)
+    run = plan_repo.start(*words)
+    wait_for(lambda: (plan_repo.folder / f"{role}-010-1.cwd").exists())
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=300)
     assert run.returncode == 130, (out, err)
 
 
-def test_the_command_goes_on_as_it_was_asked(harbour: Harbour) -> None:
+def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
     """Typed as it is printed, it goes on with the same run, tasks and settings; every command prints the same."""
-    harbour.act("documenter", WORK)
-    harbour.plan("First", "Second", "Third")
-    harbour.repo.git("mv", "plan.yaml", "my plan.yaml")
-    harbour.repo.git("commit", "-q", "-m", "Another name")
-    (harbour.repo.root / "plan.yaml").symlink_to("my plan.yaml")
-    cut_off(harbour, "--task", "1", "--task", "3", *ASKED, *LIMITS, role="documenter")
-    asked = harbour.runs()[-1]
-    command = next_commands(harbour)[-1]
-    (idle,) = harbour.repo.ok("status", "--json").json["idle"]
+    plan_repo.act("documenter", WORK)
+    plan_repo.plan("First", "Second", "Third")
+    plan_repo.repo.git("mv", "plan.yaml", "my plan.yaml")
+    plan_repo.repo.git("commit", "-q", "-m", "Another name")
+    (plan_repo.repo.root / "plan.yaml").symlink_to("my plan.yaml")
+    cut_off(plan_repo, "--task", "1", "--task", "3", *ASKED, *LIMITS, role="documenter")
+    asked = plan_repo.runs()[-1]
+    command = next_commands(plan_repo)[-1]
+    (idle,) = plan_repo.repo.ok("status", "--json").json["idle"]
     assert idle["do"] == command
-    assert f"go on: {command}" in harbour.repo.sow("doctor").out
+    assert f"go on: {command}" in plan_repo.repo.sow("doctor").out
     words = shlex.split(command)
     assert words[:3] == ["sow", "run", "my plan.yaml"]
-    result = harbour.repo.sow(*words[1:])
+    result = plan_repo.repo.sow(*words[1:])
     assert result.code == 0, result
-    (after,) = harbour.runs()
+    (after,) = plan_repo.runs()
     assert (after["settings"], after["tasks"]) == (asked["settings"], ["010", "030"])
-    assert harbour.statuses() == {"010": "completed", "020": "pending", "030": "completed"}
+    assert plan_repo.statuses() == {"010": "completed", "020": "pending", "030": "completed"}
 
 
-def test_what_the_config_says_is_not_repeated(harbour: Harbour) -> None:
+def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
     """Only what differs from the user's settings now is an option: what they say is said already."""
-    harbour.configure(run={"retries": 0, "max_wait": "1h"}, review={"enabled": False})
-    harbour.plan("First")
-    cut_off(harbour)
-    assert next_commands(harbour)[-1] == "sow run plan.yaml"
-    harbour.configure(run={"retries": 1, "max_wait": "2d"}, review={"enabled": True})
-    assert next_commands(harbour)[-1] == "sow run plan.yaml --review off --retries 0 --max-wait 1h"
+    plan_repo.configure(run={"retries": 0, "max_wait": "1h"}, review={"enabled": False})
+    plan_repo.plan("First")
+    cut_off(plan_repo)
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml"
+    plan_repo.configure(run={"retries": 1, "max_wait": "2d"}, review={"enabled": True})
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml --review off --retries 0 --max-wait 1h"
 
 
-def test_what_was_asked_for_goes_over_the_plan_again(harbour: Harbour) -> None:
+def test_what_was_asked_for_goes_over_the_plan_again(plan_repo: PlanRepo) -> None:
     """An option is repeated although the config says the same, where the plan says otherwise; so are flags."""
     control = {"enabled": True, "retry_on_red": 5}
-    harbour.plan({"test_commands": ["true | cat"]}, inner={"max_concurrency": 4}, quality_control=control)
-    harbour.configure(review={"enabled": False})
+    plan_repo.plan({"test_commands": ["true | cat"]}, inner={"max_concurrency": 4}, quality_control=control)
+    plan_repo.configure(review={"enabled": False})
     options = ("--max-concurrency", "3", "--review", "off", "--retries", "2")
-    cut_off(harbour, *options, "--update-plan", "--yes")
-    asked = harbour.runs()[-1]["settings"]
+    cut_off(plan_repo, *options, "--update-plan", "--yes")
+    asked = plan_repo.runs()[-1]["settings"]
     assert (asked["max_concurrency"], asked["review"], asked["retries"]) == (3, "off", 2)
-    command = next_commands(harbour)[-1]
+    command = next_commands(plan_repo)[-1]
     assert command == f"sow run plan.yaml {' '.join(options)} --update-plan --yes"
-    harbour.plan({"test_commands": ["true | cat", "true"]}, inner={"max_concurrency": 4}, quality_control=control)
-    result = harbour.repo.sow(*shlex.split(command)[1:])
+    plan_repo.plan({"test_commands": ["true | cat", "true"]}, inner={"max_concurrency": 4}, quality_control=control)
+    result = plan_repo.repo.sow(*shlex.split(command)[1:])
     assert result.code == 0, result
-    assert harbour.runs()[-1]["settings"] == asked
-    assert "status: completed" in (harbour.repo.root / "plan.yaml").read_text()
+    assert plan_repo.runs()[-1]["settings"] == asked
+    assert "status: completed" in (plan_repo.repo.root / "plan.yaml").read_text()
 
 
-def test_the_options_are_those_of_the_last_call(harbour: Harbour) -> None:
+def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
     """Who goes on without an option is not told of it again."""
-    harbour.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
-    harbour.plan("First")
-    assert harbour.run("--retries", "2", "--yes").code == 4
-    assert next_commands(harbour)[-1] == "sow run plan.yaml --retries 2 --yes"
-    assert harbour.run().code == 4
-    assert next_commands(harbour)[-1] == "sow run plan.yaml"
+    plan_repo.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
+    plan_repo.plan("First")
+    assert plan_repo.run("--retries", "2", "--yes").code == 4
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml --retries 2 --yes"
+    assert plan_repo.run().code == 4
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml"
 
 
-def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(harbour: Harbour) -> None:
+def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanRepo) -> None:
     """Without the journal the hint has what the run's state tells."""
-    harbour.plan("First")
-    cut_off(harbour, "--retries", "5", "--yes")
-    (journal,) = harbour.repo.root.glob(".sow/local/runs/*/journal.jsonl")
+    plan_repo.plan("First")
+    cut_off(plan_repo, "--retries", "5", "--yes")
+    (journal,) = plan_repo.repo.root.glob(".sow/local/runs/*/journal.jsonl")
     journal.unlink()
     journal.mkdir()
-    (idle,) = harbour.repo.ok("status", "--json").json["idle"]
+    (idle,) = plan_repo.repo.ok("status", "--json").json["idle"]
     assert idle["do"] == "sow run plan.yaml --retries 5"
 
 
-def test_settings_that_cannot_be_read_keep_nobody_from_a_report(harbour: Harbour) -> None:
+def test_settings_that_cannot_be_read_keep_nobody_from_a_report(plan_repo: PlanRepo) -> None:
     """With a broken config the hint is made against the defaults."""
-    harbour.configure(run={})
-    harbour.plan("First")
-    cut_off(harbour, "--retries", "5")
-    Path(harbour.repo.environment["HOME"], ".config", "sow", "config.yaml").write_text("run: [\n")
-    assert next_commands(harbour)[-1] == "sow run plan.yaml --retries 5"
+    plan_repo.configure(run={})
+    plan_repo.plan("First")
+    cut_off(plan_repo, "--retries", "5")
+    Path(plan_repo.repo.environment["HOME"], ".config", "sow", "config.yaml").write_text("run: [\n")
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml --retries 5"
 
 
 @pytest.mark.parametrize("where", ["config", "call"])
-def test_a_spent_budget_is_to_be_raised(harbour: Harbour, where: str) -> None:
+def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None:
     """After a run that spent its money the command has a larger amount, and with it the rest is done."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
-    harbour.simulated("paid", "implementer", turns)
-    harbour.configure(review={"enabled": False}, budgets={"run_usd": 0.0001} if where == "config" else {})
-    harbour.plan("First", "Second < 1")
+    plan_repo.simulated("paid", "implementer", turns)
+    plan_repo.configure(review={"enabled": False}, budgets={"run_usd": 0.0001} if where == "config" else {})
+    plan_repo.plan("First", "Second < 1")
     words = ("--max-cost", "0.0001") if where == "call" else ()
-    assert harbour.run(*words).code == 4
-    step = harbour.repo.ok("runs", "show", "--json").json["next"][0]
+    assert plan_repo.run(*words).code == 4
+    step = plan_repo.repo.ok("runs", "show", "--json").json["next"][0]
     assert "is spent" in step["text"]
     assert step["text"].endswith(": raise it, and go on with the one that is left")
     raised = shlex.split(step["command"])
     assert raised[:-1] == ["sow", "run", "plan.yaml", "--max-cost"]
-    assert harbour.repo.sow(*raised[1:]).code == 0
+    assert plan_repo.repo.sow(*raised[1:]).code == 0
 
 
-def test_a_budget_of_starts_is_raised_in_the_settings(harbour: Harbour) -> None:
+def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> None:
     """A budget that has no option is raised where it was said."""
-    harbour.configure(review={"enabled": False}, budgets={"run_spawns": 1})
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 4
-    step = harbour.repo.ok("runs", "show", "--json").json["next"][0]
+    plan_repo.configure(review={"enabled": False}, budgets={"run_spawns": 1})
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 4
+    step = plan_repo.repo.ok("runs", "show", "--json").json["next"][0]
     assert step["text"].startswith("the budget of 1 start is spent: raise it (sow config edit), and go on")
     assert step["command"] == "sow run plan.yaml"
 
 
-def test_the_path_works_where_the_user_is(harbour: Harbour) -> None:
+def test_the_path_works_where_the_user_is(plan_repo: PlanRepo) -> None:
     """From a subfolder the plan's path leads there; from outside of the checkout, and for nobody, it is absolute."""
-    harbour.plan("First")
-    folder = harbour.repo.root / "calc"
+    plan_repo.plan("First")
+    folder = plan_repo.repo.root / "calc"
     folder.mkdir()
-    harbour.act("implementer-010", "exit 1\n")
-    run = harbour.repo.sow("run", "../plan.yaml", cwd=folder)
+    plan_repo.act("implementer-010", "exit 1\n")
+    run = plan_repo.repo.sow("run", "../plan.yaml", cwd=folder)
     assert "    sow run ../plan.yaml\n" in run.out
-    assert next_commands(harbour, cwd=folder)[-1] == "sow run ../plan.yaml"
-    assert next_commands(harbour)[-1] == "sow run plan.yaml"
-    outside = harbour.repo.ok("--root", str(harbour.repo.root), "runs", "show", cwd=harbour.folder).out
-    assert f"    sow --root {harbour.repo.root} run {harbour.repo.root}/plan.yaml\n" in outside
+    assert next_commands(plan_repo, cwd=folder)[-1] == "sow run ../plan.yaml"
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml"
+    outside = plan_repo.repo.ok("--root", str(plan_repo.repo.root), "runs", "show", cwd=plan_repo.folder).out
+    assert f"    sow --root {plan_repo.repo.root} run {plan_repo.repo.root}/plan.yaml\n" in outside
 
 
-def test_a_checkout_is_named_where_the_user_is_elsewhere(harbour: Harbour) -> None:
+def test_a_checkout_is_named_where_the_user_is_elsewhere(plan_repo: PlanRepo) -> None:
     """From outside, or from another checkout, the command has --root and works there; with SOW_ROOT it needs none."""
-    root, elsewhere = str(harbour.repo.root), harbour.folder.parent / "other checkout"
+    root, elsewhere = str(plan_repo.repo.root), plan_repo.folder.parent / "other checkout"
     elsewhere.mkdir()
-    harbour.repo.git("init", "-q", str(elsewhere))
-    harbour.plan("First")
-    cut_off(harbour)
+    plan_repo.repo.git("init", "-q", str(elsewhere))
+    plan_repo.plan("First")
+    cut_off(plan_repo)
     whole = ["--root", root, "run", f"{root}/plan.yaml"]
-    for cwd in (elsewhere, harbour.folder):
-        steps = harbour.repo.ok("--root", root, "runs", "show", "--json", cwd=cwd).json["next"]
+    for cwd in (elsewhere, plan_repo.folder):
+        steps = plan_repo.repo.ok("--root", root, "runs", "show", "--json", cwd=cwd).json["next"]
         assert shlex.split(steps[-1]["command"]) == ["sow", *whole]
-        (idle,) = harbour.repo.ok("--root", root, "status", "--json", cwd=cwd).json["idle"]
+        (idle,) = plan_repo.repo.ok("--root", root, "status", "--json", cwd=cwd).json["idle"]
         assert idle["do"] == steps[-1]["command"]
-    named = harbour.repo.ok("runs", "show", "--json", cwd=elsewhere, SOW_ROOT=root).json["next"]
+    named = plan_repo.repo.ok("runs", "show", "--json", cwd=elsewhere, SOW_ROOT=root).json["next"]
     assert named[-1]["command"] == f"sow run {shlex.quote(f'{root}/plan.yaml')}"
-    assert harbour.repo.sow(*whole, cwd=elsewhere).code == 0
-    assert harbour.statuses() == {"010": "completed"}
+    assert plan_repo.repo.sow(*whole, cwd=elsewhere).code == 0
+    assert plan_repo.statuses() == {"010": "completed"}
 
 
 @pytest.mark.parametrize(
@@ -209,13 +209,13 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     assert run_report.report_data(tale.home, tale.folder)["next"][-1]["command"] == command
 
 
-def test_a_failed_task_is_tried_again_by_what_is_next(harbour: Harbour) -> None:
+def test_a_failed_task_is_tried_again_by_what_is_next(plan_repo: PlanRepo) -> None:
     """After a failure the steps that are printed, typed one after the other, do the work."""
-    harbour.act("implementer-010-1", "exit 1\n")
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 1
-    commands = next_commands(harbour)
+    plan_repo.act("implementer-010-1", "exit 1\n")
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 1
+    commands = next_commands(plan_repo)
     assert commands == ["sow task show 010", "sow task set --id 010 status in_progress", "sow run plan.yaml"]
-    codes = [harbour.repo.sow(*shlex.split(command)[1:]).code for command in commands]
+    codes = [plan_repo.repo.sow(*shlex.split(command)[1:]).code for command in commands]
     assert codes == [0, 0, 0]
-    assert set(harbour.statuses().values()) == {"completed"}
+    assert set(plan_repo.statuses().values()) == {"completed"}

@@ -6,225 +6,225 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from support.worktree_repo import RUN, Shop
+from support.worktree_repo import RUN, WorktreeRepo
 
 OURS = f"sow/task/{RUN}/010"
 
 
-def add_work(shop: Shop, where: Path, name: str = "work.txt") -> str:
+def add_work(worktree_repo: WorktreeRepo, where: Path, name: str = "work.txt") -> str:
     """One commit of the worker's, with its own git."""
-    shop.write(name, f"{name}\n", where=where)
-    return shop.commit(f"add {name}", where=where)
+    worktree_repo.write(name, f"{name}\n", where=where)
+    return worktree_repo.commit(f"add {name}", where=where)
 
 
-def leave_loose(shop: Shop, where: Path) -> list[str]:
-    shop.write("work.txt", "work.txt\n", where=where)
+def leave_loose(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return []
 
 
-def commit_itself(shop: Shop, where: Path) -> list[str]:
-    return [add_work(shop, where)]
+def commit_itself(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    return [add_work(worktree_repo, where)]
 
 
-def amend(shop: Shop, where: Path) -> list[str]:
-    first = add_work(shop, where)
-    shop.git("commit", "-q", "--amend", "-m", "better", cwd=where)
-    return [first, shop.head(where)]
+def amend(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    first = add_work(worktree_repo, where)
+    worktree_repo.git("commit", "-q", "--amend", "-m", "better", cwd=where)
+    return [first, worktree_repo.head(where)]
 
 
-def rebase(shop: Shop, where: Path) -> list[str]:
-    first = add_work(shop, where, "first.txt")
-    second = add_work(shop, where)
-    shop.git("reset", "-q", "--hard", first, cwd=where)
-    third = add_work(shop, where, "third.txt")
-    shop.git("rebase", "-q", "--onto", second, first, cwd=where)
+def rebase(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    first = add_work(worktree_repo, where, "first.txt")
+    second = add_work(worktree_repo, where)
+    worktree_repo.git("reset", "-q", "--hard", first, cwd=where)
+    third = add_work(worktree_repo, where, "third.txt")
+    worktree_repo.git("rebase", "-q", "--onto", second, first, cwd=where)
     return [first, second, third]
 
 
-def reset_hard(shop: Shop, where: Path) -> list[str]:
-    lost = add_work(shop, where, "lost.txt")
-    shop.git("reset", "-q", "--hard", "HEAD~1", cwd=where)
-    shop.write("work.txt", "work.txt\n", where=where)
+def reset_hard(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    lost = add_work(worktree_repo, where, "lost.txt")
+    worktree_repo.git("reset", "-q", "--hard", "HEAD~1", cwd=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return [lost]
 
 
-def switch(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "-c", "feature/mine", cwd=where)
-    return [add_work(shop, where)]
+def switch(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "-c", "feature/mine", cwd=where)
+    return [add_work(worktree_repo, where)]
 
 
-def switch_and_back(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "-c", "feature/mine", cwd=where)
-    there = add_work(shop, where, "there.txt")
-    shop.git("switch", "-q", OURS, cwd=where)
-    shop.git("branch", "-q", "-D", "feature/mine", cwd=where)
-    shop.write("work.txt", "work.txt\n", where=where)
+def switch_and_back(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "-c", "feature/mine", cwd=where)
+    there = add_work(worktree_repo, where, "there.txt")
+    worktree_repo.git("switch", "-q", OURS, cwd=where)
+    worktree_repo.git("branch", "-q", "-D", "feature/mine", cwd=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return [there]
 
 
-def detach(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "--detach", cwd=where)
-    return [add_work(shop, where)]
+def detach(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "--detach", cwd=where)
+    return [add_work(worktree_repo, where)]
 
 
-def detach_and_leave(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "--detach", cwd=where)
-    there = add_work(shop, where, "there.txt")
-    shop.git("switch", "-q", OURS, cwd=where)
-    shop.write("work.txt", "work.txt\n", where=where)
+def detach_and_leave(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "--detach", cwd=where)
+    there = add_work(worktree_repo, where, "there.txt")
+    worktree_repo.git("switch", "-q", OURS, cwd=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return [there]
 
 
-def delete_branch(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
-    shop.git("update-ref", "-d", f"refs/heads/{OURS}", cwd=where)
+def delete_branch(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
+    worktree_repo.git("update-ref", "-d", f"refs/heads/{OURS}", cwd=where)
     return [made]
 
 
-def merge_itself(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "-c", "side", cwd=where)
-    side = add_work(shop, where, "side.txt")
-    shop.git("switch", "-q", OURS, cwd=where)
-    main = add_work(shop, where)
-    shop.git("merge", "-q", "--no-edit", "side", cwd=where)
-    return [side, main, shop.head(where)]
+def merge_itself(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "-c", "side", cwd=where)
+    side = add_work(worktree_repo, where, "side.txt")
+    worktree_repo.git("switch", "-q", OURS, cwd=where)
+    main = add_work(worktree_repo, where)
+    worktree_repo.git("merge", "-q", "--no-edit", "side", cwd=where)
+    return [side, main, worktree_repo.head(where)]
 
 
-def conflicting(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "-c", "side", cwd=where)
-    shop.write("src/a.txt", "side\n", where=where)
-    side = shop.commit("side", where=where)
-    shop.git("switch", "-q", OURS, cwd=where)
-    shop.write("src/a.txt", "ours\n", where=where)
-    shop.write("work.txt", "work.txt\n", where=where)
-    return [side, shop.commit("ours", where=where)]
+def conflicting(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "-c", "side", cwd=where)
+    worktree_repo.write("src/a.txt", "side\n", where=where)
+    side = worktree_repo.commit("side", where=where)
+    worktree_repo.git("switch", "-q", OURS, cwd=where)
+    worktree_repo.write("src/a.txt", "ours\n", where=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
+    return [side, worktree_repo.commit("ours", where=where)]
 
 
-def merge_unfinished(shop: Shop, where: Path) -> list[str]:
-    made = conflicting(shop, where)
-    shop.git("merge", "-q", "side", cwd=where, ok=False)
-    assert (shop.root / ".git/worktrees/010/MERGE_HEAD").exists()
+def merge_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = conflicting(worktree_repo, where)
+    worktree_repo.git("merge", "-q", "side", cwd=where, ok=False)
+    assert (worktree_repo.root / ".git/worktrees/010/MERGE_HEAD").exists()
     return made
 
 
-def rebase_unfinished(shop: Shop, where: Path) -> list[str]:
-    made = conflicting(shop, where)
-    shop.git("rebase", "-q", "side", cwd=where, ok=False)
-    assert (shop.root / ".git/worktrees/010/rebase-merge").exists()
+def rebase_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = conflicting(worktree_repo, where)
+    worktree_repo.git("rebase", "-q", "side", cwd=where, ok=False)
+    assert (worktree_repo.root / ".git/worktrees/010/rebase-merge").exists()
     return made
 
 
-def cherry_pick_unfinished(shop: Shop, where: Path) -> list[str]:
-    made = conflicting(shop, where)
-    shop.git("cherry-pick", "side", cwd=where, ok=False)
-    assert (shop.root / ".git/worktrees/010/CHERRY_PICK_HEAD").exists()
+def cherry_pick_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = conflicting(worktree_repo, where)
+    worktree_repo.git("cherry-pick", "side", cwd=where, ok=False)
+    assert (worktree_repo.root / ".git/worktrees/010/CHERRY_PICK_HEAD").exists()
     return made
 
 
-def revert_unfinished(shop: Shop, where: Path) -> list[str]:
-    made = conflicting(shop, where)
-    shop.git("revert", "--no-edit", "side", cwd=where, ok=False)
-    assert (shop.root / ".git/worktrees/010/REVERT_HEAD").exists()
+def revert_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = conflicting(worktree_repo, where)
+    worktree_repo.git("revert", "--no-edit", "side", cwd=where, ok=False)
+    assert (worktree_repo.root / ".git/worktrees/010/REVERT_HEAD").exists()
     return made
 
 
-def bisect_unfinished(shop: Shop, where: Path) -> list[str]:
-    made = [add_work(shop, where, f"{number}.txt") for number in range(4)]
-    made.append(add_work(shop, where))
-    shop.git("bisect", "start", "HEAD", "HEAD~5", cwd=where)
+def bisect_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = [add_work(worktree_repo, where, f"{number}.txt") for number in range(4)]
+    made.append(add_work(worktree_repo, where))
+    worktree_repo.git("bisect", "start", "HEAD", "HEAD~5", cwd=where)
     return made
 
 
-def merge_with_a_broken_index(shop: Shop, where: Path) -> list[str]:
-    made = merge_unfinished(shop, where)
-    (shop.root / ".git/worktrees/010/index").write_bytes(b"")
+def merge_with_a_broken_index(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = merge_unfinished(worktree_repo, where)
+    (worktree_repo.root / ".git/worktrees/010/index").write_bytes(b"")
     return made
 
 
-def delete_pointer(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
-    shop.write("more.txt", where=where)
+def delete_pointer(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
+    worktree_repo.write("more.txt", where=where)
     (where / ".git").unlink()
     return [made]
 
 
-def delete_folder(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
+def delete_folder(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
     shutil.rmtree(where)
     return [made]
 
 
-def stage(shop: Shop, where: Path) -> list[str]:
-    shop.write("work.txt", "staged\n", where=where)
-    shop.git("add", "work.txt", cwd=where)
-    shop.write("work.txt", "work.txt\n", where=where)
+def stage(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.write("work.txt", "staged\n", where=where)
+    worktree_repo.git("add", "work.txt", cwd=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return []
 
 
-def truncate_index(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
-    (shop.root / ".git/worktrees/010/index").write_bytes(b"")
+def truncate_index(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
+    (worktree_repo.root / ".git/worktrees/010/index").write_bytes(b"")
     return [made]
 
 
-def leave_locks(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
+def leave_locks(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
     for name in ("index.lock", "HEAD.lock"):
-        (shop.root / ".git/worktrees/010" / name).touch()
+        (worktree_repo.root / ".git/worktrees/010" / name).touch()
     return [made]
 
 
-def hide_changes(shop: Shop, where: Path) -> list[str]:
-    shop.git("update-index", "--assume-unchanged", "src/a.txt", cwd=where)
-    shop.git("update-index", "--skip-worktree", "src/b.txt", cwd=where)
-    shop.write("src/a.txt", "hidden\n", where=where)
-    shop.write("src/b.txt", "hidden\n", where=where)
-    shop.write("work.txt", "work.txt\n", where=where)
+def hide_changes(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("update-index", "--assume-unchanged", "src/a.txt", cwd=where)
+    worktree_repo.git("update-index", "--skip-worktree", "src/b.txt", cwd=where)
+    worktree_repo.write("src/a.txt", "hidden\n", where=where)
+    worktree_repo.write("src/b.txt", "hidden\n", where=where)
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return []
 
 
-def stash(shop: Shop, where: Path) -> list[str]:
-    shop.write("src/a.txt", "stashed\n", where=where)
-    shop.git("stash", "-q", cwd=where)
-    made = shop.git("rev-parse", "refs/stash", cwd=where).strip()
-    shop.write("work.txt", "work.txt\n", where=where)
+def stash(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.write("src/a.txt", "stashed\n", where=where)
+    worktree_repo.git("stash", "-q", cwd=where)
+    made = worktree_repo.git("rev-parse", "refs/stash", cwd=where).strip()
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
     return [made]
 
 
-def start_a_line_of_its_own(shop: Shop, where: Path) -> list[str]:
-    shop.git("switch", "-q", "--orphan", "fresh", cwd=where)
-    shop.write("src/a.txt", "one\ntwo\nthree\n", where=where)
-    return [add_work(shop, where)]
+def start_a_line_of_its_own(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("switch", "-q", "--orphan", "fresh", cwd=where)
+    worktree_repo.write("src/a.txt", "one\ntwo\nthree\n", where=where)
+    return [add_work(worktree_repo, where)]
 
 
-def amend_the_base(shop: Shop, where: Path) -> list[str]:
-    shop.write("work.txt", "work.txt\n", where=where)
-    shop.git("add", ".", cwd=where)
-    shop.git("commit", "-q", "--amend", "-m", "rewritten", cwd=where)
-    return [shop.head(where)]
+def amend_the_base(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
+    worktree_repo.git("add", ".", cwd=where)
+    worktree_repo.git("commit", "-q", "--amend", "-m", "rewritten", cwd=where)
+    return [worktree_repo.head(where)]
 
 
-def make_a_repository_of_its_own(shop: Shop, where: Path) -> list[str]:
-    made = add_work(shop, where)
+def make_a_repository_of_its_own(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    made = add_work(worktree_repo, where)
     (where / ".git").unlink()
-    shop.git("init", "-q", "-b", "mine", cwd=where)
-    return [made, add_work(shop, where, "own.txt")]
+    worktree_repo.git("init", "-q", "-b", "mine", cwd=where)
+    return [made, add_work(worktree_repo, where, "own.txt")]
 
 
-def force_ignored(shop: Shop, where: Path) -> list[str]:
-    shop.write("work.txt", "work.txt\n", where=where)
-    shop.write("staged.log", where=where)
-    shop.git("add", "-f", "staged.log", cwd=where)
-    shop.write("other.log", where=where)
+def force_ignored(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.write("work.txt", "work.txt\n", where=where)
+    worktree_repo.write("staged.log", where=where)
+    worktree_repo.git("add", "-f", "staged.log", cwd=where)
+    worktree_repo.write("other.log", where=where)
     return []
 
 
-def turn_off_logs(shop: Shop, where: Path) -> list[str]:
-    shop.git("config", "core.logAllRefUpdates", "false")
-    return [add_work(shop, where)]
+def turn_off_logs(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
+    worktree_repo.git("config", "core.logAllRefUpdates", "false")
+    return [add_work(worktree_repo, where)]
 
 
-MISCHIEF: list[Callable[[Shop, Path], list[str]]] = [
+MISCHIEF: list[Callable[[WorktreeRepo, Path], list[str]]] = [
     leave_loose,
     commit_itself,
     amend,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 # A build backend that needs nothing but Python: it installs the code in place, by a .pth file.
 BACKEND = """
@@ -52,9 +52,9 @@ IGNORED = ".venv/\nnode_modules/\n__pycache__/\n*.egg-info/\ntarget/\n.env\n"
 class Library:
     """A Python library in a repository, and the virtual environment in which the user installed it."""
 
-    def __init__(self, harbour: Harbour, *, source: str = "src", venv: Path | None = None) -> None:
-        self.harbour = harbour
-        self.root = harbour.repo.root
+    def __init__(self, plan_repo: PlanRepo, *, source: str = "src", venv: Path | None = None) -> None:
+        self.plan_repo = plan_repo
+        self.root = plan_repo.repo.root
         self.source = source
         self.code = f"{source}/lib/__init__.py".removeprefix("./")
         files = {
@@ -64,12 +64,12 @@ class Library:
             self.code: "def answer():\n    return 42\n",
             "tests/check.py": "import lib\n\nassert lib.answer() == 42\n",
         }
-        commit(harbour, files)
+        commit(plan_repo, files)
         self.venv = venv or self.root / ".venv"
         python = getattr(sys, "_base_executable", sys.executable)
         subprocess.run([python, "-m", "venv", "--without-pip", str(self.venv)], check=True, timeout=300)
         [self.site] = self.venv.glob("lib/python3*/site-packages")
-        activate(harbour, self.venv)
+        activate(plan_repo, self.venv)
 
     def install_by_path(self) -> None:
         """Install the library in place, by a .pth file."""
@@ -109,23 +109,23 @@ class Library:
         (info / "direct_url.json").write_text(json.dumps({"url": self.root.as_uri(), "dir_info": {}}))
 
 
-def commit(harbour: Harbour, files: dict[str, str]) -> None:
+def commit(plan_repo: PlanRepo, files: dict[str, str]) -> None:
     """Write files into the repository and commit them."""
     for path, text in files.items():
-        file = harbour.repo.root / path
+        file = plan_repo.repo.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    harbour.repo.git("add", "--force", "--", *files)
-    harbour.repo.git("commit", "-q", "-m", "A library")
+    plan_repo.repo.git("add", "--force", "--", *files)
+    plan_repo.repo.git("commit", "-q", "-m", "A library")
 
 
-def activate(harbour: Harbour, venv: Path) -> None:
+def activate(plan_repo: PlanRepo, venv: Path) -> None:
     """Let the user's shell use a virtual environment."""
-    environment = harbour.repo.environment
+    environment = plan_repo.repo.environment
     environment |= {"VIRTUAL_ENV": str(venv), "PATH": f"{venv}/bin:{environment['PATH']}", "PIP_NO_INDEX": "1"}
 
 
-def workspace(harbour: Harbour, *, lock: bool) -> None:
+def workspace(plan_repo: PlanRepo, *, lock: bool) -> None:
     """A JavaScript repository with a package of its own, linked into node_modules of the user's checkout."""
     root = {"name": "top", "version": "1.0.0", "private": True, "workspaces": ["packages/*"]}
     part = {"name": "@own/part", "version": "1.0.0", "main": "index.js"}
@@ -145,8 +145,8 @@ def workspace(harbour: Harbour, *, lock: bool) -> None:
         files["package-lock.json"] = json.dumps(
             {"name": "top", "version": "1.0.0", "lockfileVersion": 3, "requires": True, "packages": packages}
         )
-    commit(harbour, files)
-    scope = harbour.repo.root / "node_modules/@own"
+    commit(plan_repo, files)
+    scope = plan_repo.repo.root / "node_modules/@own"
     scope.mkdir(parents=True)
     (scope / "part").symlink_to("../../packages/part")
-    harbour.repo.environment |= {"npm_config_offline": "true", "npm_config_update_notifier": "false"}
+    plan_repo.repo.environment |= {"npm_config_offline": "true", "npm_config_update_notifier": "false"}

@@ -21,7 +21,7 @@ OF_THE_START = ("PYTHON", "LANG", "LC_", "SOW_TEST_")  # what is read when Pytho
 SIZE = 8  # bytes of a number
 
 
-class Warm:
+class ForkServer:
     """The process, as the tests see it."""
 
     def __init__(self, program: str, environment: dict[str, str]) -> None:

@@ -32,7 +32,7 @@ WORK = 'echo "by $SOW_TASK" > "part_$SOW_TASK.txt"\n'
 GREEN = "printf 'Quality Control: GREEN\\n\\nFeedback: fine\\n'\n"
 
 
-class Harbour:
+class PlanRepo:
     """One repository, its plan, its crew and what its runs left."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:

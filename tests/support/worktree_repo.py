@@ -56,7 +56,7 @@ def record_of(home: Home, run: str) -> RunFolder:
         return run_folder.create(home, started)
 
 
-class Shop:
+class WorktreeRepo:
     """One home with a run."""
 
     def __init__(self, repo: Repo, run: str = RUN) -> None:
@@ -152,13 +152,13 @@ class Shop:
         }
 
 
-def dress(repo: Repo) -> Shop:
+def dress(repo: Repo) -> WorktreeRepo:
     """The repository with a few files, everything committed."""
-    shop = Shop(repo)
-    shop.write("src/a.txt", "one\ntwo\nthree\n")
-    shop.write("src/b.txt", "b\n")
-    shop.write("README.md", "# Read\n")
-    shop.write("CLAUDE.md", "be good\n")
-    shop.write(".gitignore", "node_modules/\n.env\n*.log\n")
-    shop.commit("start")
-    return shop
+    worktree_repo = WorktreeRepo(repo)
+    worktree_repo.write("src/a.txt", "one\ntwo\nthree\n")
+    worktree_repo.write("src/b.txt", "b\n")
+    worktree_repo.write("README.md", "# Read\n")
+    worktree_repo.write("CLAUDE.md", "be good\n")
+    worktree_repo.write(".gitignore", "node_modules/\n.env\n*.log\n")
+    worktree_repo.commit("start")
+    return worktree_repo

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 DOUBTFUL = {
     "depends": {"depends": [1]},
@@ -25,13 +25,13 @@ HEADINGS = ("### Task 2: B", "## Task 2 B", "##Task 2: B", "## TASK-2: B", "## T
 
 
 @pytest.fixture
-def asking(harbour: Harbour) -> Harbour:
+def asking(plan_repo: PlanRepo) -> PlanRepo:
     """A repository in which no command is agreed to."""
-    harbour.configure(checks={"allow": []})
-    return harbour
+    plan_repo.configure(checks={"allow": []})
+    return plan_repo
 
 
-def test_a_yes_on_the_terminal_is_remembered(asking: Harbour, on_terminal: Callable[..., Any]) -> None:
+def test_a_yes_on_the_terminal_is_remembered(asking: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """The question lists every command; after a yes the run goes on, and the next call does not ask."""
     asking.plan({"test_commands": ["true", "sh -c 'true; true'"]})
     terminal = on_terminal(asking.repo, "run", "plan.yaml", "--review", "off")
@@ -41,7 +41,7 @@ def test_a_yes_on_the_terminal_is_remembered(asking: Harbour, on_terminal: Calla
     assert asking.repo.sow("runs", "verify").code == 0
 
 
-def test_a_no_on_the_terminal_starts_nothing(asking: Harbour, on_terminal: Callable[..., Any]) -> None:
+def test_a_no_on_the_terminal_starts_nothing(asking: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """After a no nothing is written, the exit code is 4, and the next call asks again."""
     asking.plan({"test_commands": ["true"]})
     for _ in range(2):
@@ -51,52 +51,52 @@ def test_a_no_on_the_terminal_starts_nothing(asking: Harbour, on_terminal: Calla
 
 
 @pytest.mark.parametrize("name", DOUBTFUL)
-def test_a_doubtful_plan_is_not_run(harbour: Harbour, name: str) -> None:
+def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
     """A warning that could change order or scope stops a run before it starts; --yes accepts the plan as read."""
-    harbour.plan("First", DOUBTFUL[name])
-    refused = harbour.run("--review", "off")
+    plan_repo.plan("First", DOUBTFUL[name])
+    refused = plan_repo.run("--review", "off")
     assert refused.code == 4, refused
     assert "warning: plan.yaml:" in refused.err
     assert "accept it as it is read: sow run plan.yaml --review off --yes" in refused.err
-    assert not (harbour.repo.root / ".sow").exists()
-    dry = harbour.run("--dry-run")
+    assert not (plan_repo.repo.root / ".sow").exists()
+    dry = plan_repo.run("--dry-run")
     assert dry.code == 0
     assert "warning: plan.yaml:" in dry.err
     assert "the run would ask about the plan's warnings first" in dry.out
     if name not in ("dependency", "status"):
-        assert harbour.run("--review", "off", "--yes").code == 0
+        assert plan_repo.run("--review", "off", "--yes").code == 0
 
 
-def test_doubts_are_asked_about_on_a_terminal(harbour: Harbour, on_terminal: Callable[..., Any]) -> None:
+def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """A person who confirms the warnings starts the run."""
-    harbour.plan("First", DOUBTFUL["depends"])
-    terminal = on_terminal(harbour.repo, "run", "plan.yaml", "--review", "off")
+    plan_repo.plan("First", DOUBTFUL["depends"])
+    terminal = on_terminal(plan_repo.repo, "run", "plan.yaml", "--review", "off")
     code, shown = terminal.until("Run it as it is read? [y/N]").type(b"y\n").end()
     assert code == 0, shown
 
 
-def test_a_harmless_warning_does_not_stop_a_run(harbour: Harbour) -> None:
+def test_a_harmless_warning_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
     """A key that changes neither order nor scope is named in a warning, and the run goes on."""
-    harbour.plan({"priority": "high"})
-    result = harbour.run("--review", "off")
+    plan_repo.plan({"priority": "high"})
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
     assert "warning: plan.yaml:" in result.err
 
 
-def test_one_agent_for_all_settles_unknown_agents(harbour: Harbour) -> None:
+def test_one_agent_for_all_settles_unknown_agents(plan_repo: PlanRepo) -> None:
     """With --agent the plan's unknown agents change nothing, and nothing is asked."""
-    harbour.plan({"agent": "nobody-knows"})
-    assert harbour.run("--review", "off", "--agent", "implementer").code == 0
+    plan_repo.plan({"agent": "nobody-knows"})
+    assert plan_repo.run("--review", "off", "--agent", "implementer").code == 0
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_a_heading_that_is_nearly_a_task_stops_a_run(harbour: Harbour, heading: str) -> None:
+def test_a_heading_that_is_nearly_a_task_stops_a_run(plan_repo: PlanRepo, heading: str) -> None:
     """A heading that looks like a task and is read as text is a doubt of the kind `task`."""
-    (harbour.repo.root / "plan.md").write_text(f"# P\n\n## Task 1: A\n\nx\n\n{heading}\n\ny\n")
-    refused = harbour.run(plan="plan.md")
+    (plan_repo.repo.root / "plan.md").write_text(f"# P\n\n## Task 1: A\n\nx\n\n{heading}\n\ny\n")
+    refused = plan_repo.run(plan="plan.md")
     assert refused.code == 4, refused
     assert "looks like a task but is read as text" in refused.err
-    found = harbour.repo.sow("plan", "validate", "plan.md", "--json").json["warnings"]
+    found = plan_repo.repo.sow("plan", "validate", "plan.md", "--json").json["warnings"]
     assert [(each["kind"], each["asks"]) for each in found] == [("task", True)]
 
 
@@ -116,66 +116,66 @@ READERS = (
 
 
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
-def test_every_reader_prints_the_warnings(harbour: Harbour, words: tuple[str, ...]) -> None:
+def test_every_reader_prints_the_warnings(plan_repo: PlanRepo, words: tuple[str, ...]) -> None:
     """Every command that reads a plan prints its warnings on stderr, each once."""
-    (harbour.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
-    harbour.repo.ok("init")
-    result = harbour.repo.ok(*words)
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
+    plan_repo.repo.ok("init")
+    result = plan_repo.repo.ok(*words)
     assert result.err.count("warning: plan.md:5: task 1: '**Blocked by**: Task 7' is read as text") == 1
     assert "warning:" not in result.out
 
 
-def test_an_update_prints_the_warnings(harbour: Harbour) -> None:
+def test_an_update_prints_the_warnings(plan_repo: PlanRepo) -> None:
     """`sow plan update` reads the plan, too."""
-    (harbour.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
-    harbour.repo.ok("init")
-    harbour.repo.ok("plan", "import", "plan.md")
-    assert harbour.repo.ok("plan", "update").err.count("warning:") == 1
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
+    plan_repo.repo.ok("init")
+    plan_repo.repo.ok("plan", "import", "plan.md")
+    assert plan_repo.repo.ok("plan", "update").err.count("warning:") == 1
 
 
 @pytest.mark.parametrize("words", [("plan", "show"), ("plan", "waves"), ("run",)], ids=" ".join)
-def test_errors_do_not_hide_the_warnings(harbour: Harbour, words: tuple[str, ...]) -> None:
+def test_errors_do_not_hide_the_warnings(plan_repo: PlanRepo, words: tuple[str, ...]) -> None:
     """A plan without tasks, since all headings are of the wrong level, says both (C4)."""
-    (harbour.repo.root / "plan.md").write_text("# P\n\n### Task 1: A\n\nx\n")
-    result = harbour.repo.sow(*words, "plan.md")
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n### Task 1: A\n\nx\n")
+    result = plan_repo.repo.sow(*words, "plan.md")
     assert result.code == 2
     assert "warning: plan.md:3: '### Task 1: A' looks like a task" in result.err
     assert "error: plan.md: there are no tasks" in result.err
 
 
-def on_main(harbour: Harbour) -> Repo:
-    harbour.plan({"test_commands": ["true"]})
-    harbour.repo.git("switch", "-q", "main")
-    harbour.repo.git("merge", "-q", "feat/harbour")
-    return harbour.repo
+def on_main(plan_repo: PlanRepo) -> Repo:
+    plan_repo.plan({"test_commands": ["true"]})
+    plan_repo.repo.git("switch", "-q", "main")
+    plan_repo.repo.git("merge", "-q", "feat/harbour")
+    return plan_repo.repo
 
 
-def _of_another_branch(harbour: Harbour) -> None:
-    harbour.repo.git("switch", "-q", "feat/harbour")
-    harbour.repo.ok("init", "--project", "Other")
-    harbour.repo.git("switch", "-q", "main")
+def _of_another_branch(plan_repo: PlanRepo) -> None:
+    plan_repo.repo.git("switch", "-q", "feat/harbour")
+    plan_repo.repo.ok("init", "--project", "Other")
+    plan_repo.repo.git("switch", "-q", "main")
 
 
-def _forged_for_main(harbour: Harbour) -> None:
-    _of_another_branch(harbour)
-    path = harbour.repo.project / "state.yaml"
+def _forged_for_main(plan_repo: PlanRepo) -> None:
+    _of_another_branch(plan_repo)
+    path = plan_repo.repo.project / "state.yaml"
     path.write_text(path.read_text().replace("branch: feat/harbour", "branch: main"))
 
 
-def _broken(harbour: Harbour) -> None:
-    _of_another_branch(harbour)
-    (harbour.repo.project / "state.yaml").write_text("{")
+def _broken(plan_repo: PlanRepo) -> None:
+    _of_another_branch(plan_repo)
+    (plan_repo.repo.project / "state.yaml").write_text("{")
 
 
-def _odd(harbour: Harbour) -> None:
-    (harbour.repo.root / ".sow" / ".gitignore").mkdir(parents=True)
+def _odd(plan_repo: PlanRepo) -> None:
+    (plan_repo.repo.root / ".sow" / ".gitignore").mkdir(parents=True)
 
 
-def _no_consent(harbour: Harbour) -> None:
-    harbour.configure(checks={"allow": []})
+def _no_consent(plan_repo: PlanRepo) -> None:
+    plan_repo.configure(checks={"allow": []})
 
 
-REFUSED: dict[str, tuple[Callable[[Harbour], None], int]] = {
+REFUSED: dict[str, tuple[Callable[[PlanRepo], None], int]] = {
     "a project of another branch": (_of_another_branch, 2),
     "a project that says main": (_forged_for_main, 2),
     "a broken project": (_broken, 2),
@@ -185,11 +185,11 @@ REFUSED: dict[str, tuple[Callable[[Harbour], None], int]] = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_refused_run_leaves_the_checkout_as_it_was(harbour: Harbour, why: str) -> None:
+def test_a_refused_run_leaves_the_checkout_as_it_was(plan_repo: PlanRepo, why: str) -> None:
     """A run that is refused on main makes no branch, goes to none, and writes no file (F39)."""
     prepare, code = REFUSED[why]
-    repo = on_main(harbour)
-    prepare(harbour)
+    repo = on_main(plan_repo)
+    prepare(plan_repo)
 
     def picture() -> tuple[str, str, dict[str, bytes]]:
         files = {str(each): each.read_bytes() for each in Path(repo.root).rglob("*") if _counts(each)}

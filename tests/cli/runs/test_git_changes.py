@@ -6,66 +6,66 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 PLANT = f"{WORK}git config alias.st 'status --short'\n"
 
 
 @pytest.mark.parametrize(("typed", "stays"), [(b"y\n", False), (b"n\n", True)])
-def test_the_end_of_a_run_asks(harbour: Harbour, on_terminal: Callable[..., Any], typed: bytes, stays: bool) -> None:
+def test_the_end_of_a_run_asks(plan_repo: PlanRepo, on_terminal: Callable[..., Any], typed: bytes, stays: bool) -> None:
     """With a yes the change is undone; without one it stays, and the way to decide later is shown."""
-    harbour.act("implementer", PLANT)
-    harbour.plan("First")
-    code, shown = on_terminal(harbour.repo, "run", "plan.yaml").until("Undo these changes? [y/N]").type(typed).end()
+    plan_repo.act("implementer", PLANT)
+    plan_repo.plan("First")
+    code, shown = on_terminal(plan_repo.repo, "run", "plan.yaml").until("Undo these changes? [y/N]").type(typed).end()
     assert code == 0, shown
     assert ".git/config: alias.st was set to 'status --short'" in shown
-    assert ("alias.st" in harbour.repo.git("config", "--list")) == stays
+    assert ("alias.st" in plan_repo.repo.git("config", "--list")) == stays
     assert ("sow doctor --undo-git-changes" in shown) == stays
     assert ("undid 1 change;" in shown) != stays
 
 
-def test_a_change_is_shown_once_while_the_run_goes_on(harbour: Harbour) -> None:
+def test_a_change_is_shown_once_while_the_run_goes_on(plan_repo: PlanRepo) -> None:
     """The live line and the report name the change, each once and without a task: the user may have made it."""
-    harbour.act("implementer", PLANT)
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", PLANT)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     told = [line for line in result.out.splitlines() if "alias.st" in line]
     change = ".git/config: alias.st was set to 'status --short' during the run; sow ignores it"
     assert [line.split("  ", 1)[1] for line in told] == [change, change]
 
 
-def test_a_no_to_doctor_changes_nothing(harbour: Harbour, on_terminal: Callable[..., Any]) -> None:
+def test_a_no_to_doctor_changes_nothing(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """Both options ask first; a no is exit 4. Two options at once are an error."""
-    harbour.act("implementer", PLANT)
-    harbour.plan("First")
-    assert harbour.run().code == 0
+    plan_repo.act("implementer", PLANT)
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
     for option in ("--undo-git-changes", "--keep-git-changes"):
-        code, shown = on_terminal(harbour.repo, "doctor", option).until("[y/N]").type(b"n\n").end()
+        code, shown = on_terminal(plan_repo.repo, "doctor", option).until("[y/N]").type(b"n\n").end()
         assert code == 4, shown
         assert "nothing was changed" in shown
-    assert "alias.st" in harbour.repo.git("config", "--list")
-    assert any("alias.st" in each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"])
-    both = harbour.repo.sow("doctor", "--undo-git-changes", "--keep-git-changes")
+    assert "alias.st" in plan_repo.repo.git("config", "--list")
+    assert any("alias.st" in each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"])
+    both = plan_repo.repo.sow("doctor", "--undo-git-changes", "--keep-git-changes")
     assert both.code == 2
     assert "exclude each other" in both.err
 
 
-def test_an_agent_decides_nothing(harbour: Harbour) -> None:
+def test_an_agent_decides_nothing(plan_repo: PlanRepo) -> None:
     """A worker cannot accept what it planted."""
-    harbour.act("implementer", f"{PLANT}sow doctor --keep-git-changes --yes > said.txt 2>&1; echo $? >> said.txt\n")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", f"{PLANT}sow doctor --keep-git-changes --yes > said.txt 2>&1; echo $? >> said.txt\n")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "said.txt").read_text().endswith("\n2\n")
+    assert (plan_repo.repo.root / "said.txt").read_text().endswith("\n2\n")
     assert "alias.st" in result.err
 
 
-def test_the_change_of_a_single_turn(harbour: Harbour) -> None:
+def test_the_change_of_a_single_turn(plan_repo: PlanRepo) -> None:
     """`sow agent spawn` with a CLI that reports nothing itself names the change too."""
-    harbour.act("implementer", PLANT)
-    harbour.repo.ok("init", "--project", "Harbour")
-    harbour.repo.ok("task", "create", "--name", "First")
-    result = harbour.repo.sow("agent", "spawn", "implementer", "010")
+    plan_repo.act("implementer", PLANT)
+    plan_repo.repo.ok("init", "--project", "Harbour")
+    plan_repo.repo.ok("task", "create", "--name", "First")
+    result = plan_repo.repo.sow("agent", "spawn", "implementer", "010")
     assert "meanwhile .git/config: alias.st was set to" in result.err + result.out, result
     assert "sow doctor --undo-git-changes" in result.err + result.out

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.simulated_workers import wait_for
 
 
 @pytest.fixture
-def waiting(harbour: Harbour) -> Harbour:
+def waiting(plan_repo: PlanRepo) -> PlanRepo:
     """A run of two tasks that could not come to the user's branch: a file of theirs lies in the way."""
-    harbour.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
-    (harbour.repo.root / "part_010.txt").write_text("mine\n")
-    result = harbour.run()
+    plan_repo.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
+    (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
+    result = plan_repo.run()
     assert result.code == 4, result
     assert "part_010.txt" in result.err
-    return harbour
+    return plan_repo
 
 
 def head(repo: Repo) -> str:
@@ -48,7 +48,7 @@ def refused(repo: Repo, code: int, said: str, hint: str) -> None:
     assert head(repo) == before
 
 
-def test_what_was_in_the_way_is_gone(waiting: Harbour):
+def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
     """Once the user's file is put away, the branch moves to what the run merged, and the run is over."""
     refused(waiting.repo, 4, "part_010.txt", "then 'sow integrate'")
     assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
@@ -62,7 +62,7 @@ def test_what_was_in_the_way_is_gone(waiting: Harbour):
     assert "has everything" in waiting.repo.ok("integrate").out
 
 
-def test_what_is_next_is_to_integrate(waiting: Harbour):
+def test_what_is_next_is_to_integrate(waiting: PlanRepo):
     """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
     repo = waiting.repo
     assert [each["do"] for each in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
@@ -75,14 +75,14 @@ def test_what_is_next_is_to_integrate(waiting: Harbour):
     assert repo.ok("status", "--json").json["next"]["command"] != "sow integrate"
 
 
-def test_a_failed_task_does_not_hide_that_the_rest_waits(harbour: Harbour):
+def test_a_failed_task_does_not_hide_that_the_rest_waits(plan_repo: PlanRepo):
     """If one task failed and the result of the others is not delivered, `sow integrate` is named too."""
-    harbour.act("implementer-020", "exit 3\n")
-    harbour.plan("First", "Second")
-    (harbour.repo.root / "part_010.txt").write_text("mine\n")
-    assert harbour.run().code == 1
-    assert "sow integrate" in [each["do"] for each in harbour.repo.ok("inbox", "--json").json["items"]]
-    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    plan_repo.act("implementer-020", "exit 3\n")
+    plan_repo.plan("First", "Second")
+    (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
+    assert plan_repo.run().code == 1
+    assert "sow integrate" in [each["do"] for each in plan_repo.repo.ok("inbox", "--json").json["items"]]
+    steps = plan_repo.repo.ok("runs", "report", "--format", "json").json["next"]
     assert "sow integrate" in [each["command"] for each in steps]
 
 
@@ -109,22 +109,22 @@ LINES = "".join(f"line {number}\n" for number in range(20))
 
 @pytest.mark.parametrize("where", [".", "deep"])
 @pytest.mark.parametrize("count", [1, 12])
-def test_changed_files_are_put_away_and_come_back(harbour: Harbour, count: int, where: str):
+def test_changed_files_are_put_away_and_come_back(plan_repo: PlanRepo, count: int, where: str):
     """The printed commands work in a project's first run, in every folder: the work of both is in the files at last."""
-    root = harbour.repo.root
+    root = plan_repo.repo.root
     names = [f"deep/it's [no] {number}.txt" for number in range(count)]
     (root / "deep").mkdir()
     for name in names:
-        commit(harbour.repo, name, LINES)
-    harbour.act("implementer", "for name in deep/*; do sed -i 's/line 18/line of the run/' \"$name\"; done\n")
-    harbour.plan("All of them")
+        commit(plan_repo.repo, name, LINES)
+    plan_repo.act("implementer", "for name in deep/*; do sed -i 's/line 18/line of the run/' \"$name\"; done\n")
+    plan_repo.plan("All of them")
     for name in names:
         (root / name).write_text(LINES.replace("line 1\n", "line of mine\n"))
     (root / "notes.txt").write_text("not the run's\n")
-    assert harbour.run().code == 4
-    assert "?? .sow/" in harbour.repo.git("status", "--porcelain")
-    refusal = harbour.repo.sow("integrate")
-    commands = follow(harbour.repo, refusal.err, root / where)
+    assert plan_repo.run().code == 4
+    assert "?? .sow/" in plan_repo.repo.git("status", "--porcelain")
+    refusal = plan_repo.repo.sow("integrate")
+    commands = follow(plan_repo.repo, refusal.err, root / where)
     assert commands[-1] == "git stash pop"
     assert (":/!.sow" in commands[0]) is (count > 8)
     for name in names:
@@ -132,12 +132,12 @@ def test_changed_files_are_put_away_and_come_back(harbour: Harbour, count: int, 
         assert "line of the run" in text
         assert "line of mine" in text
     assert (root / "notes.txt").read_text() == "not the run's\n"
-    assert harbour.repo.git("stash", "list") == ""
-    assert harbour.runs()[-1]["status"] == "ended"
+    assert plan_repo.repo.git("stash", "list") == ""
+    assert plan_repo.runs()[-1]["status"] == "ended"
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_new_files_are_put_away_and_come_back(waiting: Harbour, ignored: bool):
+def test_new_files_are_put_away_and_come_back(waiting: PlanRepo, ignored: bool):
     """A file of the user's that git does not know, or ignores, is put away and back by the printed commands too."""
     if ignored:
         commit(waiting.repo, ".gitignore", "part_010.txt\n")
@@ -149,7 +149,7 @@ def test_new_files_are_put_away_and_come_back(waiting: Harbour, ignored: bool):
     assert waiting.runs()[-1]["status"] == "ended"
 
 
-def test_a_dry_run_moves_nothing(waiting: Harbour):
+def test_a_dry_run_moves_nothing(waiting: PlanRepo):
     """It says what would happen, or what is in the way, and changes neither branch nor files."""
     refs = waiting.repo.git("for-each-ref")
     blocked = waiting.repo.sow("integrate", "--dry-run", "--json")
@@ -166,7 +166,7 @@ def test_a_dry_run_moves_nothing(waiting: Harbour):
     assert not (waiting.repo.root / "part_010.txt").exists()
 
 
-def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: Harbour):
+def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
     """The user went on meanwhile: both sides are in what the branch moves to, and its tests passed there."""
     (waiting.repo.root / "part_010.txt").unlink()
     theirs = commit(waiting.repo, "notes.txt")
@@ -178,7 +178,7 @@ def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: Harbour):
     assert (waiting.repo.root / "part_020.txt").read_text() == "by 020\n"
 
 
-def test_new_commits_that_conflict(waiting: Harbour):
+def test_new_commits_that_conflict(waiting: PlanRepo):
     """A conflict is told with its path and the way out of it; after that way, the command ends well."""
     (waiting.repo.root / "part_010.txt").unlink()
     commit(waiting.repo, "part_020.txt")
@@ -190,34 +190,34 @@ def test_new_commits_that_conflict(waiting: Harbour):
     assert (waiting.repo.root / "part_020.txt").read_text() == "theirs\n"
 
 
-def test_new_commits_that_break_a_test(harbour: Harbour):
+def test_new_commits_that_break_a_test(plan_repo: PlanRepo):
     """A test of a completed task that is red with the user's commits stops it with exit 1 and the command's name."""
-    commit(harbour.repo, "mode.txt", "good\n")
-    harbour.plan({"test_commands": ["grep -qx good mode.txt"]})
-    (harbour.repo.root / "part_010.txt").write_text("mine\n")
-    assert harbour.run().code == 4
-    (harbour.repo.root / "part_010.txt").unlink()
-    commit(harbour.repo, "mode.txt", "bad\n")
-    refused(harbour.repo, 1, "`grep -qx good mode.txt` fails", "fix it")
-    commit(harbour.repo, "mode.txt", "good\nand new\n")
-    harbour.repo.ok("integrate")
+    commit(plan_repo.repo, "mode.txt", "good\n")
+    plan_repo.plan({"test_commands": ["grep -qx good mode.txt"]})
+    (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
+    assert plan_repo.run().code == 4
+    (plan_repo.repo.root / "part_010.txt").unlink()
+    commit(plan_repo.repo, "mode.txt", "bad\n")
+    refused(plan_repo.repo, 1, "`grep -qx good mode.txt` fails", "fix it")
+    commit(plan_repo.repo, "mode.txt", "good\nand new\n")
+    plan_repo.repo.ok("integrate")
 
 
-def test_on_another_branch(waiting: Harbour):
+def test_on_another_branch(waiting: PlanRepo):
     """Away from the run's branch, the command names the branch to go to, and nothing moves."""
     (waiting.repo.root / "part_010.txt").unlink()
     waiting.repo.git("switch", "-q", "-c", "elsewhere")
     refused(waiting.repo, 4, "on elsewhere, and the run belongs to feat/harbour", "git switch feat/harbour")
 
 
-def test_in_the_middle_of_a_merge(waiting: Harbour):
+def test_in_the_middle_of_a_merge(waiting: PlanRepo):
     """While the user is in the middle of a git operation, the command waits for its end."""
     (waiting.repo.root / "part_010.txt").unlink()
     (waiting.repo.root / ".git" / "MERGE_HEAD").write_text(f"{head(waiting.repo)}\n")
     refused(waiting.repo, 4, "a merge is under way", "git merge --continue")
 
 
-def test_a_branch_that_is_gone(waiting: Harbour):
+def test_a_branch_that_is_gone(waiting: PlanRepo):
     """The run's branch was deleted: the command says where the work is."""
     (waiting.repo.root / "part_010.txt").unlink()
     waiting.repo.git("switch", "-q", "--detach")
@@ -225,14 +225,14 @@ def test_a_branch_that_is_gone(waiting: Harbour):
     refused(waiting.repo, 4, "the branch feat/harbour is gone", "git switch -c feat/harbour sow/int/")
 
 
-def test_while_a_run_goes_on(harbour: Harbour):
+def test_while_a_run_goes_on(plan_repo: PlanRepo):
     """Two who move the same branches are one too many: the second is told who is at work."""
-    harbour.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
-    harbour.plan("First")
-    process = harbour.start()
+    plan_repo.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
+    plan_repo.plan("First")
+    process = plan_repo.start()
     try:
-        wait_for(lambda: harbour.has_happened("turn_started", task="010"))
-        result = harbour.repo.sow("integrate")
+        wait_for(lambda: plan_repo.has_happened("turn_started", task="010"))
+        result = plan_repo.repo.sow("integrate")
         assert result.code == 4, result
         assert str(process.pid) in result.err
     finally:
@@ -240,16 +240,16 @@ def test_while_a_run_goes_on(harbour: Harbour):
         process.communicate(timeout=300)
 
 
-def test_a_run_without_worktrees(harbour: Harbour):
+def test_a_run_without_worktrees(plan_repo: PlanRepo):
     """A run that worked in the user's own folder has nothing to bring in."""
-    harbour.plan("First")
-    assert harbour.run("--isolation", "none").code == 0
-    result = harbour.repo.sow("integrate")
+    plan_repo.plan("First")
+    assert plan_repo.run("--isolation", "none").code == 0
+    result = plan_repo.repo.sow("integrate")
     assert result.code == 2
     assert "--isolation none" in result.err
 
 
-def test_a_worker_does_not_integrate(waiting: Harbour):
+def test_a_worker_does_not_integrate(waiting: PlanRepo):
     """A supervised worker moves no branch of the user's."""
     result = waiting.repo.sow("integrate", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code == 2, result
@@ -262,7 +262,7 @@ def test_there_is_no_run(repo: Repo):
     assert "there is no run here" in result.err
 
 
-def test_from_a_folder_below(waiting: Harbour, tmp_path: Path):
+def test_from_a_folder_below(waiting: PlanRepo, tmp_path: Path):
     """The command works from anywhere in the checkout."""
     (waiting.repo.root / "part_010.txt").unlink()
     below = waiting.repo.root / "docs"

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 from conftest import Repo, Result
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 CHECK = "grep -q by part_010.txt"
 
 
 @pytest.fixture
-def ran(harbour: Harbour) -> Harbour:
+def ran(plan_repo: PlanRepo) -> PlanRepo:
     """A run of two tasks, the first with a command."""
-    harbour.plan({"test_commands": [CHECK]}, "Second")
-    assert harbour.run().code == 0
-    return harbour
+    plan_repo.plan({"test_commands": [CHECK]}, "Second")
+    assert plan_repo.run().code == 0
+    return plan_repo
 
 
 def verify(repo: Repo, *words: str) -> tuple[int, list[dict[str, Any]]]:
@@ -25,7 +25,7 @@ def verify(repo: Repo, *words: str) -> tuple[int, list[dict[str, Any]]]:
     return result.code, result.json["evidence"]
 
 
-def test_all_of_it_holds(ran: Harbour):
+def test_all_of_it_holds(ran: PlanRepo):
     """Every command is run again on its tree, ends as it did, and the exit code is 0; nothing of the user's changes."""
     state, refs = ran.repo.state("010"), ran.repo.git("for-each-ref")
     before = ran.repo.git("status", "--porcelain")
@@ -39,38 +39,38 @@ def test_all_of_it_holds(ran: Harbour):
     assert ran.worktrees() == set()
 
 
-def test_the_commands_do_run_again(harbour: Harbour, tmp_path: Path):
+def test_the_commands_do_run_again(plan_repo: PlanRepo, tmp_path: Path):
     """A command that depends on more than its tree shows it: its evidence differs, and the exit code is 1."""
     flag = tmp_path / "flag"
     flag.touch()
-    harbour.plan({"test_commands": [f"test -e {flag}"]})
-    assert harbour.run().code == 0
+    plan_repo.plan({"test_commands": [f"test -e {flag}"]})
+    assert plan_repo.run().code == 0
     flag.unlink()
-    result = harbour.repo.sow("runs", "verify")
+    result = plan_repo.repo.sow("runs", "verify")
     assert result.code == 1, result
     assert f"differs   task 010, iteration 1, test: test -e {flag} (exit 1, was 0)" in result.out
     flag.touch()
-    lines = harbour.repo.ok("runs", "verify", "last").out.splitlines()
+    lines = plan_repo.repo.ok("runs", "verify", "last").out.splitlines()
     assert lines[-2].endswith(": holds: 1")
     assert lines[-1] == "final tree: the check list of 1 task passes"
 
 
-def test_it_is_the_tree_of_that_time(ran: Harbour):
+def test_it_is_the_tree_of_that_time(ran: PlanRepo):
     """What the user did to the files since then does not matter: the tree is the one of the evidence."""
     (ran.repo.root / "part_010.txt").write_text("nothing\n")
     ran.repo.git("commit", "-q", "-am", "Worse")
     assert verify(ran.repo)[0] == 0
 
 
-def test_an_earlier_iteration_is_not_repeated(harbour: Harbour, tmp_path: Path):
+def test_an_earlier_iteration_is_not_repeated(plan_repo: PlanRepo, tmp_path: Path):
     """Only the evidence of the iteration that was merged is repeated, so a result that was superseded cannot differ."""
     flag = tmp_path / "flag"
     command = f"test -e {flag}"
-    harbour.act("implementer-010-2", f"touch {flag}\necho more > more.txt\n")
-    harbour.plan({"test_commands": [command]})
-    assert harbour.run("--review", "off").code == 0
-    assert [each["iteration"] for each in harbour.task("010")["evidence"] if not each["passed"]] == [1]
-    code, evidence = verify(harbour.repo)
+    plan_repo.act("implementer-010-2", f"touch {flag}\necho more > more.txt\n")
+    plan_repo.plan({"test_commands": [command]})
+    assert plan_repo.run("--review", "off").code == 0
+    assert [each["iteration"] for each in plan_repo.task("010")["evidence"] if not each["passed"]] == [1]
+    code, evidence = verify(plan_repo.repo)
     assert code == 0
     assert {(each["iteration"], each["verdict"]) for each in evidence} == {(2, "holds")}
 
@@ -80,23 +80,23 @@ FRAIL = 'test -e part_020.txt || { test ! -e made && test "$LANG" != other; }'
 
 
 @pytest.mark.parametrize("change", ["setup", "environment"])
-def test_results_of_another_setup_are_not_repeated(harbour: Harbour, change: str):
+def test_results_of_another_setup_are_not_repeated(plan_repo: PlanRepo, change: str):
     """Evidence from another setup or environment is counted and left out; the final tree decides the exit code."""
-    harbour.plan({"test_commands": [FRAIL]}, "Second < 1")
-    assert harbour.run("--review", "off").code == 0
+    plan_repo.plan({"test_commands": [FRAIL]}, "Second < 1")
+    assert plan_repo.run("--review", "off").code == 0
     if change == "setup":
-        harbour.configure(worktree={"setup": [["touch", "made"]]})
+        plan_repo.configure(worktree={"setup": [["touch", "made"]]})
     more = {"LANG": "other"} if change == "environment" else {}
-    result = harbour.repo.sow("runs", "verify", **more)
+    result = plan_repo.repo.sow("runs", "verify", **more)
     assert result.code == 0, result
     assert "2 older results were made with another setup or environment and are not repeated" in result.out
     assert "final tree: the check list of 1 task passes" in result.out
-    told = harbour.repo.sow("runs", "verify", "--json", **more).json
+    told = plan_repo.repo.sow("runs", "verify", "--json", **more).json
     assert {each["reason"] for each in told["evidence"]} == {"it was made with another setup or environment"}
     assert {each["verdict"] for each in told["evidence"]} == {"left out"}
 
 
-def test_a_new_login_repeats_everything(ran: Harbour):
+def test_a_new_login_repeats_everything(ran: PlanRepo):
     """Variables that name a terminal or a login session do not make another environment."""
     result = ran.repo.sow("runs", "verify", TERM="vt100", SSH_AUTH_SOCK="/nowhere", XDG_SESSION_ID="77")
     assert result.code == 0, result
@@ -104,7 +104,7 @@ def test_a_new_login_repeats_everything(ran: Harbour):
     assert "another setup" not in result.out
 
 
-def test_forged_evidence_is_found(ran: Harbour):
+def test_forged_evidence_is_found(ran: PlanRepo):
     """A state file that says that a command failed, which passes, does not hold."""
     path = ran.repo.desk("010") / "state.yaml"
     path.write_text(path.read_text().replace("exit: 0", "exit: 3"))
@@ -114,7 +114,7 @@ def test_forged_evidence_is_found(ran: Harbour):
 
 
 @pytest.mark.parametrize("name", ["1", "010"])
-def test_one_task(ran: Harbour, name: str):
+def test_one_task(ran: PlanRepo, name: str):
     """A task is named by its number in the plan or by its id."""
     code, evidence = verify(ran.repo, "--task", name)
     assert (code, {each["task"] for each in evidence}) == (0, {"010"})
@@ -126,7 +126,7 @@ def says(result: Result, code: int, said: str) -> None:
     assert "\nhint: " in result.err
 
 
-def test_what_cannot_be_verified(ran: Harbour):
+def test_what_cannot_be_verified(ran: PlanRepo):
     """An unknown task or run, and one without evidence, are refused with what there is."""
     run = ran.runs()[-1]["id"]
     says(ran.repo.sow("runs", "verify", "--task", "077"), 2, f"run {run} has no task '077'")
@@ -136,7 +136,7 @@ def test_what_cannot_be_verified(ran: Harbour):
     assert ran.worktrees() == set()
 
 
-def test_evidence_without_a_tree_is_left_out(ran: Harbour):
+def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
     """Where the tree is not in git any more, the command is not run on another one, and nothing is proven."""
     path = ran.repo.desk("010") / "state.yaml"
     trees = {each["tree"] for each in verify(ran.repo)[1]}
@@ -149,60 +149,62 @@ def test_evidence_without_a_tree_is_left_out(ran: Harbour):
     assert {(each["verdict"], each["reason"]) for each in evidence} == {("left out", "its tree is not in git any more")}
 
 
-def test_a_task_that_cannot_be_read_is_no_proof(ran: Harbour):
+def test_a_task_that_cannot_be_read_is_no_proof(ran: PlanRepo):
     """A state file of the run that is broken is named, whatever the evidence of the others shows."""
     path = ran.repo.desk("020") / "state.yaml"
     path.write_text(path.read_text().replace("status: completed", "status: fine"))
     says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
 
 
-def test_commands_need_consent(harbour: Harbour):
+def test_commands_need_consent(plan_repo: PlanRepo):
     """A command that the user did not agree to is shown and not run without --yes."""
-    harbour.plan({"test_commands": ["test -e part_010.txt && echo there"]})
-    assert harbour.run().code == 0
-    harbour.configure(checks={"allow": []})
-    result = harbour.repo.sow("runs", "verify")
+    plan_repo.plan({"test_commands": ["test -e part_010.txt && echo there"]})
+    assert plan_repo.run().code == 0
+    plan_repo.configure(checks={"allow": []})
+    result = plan_repo.repo.sow("runs", "verify")
     assert result.code == 4
     assert "test -e part_010.txt && echo there" in result.err
-    assert verify(harbour.repo, "--yes")[0] == 0
+    assert verify(plan_repo.repo, "--yes")[0] == 0
 
 
-def test_checks_of_earlier_runs_need_consent_too(harbour: Harbour):
+def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
     """The final tree is checked with the lists of all merged tasks, so that one question covers them all."""
-    harbour.plan({"test_commands": ["test -e part_010.txt"]})
-    assert harbour.run().code == 0
-    (harbour.repo.root / "second.yaml").write_text(
+    plan_repo.plan({"test_commands": ["test -e part_010.txt"]})
+    assert plan_repo.run().code == 0
+    (plan_repo.repo.root / "second.yaml").write_text(
         "name: Second\ntasks: [{id: 7, name: Seven, description: Make it, test_commands: [test -e part_070.txt]}]\n"
     )
-    result = harbour.run("--review", "off", plan="second.yaml")
+    result = plan_repo.run("--review", "off", plan="second.yaml")
     assert result.code == 0, result
-    harbour.configure(checks={"allow": []})
-    run = next(each["id"] for each in harbour.runs() if "070" in each["tasks"])  # two runs of one second have no order
-    refused = harbour.repo.sow("runs", "verify", run)
+    plan_repo.configure(checks={"allow": []})
+    run = next(
+        each["id"] for each in plan_repo.runs() if "070" in each["tasks"]
+    )  # two runs of one second have no order
+    refused = plan_repo.repo.sow("runs", "verify", run)
     assert refused.code == 4, refused
     assert all(f"test -e part_{each}.txt" in refused.err for each in ("010", "070"))
-    assert verify(harbour.repo, run, "--yes", "--task", "7")[0] == 0
-    assert verify(harbour.repo, run, "--yes")[0] == 0
+    assert verify(plan_repo.repo, run, "--yes", "--task", "7")[0] == 0
+    assert verify(plan_repo.repo, run, "--yes")[0] == 0
 
 
-def test_a_list_that_failed_before_the_run_is_named(harbour: Harbour, tmp_path: Path):
+def test_a_list_that_failed_before_the_run_is_named(plan_repo: PlanRepo, tmp_path: Path):
     """A list of an earlier run that was red when this run began is named, and does not make it fail."""
     flag = tmp_path / "flag"
     flag.touch()
-    harbour.plan({"test_commands": [f"test -e {flag}"]})
-    assert harbour.run().code == 0
+    plan_repo.plan({"test_commands": [f"test -e {flag}"]})
+    assert plan_repo.run().code == 0
     flag.unlink()
-    harbour.plan({"task_number": 7, "test_commands": ["test -e part_070.txt"]})
-    result = harbour.run("--yes")
+    plan_repo.plan({"task_number": 7, "test_commands": ["test -e part_070.txt"]})
+    result = plan_repo.run("--yes")
     assert result.code == 0, result
-    run = next(each for each in harbour.runs() if "070" in each["tasks"])
+    run = next(each for each in plan_repo.runs() if "070" in each["tasks"])
     assert [each.get("cause") for each in run["final"] if not each["passed"]] == ["before"]
-    verified = harbour.repo.sow("runs", "verify", run["id"])
+    verified = plan_repo.repo.sow("runs", "verify", run["id"])
     assert verified.code == 0, verified
     assert f"final tree, task 010: test -e {flag} (exit 1), as before the run" in verified.out
     assert "final tree: the check list of 1 task passes" in verified.out
-    assert harbour.repo.ok("runs", "verify", run["id"], "--task", "010").code == 0
-    told = harbour.repo.ok("runs", "verify", run["id"], "--json").json
+    assert plan_repo.repo.ok("runs", "verify", run["id"], "--task", "010").code == 0
+    told = plan_repo.repo.ok("runs", "verify", run["id"], "--json").json
     assert told["holds"]
     assert {(*each["tasks"], each["passed"], each["failed_before"]) for each in told["final"]} == {
         ("010", False, True),

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 
 @pytest.fixture
-def ran(harbour: Harbour) -> Harbour:
+def ran(plan_repo: PlanRepo) -> PlanRepo:
     """A run in which one task was merged after it was sent back once, and another one asks."""
-    harbour.act("implementer-010-1", 'echo first > part_010.txt; git add -A; git commit -qm "A first try"\n')
-    harbour.judge("010", "RED", "GREEN")
-    harbour.act("implementer-020", 'echo lost > part_020.txt\nsow task set status paused --reason "Which?"\n')
-    harbour.plan("First", "Second")
-    assert harbour.run().code == 4
-    return harbour
+    plan_repo.act("implementer-010-1", 'echo first > part_010.txt; git add -A; git commit -qm "A first try"\n')
+    plan_repo.judge("010", "RED", "GREEN")
+    plan_repo.act("implementer-020", 'echo lost > part_020.txt\nsow task set status paused --reason "Which?"\n')
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 4
+    return plan_repo
 
 
 def kept(repo: Repo) -> dict[str, dict[str, Any]]:
@@ -31,7 +31,7 @@ def name_of(repo: Repo, ending: str) -> str:
     return found
 
 
-def test_every_iteration_is_listed(ran: Harbour):
+def test_every_iteration_is_listed(ran: PlanRepo):
     """The pins of both tries of a task, its branch and the run's branch are there, with what contains them."""
     run = ran.runs()[-1]["id"]
     found = kept(ran.repo)
@@ -52,7 +52,7 @@ def test_an_empty_list(repo: Repo):
 
 
 @pytest.mark.parametrize("by", ["name", "ref", "commit"])
-def test_a_first_try_comes_back_as_a_branch(ran: Harbour, by: str):
+def test_a_first_try_comes_back_as_a_branch(ran: PlanRepo, by: str):
     """Work that was replaced later is a branch again, at its commit, and no checkout moves."""
     name = name_of(ran.repo, "/010/1")
     each = kept(ran.repo)[name]
@@ -63,7 +63,7 @@ def test_a_first_try_comes_back_as_a_branch(ran: Harbour, by: str):
     assert ran.repo.git("rev-parse", "HEAD") == before
 
 
-def test_a_branch_without_a_name_gets_one(ran: Harbour):
+def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
     """Without --branch the branch is named after what it holds, and is told."""
     name = name_of(ran.repo, "/010/2")
     assert f"branch salvaged/{name} is" in ran.repo.ok("salvage", "restore", name).out
@@ -80,7 +80,7 @@ def test_a_branch_without_a_name_gets_one(ran: Harbour):
         (("{name}", "--branch", "sow/int/mine"), "'sow/int/mine' cannot be the name of a branch"),
     ],
 )
-def test_what_cannot_be_brought_back(ran: Harbour, words: tuple[str, ...], said: str):
+def test_what_cannot_be_brought_back(ran: PlanRepo, words: tuple[str, ...], said: str):
     """A bad name on either side is refused, and no ref changes."""
     name = name_of(ran.repo, "/010/1")
     refs = ran.repo.git("for-each-ref")
@@ -90,7 +90,7 @@ def test_what_cannot_be_brought_back(ran: Harbour, words: tuple[str, ...], said:
     assert ran.repo.git("for-each-ref") == refs
 
 
-def test_without_a_word_nothing_is_let_go(ran: Harbour):
+def test_without_a_word_nothing_is_let_go(ran: PlanRepo):
     """Where nobody can answer, the list is shown, the exit code is 4, and every ref is still there."""
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.sow("salvage", "prune", "--older-than", "0s")
@@ -100,7 +100,7 @@ def test_without_a_word_nothing_is_let_go(ran: Harbour):
     assert ran.repo.git("for-each-ref") == refs
 
 
-def test_a_word_on_the_terminal(ran: Harbour, on_terminal: Callable[..., Any]):
+def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
     """On a terminal the question is asked there; no answer lets nothing go, and yes does."""
     refs = ran.repo.git("for-each-ref")
     code, shown = on_terminal(ran.repo, "salvage", "prune", "--older-than", "0s").until("[y/N]").type(b"n\n").end()
@@ -110,7 +110,7 @@ def test_a_word_on_the_terminal(ran: Harbour, on_terminal: Callable[..., Any]):
     assert ran.repo.git("for-each-ref") != refs
 
 
-def test_only_what_is_contained_elsewhere_goes(ran: Harbour):
+def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
     """What was merged goes; what only the run holds stays, and the open task keeps all that it has."""
     found = kept(ran.repo)
     result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
@@ -124,7 +124,7 @@ def test_only_what_is_contained_elsewhere_goes(ran: Harbour):
     assert not set(result["dropped"]) & left.keys()
 
 
-def test_after_the_project_is_gone(ran: Harbour):
+def test_after_the_project_is_gone(ran: PlanRepo):
     """What a removed project's runs left is let go by the same rule; a worktree with unsaved work stays."""
     ran.repo.ok("cleanup", "--yes")
     run = ran.runs()[-1]["id"]
@@ -135,7 +135,7 @@ def test_after_the_project_is_gone(ran: Harbour):
     assert (ran.repo.root / ".sow/local/worktrees/020/part_020.txt").read_text() == "lost\n"
 
 
-def test_a_broken_project_that_was_removed_is_gone(ran: Harbour):
+def test_a_broken_project_that_was_removed_is_gone(ran: PlanRepo):
     """A project that nobody could read, and that was removed for that, keeps nothing of its runs, and stays removed."""
     path = ran.repo.project / "state.yaml"
     path.write_text(path.read_text() + "what: is this\n")
@@ -149,7 +149,7 @@ def test_a_broken_project_that_was_removed_is_gone(ran: Harbour):
     assert len(ran.runs()) == 2
 
 
-def test_a_project_that_is_elsewhere_is_not_gone(ran: Harbour):
+def test_a_project_that_is_elsewhere_is_not_gone(ran: PlanRepo):
     """On a branch without the project, what its open task has stays as it is."""
     ran.repo.git("add", "-A")
     ran.repo.git("commit", "-q", "-m", "All")
@@ -163,7 +163,7 @@ def name_of_either(found: dict[str, dict[str, Any]], ending: str) -> str:
     return next(name for name, each in found.items() if each["kind"] == "pin" and name.endswith(ending))
 
 
-def test_what_is_young_stays(ran: Harbour):
+def test_what_is_young_stays(ran: PlanRepo):
     """With --older-than nothing younger goes, and no question is asked about nothing."""
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.ok("salvage", "prune", "--older-than", "30d")
@@ -171,7 +171,7 @@ def test_what_is_young_stays(ran: Harbour):
     assert ran.repo.git("for-each-ref") == refs
 
 
-def test_the_age_must_be_said(ran: Harbour):
+def test_the_age_must_be_said(ran: PlanRepo):
     """Without an age, or with one that is none, nothing is let go."""
     refs = ran.repo.git("for-each-ref")
     assert ran.repo.sow("salvage", "prune", "--yes").code == 2
@@ -179,7 +179,7 @@ def test_the_age_must_be_said(ran: Harbour):
     assert ran.repo.git("for-each-ref") == refs
 
 
-def test_a_worker_lets_nothing_go(ran: Harbour):
+def test_a_worker_lets_nothing_go(ran: PlanRepo):
     """A supervised worker neither restores nor prunes."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
     refs = ran.repo.git("for-each-ref")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE, SOW
 from support.ecosystems import Library, commit
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 COPY = "Copy them into each checkout"
 SETUP = "Run this setup in each checkout?"
@@ -23,13 +23,13 @@ UNDO = "sow consent forget --refused"
 NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
 
-def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple[int, str]:
+def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *words: str) -> tuple[int, str]:
     """Run the plan on a terminal; each question has its answer. Returns the exit code and what was shown."""
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
         [SOW, "run", "plan.yaml", "--review", "off", *words],
-        cwd=harbour.repo.root,
-        env={**harbour.repo.environment, "TERM": "dumb"},
+        cwd=plan_repo.repo.root,
+        env={**plan_repo.repo.environment, "TERM": "dumb"},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -57,28 +57,28 @@ def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple
 
 
 @pytest.fixture(autouse=True)
-def _checks_are_allowed(harbour: Harbour) -> None:
+def _checks_are_allowed(plan_repo: PlanRepo) -> None:
     """Only the commands of plans are agreed to, not those of a setup."""
-    harbour.configure(checks={"allow": ["grep *", "cat *", "python tests/*"]})
+    plan_repo.configure(checks={"allow": ["grep *", "cat *", "python tests/*"]})
 
 
 @pytest.fixture
-def project(harbour: Harbour) -> Harbour:
+def project(plan_repo: PlanRepo) -> PlanRepo:
     """A repository that asks for npm, which here only leaves a trace; its plan checks for that trace."""
-    tools = harbour.folder / "bin"
+    tools = plan_repo.folder / "bin"
     tools.mkdir()
     (tools / "npm").write_text('#!/bin/sh\nmkdir -p node_modules && echo "$@" > node_modules/trace\n')
     (tools / "npm").chmod(0o755)
-    harbour.repo.environment["PATH"] = f"{tools}:{harbour.repo.environment['PATH']}"
+    plan_repo.repo.environment["PATH"] = f"{tools}:{plan_repo.repo.environment['PATH']}"
     lock = '{"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version": "2.1.3"}}}'
-    commit(harbour, {".gitignore": "node_modules/\n.env\n", "package.json": "{}", "package-lock.json": lock})
-    harbour.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
-    harbour.configure(checks={"allow": ["grep *", "cat *"]})  # but not the setup
-    return harbour
+    commit(plan_repo, {".gitignore": "node_modules/\n.env\n", "package.json": "{}", "package-lock.json": lock})
+    plan_repo.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
+    plan_repo.configure(checks={"allow": ["grep *", "cat *"]})  # but not the setup
+    return plan_repo
 
 
 @pytest.fixture
-def greenfield(project: Harbour) -> Harbour:
+def greenfield(project: PlanRepo) -> PlanRepo:
     """The same repository before it had a manifest: the task writes that, and its check waits for consent."""
     for name in ("package.json", "package-lock.json"):
         lines = (project.repo.root / name).read_text()
@@ -93,7 +93,7 @@ def greenfield(project: Harbour) -> Harbour:
     return project
 
 
-def test_a_setup_that_a_task_brings_is_asked_about(greenfield: Harbour) -> None:
+def test_a_setup_that_a_task_brings_is_asked_about(greenfield: PlanRepo) -> None:
     """The next call asks about the setup of work that is not merged yet, and --yes is a consent to it."""
     result = greenfield.run("--review", "off")
     assert result.code == 4, result
@@ -104,13 +104,13 @@ def test_a_setup_that_a_task_brings_is_asked_about(greenfield: Harbour) -> None:
     assert greenfield.task("010")["status"] == "completed"
 
 
-def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: Harbour) -> None:
+def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: PlanRepo) -> None:
     """On a terminal the same question comes before the run goes on."""
     code, shown = on_terminal(greenfield, {SETUP: "y"})
     assert (code, shown.count(SETUP)) == (0, 1), shown
 
 
-def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:
+def test_without_a_terminal_a_setup_needs_yes(project: PlanRepo) -> None:
     """Nobody can be asked: exit 4, nothing is started, and the hint is the command that goes on."""
     result = project.run("--review", "off")
     assert result.code == 4, result
@@ -123,7 +123,7 @@ def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:
     assert again.code == 0, again
 
 
-def test_a_yes_is_asked_for_once(project: Harbour) -> None:
+def test_a_yes_is_asked_for_once(project: PlanRepo) -> None:
     """A yes is remembered for this repository."""
     code, shown = on_terminal(project, {SETUP: "y"})
     assert (code, shown.count(f"{SETUP} [y/N]")) == (0, 1), shown
@@ -132,7 +132,7 @@ def test_a_yes_is_asked_for_once(project: Harbour) -> None:
     assert (code, SETUP in shown) == (0, False), shown
 
 
-def test_an_empty_line_is_no_consent(project: Harbour) -> None:
+def test_an_empty_line_is_no_consent(project: PlanRepo) -> None:
     """An empty line starts nothing, as for other commands, and is not remembered as a no."""
     code, shown = on_terminal(project, {SETUP: ""})
     assert (code, project.turns("010")) == (4, 0), shown
@@ -141,7 +141,7 @@ def test_an_empty_line_is_no_consent(project: Harbour) -> None:
 
 
 @pytest.fixture
-def refused(project: Harbour) -> Harbour:
+def refused(project: PlanRepo) -> PlanRepo:
     """The same repository after a no to the setup: the check failed, and the task asks."""
     project.act("implementer", "date +%N >> part.txt\n")
     code, shown = on_terminal(project, {SETUP: "n"}, "--retries", "0")
@@ -150,7 +150,7 @@ def refused(project: Harbour) -> Harbour:
     return project
 
 
-def test_a_no_is_remembered(refused: Harbour) -> None:
+def test_a_no_is_remembered(refused: PlanRepo) -> None:
     """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
     assert refused.task("010")["evidence"][-1]["passed"] is False
     again = refused.run("--review", "off", "--retries", "0", "--dry-run", "--json")
@@ -161,7 +161,7 @@ def test_a_no_is_remembered(refused: Harbour) -> None:
     assert f"note: {NO_SETUP}" in result.err
 
 
-def test_a_no_is_named_where_it_matters(refused: Harbour) -> None:
+def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
     """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
     for words in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
         out = refused.repo.ok(*words).out
@@ -170,7 +170,7 @@ def test_a_no_is_named_where_it_matters(refused: Harbour) -> None:
     assert NO_SETUP in refused.task("010")["question"]["text"]
 
 
-def test_a_missing_program_names_a_refused_setup(project: Harbour) -> None:
+def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
     """If a program is missing that the setup may install, the question says that the setup was refused."""
     project.configure(checks={"allow": ["installed-by-npm"]})
     project.plan({"test_commands": ["installed-by-npm"]})
@@ -179,7 +179,7 @@ def test_a_missing_program_names_a_refused_setup(project: Harbour) -> None:
     assert NO_SETUP in project.task("010")["question"]["text"]
 
 
-def test_a_no_can_be_undone(refused: Harbour) -> None:
+def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
     [known] = refused.repo.ok("consent", "list", "--json").json["consents"]
     assert (known["number"], known["command"], known["refused"]) == (1, "npm ci --no-audit --no-fund", True)
@@ -195,7 +195,7 @@ def test_a_no_can_be_undone(refused: Harbour) -> None:
 
 
 @pytest.mark.parametrize("which", ["1", "--all"])
-def test_a_yes_can_be_taken_back(project: Harbour, which: str) -> None:
+def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
     """A consent that is forgotten is asked for again, and a worker cannot forget any."""
     assert project.run("--review", "off", "--yes").code == 0
     assert "1. npm ci --no-audit --no-fund (agreed " in project.repo.ok("consent", "list").out
@@ -207,7 +207,7 @@ def test_a_yes_can_be_taken_back(project: Harbour, which: str) -> None:
     assert project.run("--review", "off").code == 4
 
 
-def test_verifying_asks_about_the_setup_too(project: Harbour) -> None:
+def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
     """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
     assert project.run("--review", "off", "--yes").code == 0
     shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
@@ -223,7 +223,7 @@ def test_verifying_asks_about_the_setup_too(project: Harbour) -> None:
     assert project.repo.sow("runs", "verify").code == 0
 
 
-def test_local_files_are_asked_about(project: Harbour) -> None:
+def test_local_files_are_asked_about(project: PlanRepo) -> None:
     """A file such as .env is copied into each checkout after a yes, and --yes is none."""
     (project.repo.root / ".env").write_text("KEY=1\n")
     project.act("implementer", "date +%N >> part.txt\n")
@@ -237,7 +237,7 @@ def test_local_files_are_asked_about(project: Harbour) -> None:
     assert project.task("010")["status"] == "completed"
 
 
-def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
+def test_a_dry_run_shows_the_setup(project: PlanRepo) -> None:
     """The commands, the files to copy and what the user said are shown; nothing is asked."""
     (project.repo.root / ".env").write_text("KEY=1\n")
     result = project.run("--dry-run")
@@ -248,56 +248,56 @@ def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
     assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
 
 
-def test_a_tool_that_is_missing(harbour: Harbour) -> None:
+def test_a_tool_that_is_missing(plan_repo: PlanRepo) -> None:
     """A check that calls a tool which is not there is a question that names the tool."""
-    commit(harbour, {"package.json": "{}", "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
-    harbour.plan({"test_commands": ["pnpm test"]})
-    result = harbour.run("--review", "off", "--yes", PATH=without(harbour, "pnpm"))
+    commit(plan_repo, {"package.json": "{}", "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
+    plan_repo.plan({"test_commands": ["pnpm test"]})
+    result = plan_repo.run("--review", "off", "--yes", PATH=without(plan_repo, "pnpm"))
     assert result.code == 4, result
     assert "pnpm-lock.yaml needs pnpm, which is not on PATH" in result.err
-    assert harbour.turns("010") == 0
+    assert plan_repo.turns("010") == 0
 
 
-def without(harbour: Harbour, name: str) -> str:
+def without(plan_repo: PlanRepo, name: str) -> str:
     """PATH without the folders that have a program."""
-    folders = harbour.repo.environment["PATH"].split(":")
+    folders = plan_repo.repo.environment["PATH"].split(":")
     return ":".join(each for each in folders if not os.path.exists(f"{each}/{name}"))
 
 
 @pytest.mark.parametrize(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)])
-def test_imports_from_outside_on_a_terminal(harbour: Harbour, answer: str, code: int, result: str | None) -> None:
+def test_imports_from_outside_on_a_terminal(plan_repo: PlanRepo, answer: str, code: int, result: str | None) -> None:
     """The user accepts results that are YELLOW at best, or stops."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
-    harbour.configure(checks={"allow": [CHECK]})
-    harbour.plan({"test_commands": [CHECK]})
-    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": answer})
+    plan_repo.configure(checks={"allow": [CHECK]})
+    plan_repo.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(plan_repo, {SETUP: "n", "or stop?": answer})
     assert done == code, shown
     assert f"{library.root}/src" in shown.replace("\r\n", "")
     if result:
-        assert harbour.task("010")["result"] == result
+        assert plan_repo.task("010")["result"] == result
     else:
-        assert harbour.turns("010") == 0
+        assert plan_repo.turns("010") == 0
 
 
-def test_a_refused_setup_can_be_taken_after_all(harbour: Harbour) -> None:
+def test_a_refused_setup_can_be_taken_after_all(plan_repo: PlanRepo) -> None:
     """The question about imports offers the setup again, which then holds."""
-    Library(harbour).install_by_path()
-    harbour.configure(checks={"allow": [CHECK]})
-    harbour.plan({"test_commands": [CHECK]})
-    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": "s"})
+    Library(plan_repo).install_by_path()
+    plan_repo.configure(checks={"allow": [CHECK]})
+    plan_repo.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(plan_repo, {SETUP: "n", "or stop?": "s"})
     assert done == 0, shown
-    assert harbour.task("010")["result"] == "GREEN"
+    assert plan_repo.task("010")["result"] == "GREEN"
 
 
-def test_doctor_says_whose_code_checks_import(harbour: Harbour) -> None:
+def test_doctor_says_whose_code_checks_import(plan_repo: PlanRepo) -> None:
     """Doctor names the setup, and without one the record that leads to the user's checkout."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
-    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    found = plan_repo.repo.sow("doctor", "--json").json["findings"]
     assert any("-m venv .venv" in each["what"] and each["state"] == "ok" for each in found)
-    harbour.configure(worktree={"setup": []})
-    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    plan_repo.configure(worktree={"setup": []})
+    found = plan_repo.repo.sow("doctor", "--json").json["findings"]
     [warning] = [each for each in found if "would import" in each["what"]]
     assert (warning["state"], "worktree.setup" in warning["hint"]) == ("warning", True)
     assert f"{library.root}/src" in warning["what"]

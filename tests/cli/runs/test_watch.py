@@ -183,13 +183,13 @@ def test_the_picture_goes_on_and_ends_with_the_report(repo, tale, watchers):
     assert window.screen.cursor
 
 
-def test_a_real_run_is_watched_to_its_end(harbour):
+def test_a_real_run_is_watched_to_its_end(plan_repo):
     """The watch of a real run on a pipe says what the run itself says, line by line, and ends with it."""
-    harbour.act("implementer", 'sleep 1\necho "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
-    harbour.plan("First", "Second < 1")
-    run = harbour.start()
-    until(lambda: harbour.has_happened("task_started"), "the first task")
-    watch = piped(harbour.repo)
+    plan_repo.act("implementer", 'sleep 1\necho "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
+    plan_repo.plan("First", "Second < 1")
+    run = plan_repo.start()
+    until(lambda: plan_repo.has_happened("task_started"), "the first task")
+    watch = piped(plan_repo.repo)
     code, said, wrong = finish(watch)
     told, _ = run.communicate(timeout=LONG)
     assert (code, wrong) == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 from sow.domain.text.similar_text import without_details
 
@@ -17,14 +17,14 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 
 @pytest.fixture
-def asking(harbour: Harbour) -> Harbour:
+def asking(plan_repo: PlanRepo) -> PlanRepo:
     """Two tasks, one after the other, whose workers ask the same, and work when they have an answer."""
     for task in ("010", "020"):
-        harbour.act(f"implementer-{task}-1", ASK)
-        harbour.act(f"implementer-{task}", WORK)
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 4
-    return harbour
+        plan_repo.act(f"implementer-{task}-1", ASK)
+        plan_repo.act(f"implementer-{task}", WORK)
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 4
+    return plan_repo
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def file_of(repo: Repo) -> Path:
     return Path(repo.environment["HOME"], ".config", "sow", "answers.yaml")
 
 
-def test_the_next_one_who_asks_gets_it_at_once(asking: Harbour):
+def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
     """The answer to the first task settles the same question of the second, in the same run, and says so."""
     out = asking.repo.ok("answer", "1", "Postgres", "--always").out
     assert "the answer stands" in out
@@ -54,7 +54,7 @@ def test_the_next_one_who_asks_gets_it_at_once(asking: Harbour):
     assert "The user's standing answer of" in asking.prompt("020", 2)
 
 
-def test_a_later_run_of_another_plan_gets_it_too(asking: Harbour):
+def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
     """The answer is used in the next run of the repository, whose report says that it was a standing one."""
     asking.repo.ok("answer", "1", "Postgres", "--always")
     assert asking.run().code == 0
@@ -70,7 +70,7 @@ def test_a_later_run_of_another_plan_gets_it_too(asking: Harbour):
     assert "answered by standing" in asking.repo.ok("runs", "show", "--format", "md").out
 
 
-def test_without_always_the_next_one_waits(asking: Harbour):
+def test_without_always_the_next_one_waits(asking: PlanRepo):
     """An ordinary answer is for its own question."""
     asking.repo.ok("answer", "1", "Postgres")
     assert asking.run().code == 4
@@ -78,7 +78,7 @@ def test_without_always_the_next_one_waits(asking: Harbour):
     assert not file_of(asking.repo).exists()
 
 
-def test_another_question_waits(asking: Harbour):
+def test_another_question_waits(asking: PlanRepo):
     """A question in other words is not the same: it waits for its person."""
     asking.act("implementer-020-1", 'sow task set status paused --reason "Which colour has the button?"\n')
     asking.repo.ok("answer", "1", "Postgres", "--always")
@@ -86,7 +86,7 @@ def test_another_question_waits(asking: Harbour):
     assert asking.statuses()["020"] == "paused"
 
 
-def test_the_same_question_for_ever_is_a_loop(asking: Harbour):
+def test_the_same_question_for_ever_is_a_loop(asking: PlanRepo):
     """A worker that asks the same again and again gets the standing answer twice, and then a person."""
     asking.act("implementer-020", ASK)
     asking.repo.ok("answer", "1", "Postgres", "--always")
@@ -95,19 +95,19 @@ def test_the_same_question_for_ever_is_a_loop(asking: Harbour):
     assert len(asking.task("020")["questions"]) == 2
 
 
-def test_what_the_run_itself_asks_is_never_settled(harbour: Harbour):
+def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
     """A review that stays RED is a question of the run's: no standing answer approves work."""
-    harbour.act("implementer", "echo more >> part_010.txt\n")
-    harbour.judge("010", "RED", "RED", "RED", "RED")
-    harbour.plan("First")
-    assert harbour.run("--retries", "0").code == 4
-    question = without_details(harbour.task("010")["question"]["text"])
-    harbour.repo.ok("answer", "1", "Take it", "--always")
-    assert harbour.run("--retries", "0").code == 4
-    assert without_details(harbour.task("010")["question"]["text"]) == question
-    (known,) = harbour.repo.ok("answers", "--json").json["answers"]
+    plan_repo.act("implementer", "echo more >> part_010.txt\n")
+    plan_repo.judge("010", "RED", "RED", "RED", "RED")
+    plan_repo.plan("First")
+    assert plan_repo.run("--retries", "0").code == 4
+    question = without_details(plan_repo.task("010")["question"]["text"])
+    plan_repo.repo.ok("answer", "1", "Take it", "--always")
+    assert plan_repo.run("--retries", "0").code == 4
+    assert without_details(plan_repo.task("010")["question"]["text"]) == question
+    (known,) = plan_repo.repo.ok("answers", "--json").json["answers"]
     assert known["question"] == question
-    assert [each["origin"] for each in harbour.journal("answered")] == ["ada"]
+    assert [each["origin"] for each in plan_repo.journal("answered")] == ["ada"]
 
 
 def test_they_are_listed_and_forgotten(paused: Repo):

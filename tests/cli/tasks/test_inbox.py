@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Repo
 from support.claim_holder import held
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 from sow.domain.documents.state import RunSettings
 from sow.engine.runs.start import open_run_folder
@@ -197,11 +197,11 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
     assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["010", "020"]
 
 
-def test_the_end_of_long_check_output_is_shown(harbour: Harbour):
+def test_the_end_of_long_check_output_is_shown(plan_repo: PlanRepo):
     """A question about a failed check shows the last lines of its output, and how many were left out."""
-    harbour.plan({"test_commands": ["seq -f 'line %g.' 30; exit 1"]})
-    assert harbour.run("--retries", "0").code == 4
-    lines = [line.strip() for line in harbour.repo.ok("inbox").out.splitlines()]
+    plan_repo.plan({"test_commands": ["seq -f 'line %g.' 30; exit 1"]})
+    assert plan_repo.run("--retries", "0").code == 4
+    lines = [line.strip() for line in plan_repo.repo.ok("inbox").out.splitlines()]
     place = lines.index("`seq -f 'line %g.' 30; exit 1` failed (exit 1):")
     assert lines[place + 1 : place + 3] == ["… 22 lines left out", "line 23."]
     assert "line 30." in lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.simulated_workers import wait_for
 from support.workflow_repo import Flow
 
@@ -127,19 +127,19 @@ def test_a_design_is_approved(repo: Repo, tmp_path: Path):
     assert facts.workflow()["next"] == "sow workflow run"
 
 
-def test_a_run_goes_on_after_an_answer_and_is_stopped(harbour: Harbour):
+def test_a_run_goes_on_after_an_answer_and_is_stopped(plan_repo: PlanRepo):
     """While a run waits beside its other work, an answer on the page lets its task go on; then it is stopped there."""
-    harbour.repo.ok("init")
-    harbour.act("implementer-010-1", "sow task set status paused --reason 'Which port?'\n")
-    harbour.act("implementer-020", "sleep 300\n")
-    harbour.plan("First", "Second")
-    run = harbour.start()
-    facts = facts_of(harbour.repo)
-    wait_for(lambda: harbour.has_happened("question", task="010"))
+    plan_repo.repo.ok("init")
+    plan_repo.act("implementer-010-1", "sow task set status paused --reason 'Which port?'\n")
+    plan_repo.act("implementer-020", "sleep 300\n")
+    plan_repo.plan("First", "Second")
+    run = plan_repo.start()
+    facts = facts_of(plan_repo.repo)
+    wait_for(lambda: plan_repo.has_happened("question", task="010"))
     (item,) = fresh(facts)["inbox"]
     assert facts.act("answer", {"question": item["number"], "text": "8080"})[0] == 200
-    wait_for(lambda: harbour.has_happened("task_ended", task="010", status="completed"), 60)
-    assert "8080" in harbour.prompt("010", 2)
+    wait_for(lambda: plan_repo.has_happened("task_ended", task="010", status="completed"), 60)
+    assert "8080" in plan_repo.prompt("010", 2)
     state = fresh(facts)
     assert (state["run"]["live"], state["tasks"][1]["running"]) == (True, True)
     assert facts.act("stop", {"run": state["run"]["id"]})[0] == 200

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dashboard_data import facts_of
 from support.journals import Tale
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.workflow_repo import Flow
 
 from sow.dashboard.data import paging
@@ -22,12 +22,12 @@ from sow.errors import SowError
 SECRET = "hush-4711-hush-4711"
 
 
-def run_of(harbour: Harbour) -> str:
-    found: str = harbour.runs()[-1]["id"]
+def run_of(plan_repo: PlanRepo) -> str:
+    found: str = plan_repo.runs()[-1]["id"]
     return found
 
 
-def test_a_tasks_page_has_its_sessions_and_judgements(finished: Harbour):
+def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
     """The document of `sow task show` is there, with every session, turn, review and piece of evidence."""
     page = facts_of(finished.repo).task("020")
     shown = finished.repo.task("020")
@@ -44,7 +44,7 @@ def test_a_tasks_page_has_its_sessions_and_judgements(finished: Harbour):
     assert page["branch"] == f"sow/task/{run_of(finished)}/020"
 
 
-def test_what_can_be_done_about_a_task_is_told(finished: Harbour, task_repo: Repo):
+def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Repo):
     """Each status has its acts, and a question can be answered."""
     assert facts_of(finished.repo).task("030")["acts"] == ["answer", "abandon"]
     facts = facts_of(task_repo)
@@ -55,13 +55,13 @@ def test_what_can_be_done_about_a_task_is_told(finished: Harbour, task_repo: Rep
     assert facts.task("010")["acts"] == []
 
 
-def test_a_tasks_page_has_what_was_refused(harbour: Harbour):
+def test_a_tasks_page_has_what_was_refused(plan_repo: PlanRepo):
     """The page of a task lists refused commands, the setting that allows them, and what is in doubt."""
     done = {"status": "needs_review"}
-    harbour.simulated("barred", "implementer", [{"refuse": "npm install"}, {"refuse": "npm install"}, done])
-    harbour.plan("First")
-    assert harbour.run("--review", "off").code == 0
-    page = facts_of(harbour.repo).task("010")
+    plan_repo.simulated("barred", "implementer", [{"refuse": "npm install"}, {"refuse": "npm install"}, done])
+    plan_repo.plan("First")
+    assert plan_repo.run("--review", "off").code == 0
+    page = facts_of(plan_repo.repo).task("010")
     (refused,) = page["refusals"]
     assert (refused["text"], refused["count"], refused["iteration"]) == ("npm install", 2, 1)
     assert "agents.executors.barred.settings.yolo_mode: true" in page["refusals_advice"]
@@ -69,7 +69,7 @@ def test_a_tasks_page_has_what_was_refused(harbour: Harbour):
 
 
 @pytest.mark.parametrize("ident", ["990", "first", "../010", "", "010/../020", "\x00"])
-def test_what_is_not_there_is_missing(finished: Harbour, ident: str):
+def test_what_is_not_there_is_missing(finished: PlanRepo, ident: str):
     """A task, a turn or a run that is not there is one kind of error, whatever its name."""
     facts = facts_of(finished.repo)
     for ask in (facts.task, facts.run, facts.timeline):
@@ -83,7 +83,7 @@ def test_what_is_not_there_is_missing(finished: Harbour, ident: str):
         facts.evidence("010", "99", "", "")
 
 
-def test_a_transcript_is_read_page_by_page(finished: Harbour):
+def test_a_transcript_is_read_page_by_page(finished: PlanRepo):
     """The pages of a transcript are the whole, however they are cut; no character is broken."""
     facts = facts_of(finished.repo)
     whole = facts.transcript("010", "1", "1", "out", "", "")
@@ -140,27 +140,27 @@ def test_no_secret_is_shown_wherever_a_page_begins(tmp_path: Path, cut: int):
         assert not any(SECRET[at : at + 2] in page["text"] for at in range(len(SECRET) - 2))
 
 
-def test_a_live_turn_shows_no_secret(harbour: Harbour):
+def test_a_live_turn_shows_no_secret(plan_repo: PlanRepo):
     """What a worker printed of its own keys is in its file until the turn ends, and on no page."""
-    harbour.repo.ok("init")
-    harbour.settings["agents"]["executors"]["hand"]["settings"]["env"] = ["HAND_TOKEN"]
-    harbour.configure()
-    os.mkfifo(harbour.folder / "fifo")
-    harbour.act("implementer", f"echo $HAND_TOKEN; echo said; cat {harbour.folder}/fifo; echo on > part.txt\n")
-    harbour.plan("First")
-    harbour.repo.environment["HAND_TOKEN"] = SECRET
-    run = harbour.start()
-    facts = facts_of(harbour.repo)
-    page = _until_said(facts, harbour)
+    plan_repo.repo.ok("init")
+    plan_repo.settings["agents"]["executors"]["hand"]["settings"]["env"] = ["HAND_TOKEN"]
+    plan_repo.configure()
+    os.mkfifo(plan_repo.folder / "fifo")
+    plan_repo.act("implementer", f"echo $HAND_TOKEN; echo said; cat {plan_repo.folder}/fifo; echo on > part.txt\n")
+    plan_repo.plan("First")
+    plan_repo.repo.environment["HAND_TOKEN"] = SECRET
+    run = plan_repo.start()
+    facts = facts_of(plan_repo.repo)
+    page = _until_said(facts, plan_repo)
     assert page["live"]
     assert SECRET not in page["text"]
     assert facts.task("010")["sessions"][0]["turns"][0]["live"]
     assert facts.state()["tasks"][0]["running"]
-    (harbour.folder / "fifo").write_text("go on\n")
+    (plan_repo.folder / "fifo").write_text("go on\n")
     assert run.wait(60) == 0
 
 
-def _until_said(facts: Any, harbour: Harbour) -> dict[str, Any]:
+def _until_said(facts: Any, plan_repo: PlanRepo) -> dict[str, Any]:
     from support.simulated_workers import wait_for
 
     def look() -> Any:
@@ -174,7 +174,7 @@ def _until_said(facts: Any, harbour: Harbour) -> dict[str, Any]:
     return found
 
 
-def test_a_diff_for_every_iteration(finished: Harbour):
+def test_a_diff_for_every_iteration(finished: PlanRepo):
     """Each pinned iteration is compared with what it was made on; files are counted, pages are cut."""
     facts = facts_of(finished.repo)
     last = facts.diff("020", "", "", "")
@@ -193,7 +193,7 @@ def test_a_diff_for_every_iteration(finished: Harbour):
     assert facts.diff("040", "", "", "")["iterations"] == []
 
 
-def test_evidence_shows_what_a_command_said(finished: Harbour):
+def test_evidence_shows_what_a_command_said(finished: PlanRepo):
     """The kept output of a check is found by its digest."""
     facts = facts_of(finished.repo)
     (first, *_) = facts.task("010")["evidence"]
@@ -201,7 +201,7 @@ def test_evidence_shows_what_a_command_said(finished: Harbour):
     assert facts.evidence("010", "0", "", "")["text"] == "by 010"
 
 
-def test_runs_are_listed_with_their_sums(finished: Harbour):
+def test_runs_are_listed_with_their_sums(finished: PlanRepo):
     """The list has what `sow runs list` has, and time, speed-up and tokens besides; a report is the whole."""
     facts = facts_of(finished.repo)
     (run,) = facts.runs()["runs"]
@@ -219,7 +219,7 @@ def test_runs_are_listed_with_their_sums(finished: Harbour):
     assert shown["next"] == os.path.getsize(f"{finished.repo.root}/.sow/local/runs/{run['id']}/journal.jsonl")
 
 
-def test_the_lines_of_a_journal_come_in_pages(finished: Harbour):
+def test_the_lines_of_a_journal_come_in_pages(finished: PlanRepo):
     """Lines are read from a place on, so many at a time, or from the end; together they are all."""
     facts, run = facts_of(finished.repo), run_of(finished)
     whole = facts.entries(run, "", "")
@@ -254,14 +254,14 @@ def test_costs_add_up(repo: Repo):
 
 def test_turns_outside_of_runs_cost_too(task_repo: Repo, tmp_path: Path):
     """A worker that was spawned by hand is in the sums, and in no run."""
-    harbour = Harbour(task_repo, tmp_path)
+    plan_repo = PlanRepo(task_repo, tmp_path)
     task_repo.ok("agent", "spawn", "implementer", "010")
-    costs = facts_of(harbour.repo).cost()
+    costs = facts_of(plan_repo.repo).cost()
     assert [(row["name"], row["turns"]) for row in costs["by_run"]] == [("outside of runs", 1)]
     assert costs["by_executor"][0]["name"] == "hand"
 
 
-def test_the_library_shows_who_plays_what(finished: Harbour):
+def test_the_library_shows_who_plays_what(finished: PlanRepo):
     """Every role is there with its executor; what cannot be read is said and hides nothing else."""
     found = facts_of(finished.repo).library()
     players = {each["name"]: each["executor"] for each in found["agents"]}

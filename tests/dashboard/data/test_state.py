@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
 from support.journals import Tale, home_of
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.workflow_repo import Flow
 
 from bench import large
@@ -29,7 +29,7 @@ WHOLE = {
 }  # fmt: skip
 
 
-def test_the_state_tells_of_everything(finished: Harbour):
+def test_the_state_tells_of_everything(finished: PlanRepo):
     """Project, run, tasks, inbox and the next step are in one document, in the words of the other commands."""
     state = facts_of(finished.repo).state()
     assert set(state) == WHOLE
@@ -44,7 +44,7 @@ def test_the_state_tells_of_everything(finished: Harbour):
     assert run["elapsed"] > 0
 
 
-def test_a_row_tells_of_its_task(finished: Harbour):
+def test_a_row_tells_of_its_task(finished: PlanRepo):
     """A row has the task's state, its place in the graph, and what the run did on it."""
     first, second, third, fourth = facts_of(finished.repo).state()["tasks"]
     assert set(first) == FIELDS

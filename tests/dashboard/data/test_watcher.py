@@ -10,7 +10,7 @@ import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, told
 from support.journals import Tale
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
 from sow.dashboard.data.dashboard_data import DashboardData
@@ -221,16 +221,16 @@ class Page:
         return self.rows == rows and "run_ended" in self.lines and not self.runs[-1]["live"]
 
 
-def test_a_real_run_is_followed_to_its_end(harbour: Harbour):
+def test_a_real_run_is_followed_to_its_end(plan_repo: PlanRepo):
     """The run comes and goes, its lines come in order, and the rows of a page end as the state has them."""
-    harbour.repo.ok("init")
-    harbour.plan("First", "Second < 1")
-    seen = harbour.folder / "seen"
-    harbour.act("implementer-020", f"until [ -e {seen} ]; do sleep 0.05; done\n{WORK}")
-    facts = facts_of(harbour.repo)
+    plan_repo.repo.ok("init")
+    plan_repo.plan("First", "Second < 1")
+    seen = plan_repo.folder / "seen"
+    plan_repo.act("implementer-020", f"until [ -e {seen} ]; do sleep 0.05; done\n{WORK}")
+    facts = facts_of(plan_repo.repo)
     page = Page(facts)
     with facts.feed("") as feed:
-        run = harbour.start()
+        run = plan_repo.start()
         wait_for(lambda: page.take(feed.next(0.2)) or page.runs, 60)
         seen.touch()
         wait_for(lambda: page.take(feed.next(0.2)) or (page.runs and page.runs[-1]["status"] == "ended"), 60)

@@ -10,7 +10,7 @@ from typing import Any
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
 from support.journals import Tale
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.workflow_repo import Flow
 
 from sow.dashboard.data.dashboard_data import DashboardData
@@ -23,40 +23,40 @@ def executors(facts: DashboardData) -> dict[str, str | None]:
     return {row["id"]: row["executor"] for row in fresh(facts)["tasks"]}
 
 
-def second_hand(harbour: Harbour) -> None:
+def second_hand(plan_repo: PlanRepo) -> None:
     """Let another executor do the work from now on."""
-    agents: Any = harbour.settings["agents"]
+    agents: Any = plan_repo.settings["agents"]
     agents["executors"]["other"] = copy.deepcopy(agents["executors"]["hand"])
     agents["bindings"]["implementer"] = "other"
-    harbour.configure()
+    plan_repo.configure()
 
 
-def test_a_second_run_leaves_the_executors_of_the_first(harbour: Harbour):
+def test_a_second_run_leaves_the_executors_of_the_first(plan_repo: PlanRepo):
     """A task that an earlier run did names who did it, for a page that was open all the time and for a new one."""
-    harbour.repo.ok("init")
-    facts = facts_of(harbour.repo)
-    harbour.plan("First", "Second")
-    assert harbour.run().code == 0
+    plan_repo.repo.ok("init")
+    facts = facts_of(plan_repo.repo)
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 0
     assert executors(facts) == {"010": "hand", "020": "hand"}
-    second_hand(harbour)
-    harbour.plan("First", "Second", "Third", "Fourth")
-    harbour.act("implementer-040", "sow task set status paused --reason 'Which colour?'\n")
-    assert harbour.run().code == 4
+    second_hand(plan_repo)
+    plan_repo.plan("First", "Second", "Third", "Fourth")
+    plan_repo.act("implementer-040", "sow task set status paused --reason 'Which colour?'\n")
+    assert plan_repo.run().code == 4
     expected = {"010": "hand", "020": "hand", "030": "other", "040": "other"}
-    assert executors(facts) == executors(facts_of(harbour.repo)) == expected
+    assert executors(facts) == executors(facts_of(plan_repo.repo)) == expected
 
 
-def test_work_without_a_run_counts(harbour: Harbour):
+def test_work_without_a_run_counts(plan_repo: PlanRepo):
     """Who was put to work by hand after a run is named instead of the one that the run had."""
-    harbour.act("implementer", WORK + "sow task set status failed\n")
-    harbour.plan("First")
-    assert harbour.run("--retries", "0").code != 0
-    facts = facts_of(harbour.repo)
+    plan_repo.act("implementer", WORK + "sow task set status failed\n")
+    plan_repo.plan("First")
+    assert plan_repo.run("--retries", "0").code != 0
+    facts = facts_of(plan_repo.repo)
     assert executors(facts) == {"010": "hand"}
-    second_hand(harbour)
-    harbour.repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    harbour.act("implementer", WORK + "sow task set status needs_review\n")
-    harbour.repo.ok("agent", "spawn", "implementer", "010", "--fresh")
+    second_hand(plan_repo)
+    plan_repo.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    plan_repo.act("implementer", WORK + "sow task set status needs_review\n")
+    plan_repo.repo.ok("agent", "spawn", "implementer", "010", "--fresh")
     assert executors(facts) == {"010": "other"}
 
 
@@ -86,12 +86,12 @@ def test_a_reviewer_that_is_reminded_did_not_do_the_work(repo: Repo):
     assert executors(facts_of(repo)) == {"010": "hand"}
 
 
-def test_records_that_cannot_be_read_hurt_no_row(harbour: Harbour):
+def test_records_that_cannot_be_read_hurt_no_row(plan_repo: PlanRepo):
     """A broken record leaves the row without an executor, and everything else is shown."""
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    shutil.rmtree(harbour.repo.root / ".sow/local/runs")
-    assert executors(facts_of(harbour.repo)) == {"010": "hand"}
-    for record in harbour.repo.root.glob(".sow/local/sessions/010/*/record.yaml"):
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    shutil.rmtree(plan_repo.repo.root / ".sow/local/runs")
+    assert executors(facts_of(plan_repo.repo)) == {"010": "hand"}
+    for record in plan_repo.repo.root.glob(".sow/local/sessions/010/*/record.yaml"):
         record.write_text("session: [")
-    assert executors(facts_of(harbour.repo)) == {"010": None}
+    assert executors(facts_of(plan_repo.repo)) == {"010": None}

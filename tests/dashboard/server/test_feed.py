@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.ui_client import Dashboard, Feed
 
 from sow.dashboard.server import feed
@@ -159,11 +159,11 @@ def test_many_pages_hear_the_same(dashboard: Dashboard):
             page.close()
 
 
-def test_a_run_that_is_removed_while_it_is_watched(harbour: Harbour):
+def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
     """The folder of a run goes away under a page that listens: it is told to look anew, and hears the next run."""
-    repo = harbour.repo
-    harbour.plan("Keel", "Mast < 1")
-    assert harbour.run().code == 0
+    repo = plan_repo.repo
+    plan_repo.plan("Keel", "Mast < 1")
+    assert plan_repo.run().code == 0
     with Dashboard(repo) as served:
         run = served.sign_in().ask("GET", "/api/state").json["run"]["id"]
         with listening(served) as page:
@@ -178,11 +178,11 @@ def test_a_run_that_is_removed_while_it_is_watched(harbour: Harbour):
         assert "Traceback" not in served.complaints()
 
 
-def test_a_torn_journal(harbour: Harbour):
+def test_a_torn_journal(plan_repo: PlanRepo):
     """A last line of which only a part is written is told when the rest is there, and once."""
-    repo = harbour.repo
-    harbour.plan("Keel", "Mast < 1")
-    assert harbour.run().code == 0
+    repo = plan_repo.repo
+    plan_repo.plan("Keel", "Mast < 1")
+    assert plan_repo.run().code == 0
     journal = next((repo.root / ".sow/local/runs").glob("*/journal.jsonl"))
     line = {**json.loads(journal.read_text().splitlines()[-1]), "text": "once more"}
     data = json.dumps(line).encode() + b"\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.worktree_repo import home_at
 
 from sow import config as configs
@@ -21,26 +21,26 @@ CHECKS: Any = [{"kind": "test", "command": "test -e env/made"}, {"kind": "test",
 
 
 @pytest.fixture
-def begun(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
+def begun(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> PlanRepo:
     """A run that is over, in a repository whose setup makes a folder."""
-    for name, value in harbour.repo.environment.items():
+    for name, value in plan_repo.repo.environment.items():
         monkeypatch.setenv(name, value)
-    ledger = harbour.folder / "ledger"
+    ledger = plan_repo.folder / "ledger"
     make = ["sh", "-c", f"mkdir -p env && touch env/made && echo made >> {ledger}"]
-    (harbour.repo.root / ".gitignore").write_text("env/\n")
-    harbour.repo.git("add", ".gitignore")
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    harbour.configure(worktree={"setup": [make]})
-    return harbour
+    (plan_repo.repo.root / ".gitignore").write_text("env/\n")
+    plan_repo.repo.git("add", ".gitignore")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    plan_repo.configure(worktree={"setup": [make]})
+    return plan_repo
 
 
-def ship_of(harbour: Harbour) -> RunContext:
+def ship_of(plan_repo: PlanRepo) -> RunContext:
     """The run, as a new process would go on with it."""
-    home = home_at(harbour.repo.root)
-    environment = harbour.repo.environment
+    home = home_at(plan_repo.repo.root)
+    environment = plan_repo.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
-    folder = run_folder.find(home, harbour.runs()[-1]["id"])
+    folder = run_folder.find(home, plan_repo.runs()[-1]["id"])
     return open_run(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
 
 
@@ -51,11 +51,11 @@ def ran(ship: RunContext, *, fresh: bool = False) -> CheckListResult:
     return run_to_end(run_list(ship, CHECKS, commit=head, tree=tree, iteration=1, name="010", fresh=fresh))
 
 
-def made(harbour: Harbour) -> int:
-    return len((harbour.folder / "ledger").read_text().split())
+def made(plan_repo: PlanRepo) -> int:
+    return len((plan_repo.folder / "ledger").read_text().split())
 
 
-def test_a_fresh_setup_is_built_for_final_checks(begun: Harbour) -> None:
+def test_a_fresh_setup_is_built_for_final_checks(begun: PlanRepo) -> None:
     """With `fresh` what earlier lists did to the setup is gone, also if the list before it was fresh too."""
     mark = begun.repo.root / ".sow/local/worktrees/slot-1/env/mark"
     ship = ship_of(begun)
@@ -72,7 +72,7 @@ def test_a_fresh_setup_is_built_for_final_checks(begun: Harbour) -> None:
     assert made(begun) == 3
 
 
-def test_another_process_knows_the_setup_of_a_slot(begun: Harbour) -> None:
+def test_another_process_knows_the_setup_of_a_slot(begun: PlanRepo) -> None:
     """A setup that is there is not run again by the next process, unless a part of it is gone."""
     ran(ship_of(begun))
     ran(ship_of(begun))
@@ -83,7 +83,7 @@ def test_another_process_knows_the_setup_of_a_slot(begun: Harbour) -> None:
     assert made(begun) == 2
 
 
-def test_results_are_reused_for_an_equal_world_only(begun: Harbour) -> None:
+def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
     """A list that passed is reused with an equal tree, setup and environment; one failed command spoils all of it."""
     ship = ship_of(begun)
     failed = ran(ship).evidence
@@ -103,7 +103,7 @@ def test_results_are_reused_for_an_equal_world_only(begun: Harbour) -> None:
     assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
 
 
-def test_a_closed_list_gives_its_slot_back(begun: Harbour) -> None:
+def test_a_closed_list_gives_its_slot_back(begun: PlanRepo) -> None:
     """A list that is dropped in the middle ends its command, leaves no evidence, and lets the next one in."""
     ship = ship_of(begun)
     assert ship.isolation is not None and ship.slots is not None

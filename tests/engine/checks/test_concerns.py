@@ -5,115 +5,115 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.plan_repo import GREEN, WORK, Harbour
+from support.plan_repo import GREEN, WORK, PlanRepo
 
 
-def commit(harbour: Harbour, **files: str) -> None:
+def commit(plan_repo: PlanRepo, **files: str) -> None:
     """Files that are there before the run."""
     for name, text in files.items():
-        path = harbour.repo.root / name.replace("__", "/").replace("_py", ".py")
+        path = plan_repo.repo.root / name.replace("__", "/").replace("_py", ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    harbour.repo.git("add", "-A")
-    harbour.repo.git("commit", "-q", "-m", "before")
+    plan_repo.repo.git("add", "-A")
+    plan_repo.repo.git("commit", "-q", "-m", "before")
 
 
-def test_a_protected_path_sends_the_task_back_with_the_paths(harbour: Harbour) -> None:
+def test_a_protected_path_sends_the_task_back_with_the_paths(plan_repo: PlanRepo) -> None:
     """Work on a protected path is RED before any check or review; undone, it is merged."""
-    commit(harbour, tests__test_a_py="one\n")
-    harbour.act("implementer-010-1", f"{WORK}echo two > tests/test_a.py\n")
-    harbour.act("implementer-010-2", "echo one > tests/test_a.py\n")
-    harbour.plan({"protected": ["tests/**"], "test_commands": ["test -f part_010.txt"]})
-    result = harbour.run()
+    commit(plan_repo, tests__test_a_py="one\n")
+    plan_repo.act("implementer-010-1", f"{WORK}echo two > tests/test_a.py\n")
+    plan_repo.act("implementer-010-2", "echo one > tests/test_a.py\n")
+    plan_repo.plan({"protected": ["tests/**"], "test_commands": ["test -f part_010.txt"]})
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "tests/test_a.py (modified)" in harbour.prompt("010", 2)
-    assert "protected: tests/**" in harbour.prompt("010", 2)
-    assert "Protected paths: do not change them" in (harbour.repo.desk("010") / "description.md").read_text()
-    task = harbour.task("010")
+    assert "tests/test_a.py (modified)" in plan_repo.prompt("010", 2)
+    assert "protected: tests/**" in plan_repo.prompt("010", 2)
+    assert "Protected paths: do not change them" in (plan_repo.repo.desk("010") / "description.md").read_text()
+    task = plan_repo.task("010")
     assert (task["iteration"], task["retry_count"], task["result"]) == (2, 1, "GREEN")
     assert [each["command"] for each in task["evidence"] if each["iteration"] == 1] == ["protected paths"]
-    assert harbour.turns("010", "quality-control") == 1
-    assert (harbour.repo.root / "tests/test_a.py").read_text() == "one\n"
+    assert plan_repo.turns("010", "quality-control") == 1
+    assert (plan_repo.repo.root / "tests/test_a.py").read_text() == "one\n"
 
 
 @pytest.mark.parametrize("review", ["on", "off"])
-def test_after_the_last_try_a_protected_path_is_a_question(harbour: Harbour, review: str) -> None:
+def test_after_the_last_try_a_protected_path_is_a_question(plan_repo: PlanRepo, review: str) -> None:
     """Neither a review nor its absence makes such work good; the question names the paths."""
-    harbour.act("implementer-010", f"{WORK}mkdir -p ci; date +%N > ci/build.yml\n")
-    harbour.plan("First", inner={"protected": "ci/"})
-    result = harbour.run("--retries", "1", "--review", review)
+    plan_repo.act("implementer-010", f"{WORK}mkdir -p ci; date +%N > ci/build.yml\n")
+    plan_repo.plan("First", inner={"protected": "ci/"})
+    result = plan_repo.run("--retries", "1", "--review", review)
     assert result.code == 4, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["status"], task["result"], task["iteration"]) == ("paused", "RED", 3)
     assert task["question"]["text"].startswith("it changes protected paths, after 1 retry")
     assert "ci/build.yml (added)" in task["question"]["text"]
-    assert not (harbour.repo.root / "ci").exists()
+    assert not (plan_repo.repo.root / "ci").exists()
 
 
-def test_after_the_answer_the_worker_may_undo_the_change(harbour: Harbour) -> None:
+def test_after_the_answer_the_worker_may_undo_the_change(plan_repo: PlanRepo) -> None:
     """The answer and the paths reach the worker, and the work without them is merged."""
-    harbour.act("implementer-010-1", f"{WORK}mkdir -p ci; echo new > ci/build.yml\n")
-    harbour.act("implementer-010-2", "rm -r ci\n")
-    harbour.plan({"protected": "ci/"})
-    assert harbour.run("--retries", "0").code == 4
-    harbour.repo.ok("answer", "010", "Leave ci alone")
-    result = harbour.run("--retries", "0")
+    plan_repo.act("implementer-010-1", f"{WORK}mkdir -p ci; echo new > ci/build.yml\n")
+    plan_repo.act("implementer-010-2", "rm -r ci\n")
+    plan_repo.plan({"protected": "ci/"})
+    assert plan_repo.run("--retries", "0").code == 4
+    plan_repo.repo.ok("answer", "010", "Leave ci alone")
+    result = plan_repo.run("--retries", "0")
     assert result.code == 0, result
-    assert "Leave ci alone" in harbour.prompt("010", 2)
-    assert "ci/build.yml (added)" in harbour.prompt("010", 2)
-    assert harbour.task("010")["status"] == "completed"
+    assert "Leave ci alone" in plan_repo.prompt("010", 2)
+    assert "ci/build.yml (added)" in plan_repo.prompt("010", 2)
+    assert plan_repo.task("010")["status"] == "completed"
 
 
-def test_without_worktrees_protected_paths_are_a_concern(harbour: Harbour) -> None:
+def test_without_worktrees_protected_paths_are_a_concern(plan_repo: PlanRepo) -> None:
     """In a shared folder nobody can tell who changed what: the result is YELLOW, with the reason."""
-    harbour.plan({"protected": ["ci/"]})
-    result = harbour.run("--isolation", "none", "--review", "off")
+    plan_repo.plan({"protected": ["ci/"]})
+    result = plan_repo.run("--isolation", "none", "--review", "off")
     assert result.code == 0, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert task["result"] == "YELLOW"
     assert task["concerns"][0]["text"] == "protected paths cannot be checked without worktrees: ci/"
 
 
-def test_unasked_changes_are_shown_everywhere(harbour: Harbour) -> None:
+def test_unasked_changes_are_shown_everywhere(plan_repo: PlanRepo) -> None:
     """Without a review the result is YELLOW, and every view says why."""
-    commit(harbour, tests__test_a_py="def test_a():\n    assert True\n")
-    harbour.act("implementer-010", f"{WORK}echo > conftest.py; echo >> tests/test_a.py\n")
-    harbour.plan("First")
-    result = harbour.run("--review", "off")
+    commit(plan_repo, tests__test_a_py="def test_a():\n    assert True\n")
+    plan_repo.act("implementer-010", f"{WORK}echo > conftest.py; echo >> tests/test_a.py\n")
+    plan_repo.plan("First")
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert harbour.task("010")["result"] == "YELLOW"
-    run = harbour.runs()[0]["id"]
+    assert plan_repo.task("010")["result"] == "YELLOW"
+    run = plan_repo.runs()[0]["id"]
     shown = {
         "live": result.out,
-        "task show": harbour.repo.ok("task", "show", "010").out,
-        "runs show": harbour.repo.ok("runs", "show", run).out,
-        "report": harbour.repo.ok("runs", "report", run).out,
+        "task show": plan_repo.repo.ok("task", "show", "010").out,
+        "runs show": plan_repo.repo.ok("runs", "show", run).out,
+        "report": plan_repo.repo.ok("runs", "report", run).out,
     }
     for where, text in shown.items():
         plain = re.sub(r"\\(.)", r"\1", text)
         assert "conftest.py (added)" in plain, where
         assert "tests/test_a.py (modified)" in plain, where
-    document = harbour.repo.ok("runs", "show", run, "--json").json
+    document = plan_repo.repo.ok("runs", "show", run, "--json").json
     assert [each["kind"] for each in document["tasks"][0]["concerns"]] == ["protected", "protected"]
 
 
-def test_a_reviewer_who_saw_the_concerns_can_pass_the_work(harbour: Harbour) -> None:
+def test_a_reviewer_who_saw_the_concerns_can_pass_the_work(plan_repo: PlanRepo) -> None:
     """The reviewer's prompt has them, and GREEN stays GREEN."""
-    harbour.act("implementer-010", f"{WORK}echo > conftest.py\n")
-    harbour.act("quality-control", GREEN)
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    assert harbour.task("010")["result"] == "GREEN"
-    assert "look at this: it changes how tests are run" in harbour.prompt("010", 1, "quality-control")
+    plan_repo.act("implementer-010", f"{WORK}echo > conftest.py\n")
+    plan_repo.act("quality-control", GREEN)
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    assert plan_repo.task("010")["result"] == "GREEN"
+    assert "look at this: it changes how tests are run" in plan_repo.prompt("010", 1, "quality-control")
 
 
-def test_a_change_that_the_task_asks_for_is_no_concern(harbour: Harbour) -> None:
+def test_a_change_that_the_task_asks_for_is_no_concern(plan_repo: PlanRepo) -> None:
     """The same change, named by the task."""
-    harbour.act("implementer-010", f"{WORK}echo > conftest.py\n")
-    harbour.plan({"description": "Add a fixture to conftest.py."})
-    assert harbour.run("--review", "off").code == 0
-    assert harbour.task("010")["result"] == "GREEN"
-    assert "concerns" not in harbour.task("010")
+    plan_repo.act("implementer-010", f"{WORK}echo > conftest.py\n")
+    plan_repo.plan({"description": "Add a fixture to conftest.py."})
+    assert plan_repo.run("--review", "off").code == 0
+    assert plan_repo.task("010")["result"] == "GREEN"
+    assert "concerns" not in plan_repo.task("010")
 
 
 @pytest.mark.parametrize(
@@ -127,50 +127,50 @@ def test_a_change_that_the_task_asks_for_is_no_concern(harbour: Harbour) -> None
     ],
 )
 def test_the_counts_of_a_check_are_evidence(
-    harbour: Harbour, said: str, counts: dict[str, int] | None, result: str
+    plan_repo: PlanRepo, said: str, counts: dict[str, int] | None, result: str
 ) -> None:
     """What a runner printed is kept, and a check in which no test ran is no clean pass."""
-    commit(harbour, said_txt=f"{said}\n")
-    harbour.plan({"test_commands": ["cat said_txt"]})
-    assert harbour.run("--review", "off").code == 0
-    task = harbour.task("010")
+    commit(plan_repo, said_txt=f"{said}\n")
+    plan_repo.plan({"test_commands": ["cat said_txt"]})
+    assert plan_repo.run("--review", "off").code == 0
+    task = plan_repo.task("010")
     assert task["evidence"][0].get("tests") == counts
     assert task["result"] == result
 
 
-def test_counts_at_the_end_of_a_loud_check_are_read(harbour: Harbour) -> None:
+def test_counts_at_the_end_of_a_loud_check_are_read(plan_repo: PlanRepo) -> None:
     """The closing line behind megabytes of output."""
     loud = "print(('x' * 79 + chr(10)) * 30000)\n"
-    commit(harbour, loud_py=f"{loud}print('2 passed in 0.01s')\n")
-    harbour.plan({"test_commands": ["python loud.py"]})
-    assert harbour.run("--review", "off").code == 0
-    assert harbour.task("010")["evidence"][0]["tests"]["ran"] == 2
+    commit(plan_repo, loud_py=f"{loud}print('2 passed in 0.01s')\n")
+    plan_repo.plan({"test_commands": ["python loud.py"]})
+    assert plan_repo.run("--review", "off").code == 0
+    assert plan_repo.task("010")["evidence"][0]["tests"]["ran"] == 2
 
 
-def test_a_plan_shows_its_protected_paths(harbour: Harbour) -> None:
+def test_a_plan_shows_its_protected_paths(plan_repo: PlanRepo) -> None:
     """`plan show` and `task show` have them, those of the whole plan first."""
-    harbour.plan({"protected": "tests/**, `ci/`"}, inner={"protected": ["*.lock"]})
-    assert "protected in task 1: *.lock, tests/**, ci/" in harbour.repo.ok("plan", "show", "plan.yaml").out
-    shown = harbour.repo.ok("plan", "show", "plan.yaml", "--json").json
+    plan_repo.plan({"protected": "tests/**, `ci/`"}, inner={"protected": ["*.lock"]})
+    assert "protected in task 1: *.lock, tests/**, ci/" in plan_repo.repo.ok("plan", "show", "plan.yaml").out
+    shown = plan_repo.repo.ok("plan", "show", "plan.yaml", "--json").json
     assert shown["tasks"][0]["protected"] == ["*.lock", "tests/**", "ci/"]
 
 
-def test_a_pattern_that_is_none_is_an_error_of_the_plan(harbour: Harbour) -> None:
+def test_a_pattern_that_is_none_is_an_error_of_the_plan(plan_repo: PlanRepo) -> None:
     """Exit 2 before anything is done, with the place."""
-    harbour.plan({"protected": ["../outside"]}, commit=False)
-    result = harbour.run()
+    plan_repo.plan({"protected": ["../outside"]}, commit=False)
+    result = plan_repo.run()
     assert result.code == 2
     assert "'../outside'" in result.err
     assert "plan.yaml:" in result.err
 
 
-def test_fewer_tests_than_on_the_base_commit_are_a_concern(harbour: Harbour) -> None:
+def test_fewer_tests_than_on_the_base_commit_are_a_concern(plan_repo: PlanRepo) -> None:
     """Both counts are shown and kept, and the result without a review is YELLOW."""
-    commit(harbour, said_txt="5 passed in 0.01s\n")
-    harbour.act("implementer-010", f"{WORK}echo '3 passed, 1 skipped in 0.01s' > said_txt\n")
-    harbour.plan({"test_commands": ["cat said_txt"]})
-    assert harbour.run("--review", "off", "--baseline", "on").code == 0
-    task = harbour.task("010")
+    commit(plan_repo, said_txt="5 passed in 0.01s\n")
+    plan_repo.act("implementer-010", f"{WORK}echo '3 passed, 1 skipped in 0.01s' > said_txt\n")
+    plan_repo.plan({"test_commands": ["cat said_txt"]})
+    assert plan_repo.run("--review", "off", "--baseline", "on").code == 0
+    task = plan_repo.task("010")
     assert task["result"] == "YELLOW"
     assert task["concerns"][0]["text"] == "fewer tests ran: 3 now (1 skipped), 5 on the base commit"
     assert task["evidence"][0]["tests"] == {"ran": 3, "failed": 0, "skipped": 1, "base": 5}
@@ -179,15 +179,15 @@ def test_fewer_tests_than_on_the_base_commit_are_a_concern(harbour: Harbour) -> 
 @pytest.mark.parametrize(
     ("said", "concerns"), [("3 passed", []), ("2 passed", ["fewer tests ran: 2 now, 3 on the base commit"])]
 )
-def test_a_task_answers_for_the_tests_that_it_began_with(harbour: Harbour, said: str, concerns: list[str]) -> None:
+def test_a_task_answers_for_the_tests_that_it_began_with(plan_repo: PlanRepo, said: str, concerns: list[str]) -> None:
     """Tests that an earlier task removed are missing since then, and only those that are gone since are a concern."""
-    commit(harbour, said_txt="5 passed in 0.01s\n")
-    harbour.act("implementer-010", f"{WORK}echo '3 passed in 0.01s' > said_txt\n")
-    harbour.act("implementer-020", f"{WORK}echo '{said} in 0.01s' > said_txt\n")
-    harbour.plan({"test_commands": ["cat said_txt"]}, {"test_commands": ["cat said_txt"], "depends_on": [1]})
-    result = harbour.run("--review", "off", "--baseline", "on")
+    commit(plan_repo, said_txt="5 passed in 0.01s\n")
+    plan_repo.act("implementer-010", f"{WORK}echo '3 passed in 0.01s' > said_txt\n")
+    plan_repo.act("implementer-020", f"{WORK}echo '{said} in 0.01s' > said_txt\n")
+    plan_repo.plan({"test_commands": ["cat said_txt"]}, {"test_commands": ["cat said_txt"], "depends_on": [1]})
+    result = plan_repo.run("--review", "off", "--baseline", "on")
     assert result.code == 0, result
-    first, second = harbour.task("010"), harbour.task("020")
+    first, second = plan_repo.task("010"), plan_repo.task("020")
     assert [each["text"] for each in first["concerns"]] == ["fewer tests ran: 3 now, 5 on the base commit"]
     assert [each["text"] for each in second.get("concerns", ())] == concerns
     assert second["result"] == ("YELLOW" if concerns else "GREEN")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.worktree_repo import Shop
+from support.worktree_repo import WorktreeRepo
 
 from sow import config as configs
 from sow.engine.checks.setup_plan import Setup, Setups, commit_reader, copy_consent_text, folder_reader
@@ -20,10 +20,10 @@ LOCK = {"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version"
 class Bench:
     """A repository whose user has some programs on PATH."""
 
-    def __init__(self, shop: Shop, tools: Path) -> None:
-        self.shop = shop
+    def __init__(self, worktree_repo: WorktreeRepo, tools: Path) -> None:
+        self.worktree_repo = worktree_repo
         self.tools = tools
-        self.environment = {**shop.repo.environment, "PATH": str(tools)}
+        self.environment = {**worktree_repo.repo.environment, "PATH": str(tools)}
 
     def install(self, *names: str) -> None:
         for name in names:
@@ -33,25 +33,25 @@ class Bench:
     def files(self, **files: str) -> None:
         """Commit files; `__` in a name stands for a dot, and `_` for a hyphen."""
         for name, text in files.items():
-            self.shop.write(name.replace("__", ".").replace("_", "-"), text)
-        self.shop.commit()
+            self.worktree_repo.write(name.replace("__", ".").replace("_", "-"), text)
+        self.worktree_repo.commit()
 
     def setups(self, **worktree: list[str] | list[list[str]]) -> Setups:
         """The setups as a new call of sow finds them, with this section of the user's config."""
         path = Path(self.environment["HOME"], ".config/sow/config.yaml")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"worktree": worktree}) if worktree else "")
-        return Setups(self.shop.home, configs.load(self.environment), self.environment)
+        return Setups(self.worktree_repo.home, configs.load(self.environment), self.environment)
 
     def proposed(self) -> Setup:
-        return self.setups().proposed(commit_reader(str(self.shop.root), "HEAD"))
+        return self.setups().proposed(commit_reader(str(self.worktree_repo.root), "HEAD"))
 
 
 @pytest.fixture
-def bench(shop: Shop, tmp_path: Path) -> Bench:
+def bench(worktree_repo: WorktreeRepo, tmp_path: Path) -> Bench:
     tools = tmp_path / "tools"
     tools.mkdir()
-    return Bench(shop, tools)
+    return Bench(worktree_repo, tools)
 
 
 FOUND: dict[str, tuple[dict[str, str], list[list[str]], list[str]]] = {
@@ -119,12 +119,12 @@ def test_what_a_tree_needs(bench: Bench, what: str) -> None:
 
 def venv(bench: Bench, name: str = ".venv") -> Path:
     """A virtual environment of the user in the checkout; returns its package folder."""
-    site = bench.shop.root / name / "lib/python3.11/site-packages"
+    site = bench.worktree_repo.root / name / "lib/python3.11/site-packages"
     site.mkdir(parents=True)
-    (bench.shop.root / name / "bin").mkdir()
+    (bench.worktree_repo.root / name / "bin").mkdir()
     bench.install("base-python")
     text = f"home = {bench.tools}\nexecutable = {bench.tools}/base-python\nversion = 3.11.2\n"
-    (bench.shop.root / name / "pyvenv.cfg").write_text(text)
+    (bench.worktree_repo.root / name / "pyvenv.cfg").write_text(text)
     return site
 
 
@@ -159,7 +159,7 @@ def test_a_package_that_a_task_adds_is_installed(bench: Bench) -> None:
     bench.files(requirements_dev__txt="mypy\n")
     before = bench.proposed()
     bench.files(requirements_dev__txt="mypy\nruff\n")
-    bench.shop.write("requirements-dev.txt", "mypy\n")
+    bench.worktree_repo.write("requirements-dev.txt", "mypy\n")
     after = bench.proposed()
     assert after.commands == before.commands
     assert after.commands[-1][-2:] == ["-r", "requirements-dev.txt"]
@@ -177,7 +177,7 @@ def test_dependency_groups_need_a_new_pip(bench: Bench) -> None:
 def test_a_missing_tool_is_named(bench: Bench) -> None:
     """A tool that is not on PATH is not proposed, but named with the file that asks for it."""
     bench.files(poetry__lock="", package__json="{}", yarn__lock="")
-    proposal = bench.setups().proposal(folder_reader(str(bench.shop.root)))
+    proposal = bench.setups().proposal(folder_reader(str(bench.worktree_repo.root)))
     assert (proposal.commands, proposal.missing_tools) == ([], {"poetry": "poetry.lock", "yarn": "yarn.lock"})
 
 
@@ -185,9 +185,9 @@ def test_a_committed_node_modules_needs_no_setup(bench: Bench) -> None:
     """A repository that has its packages in git is left as it is."""
     bench.install("npm")
     bench.files(package__json="{}", package_lock__json=json.dumps(LOCK))
-    bench.shop.write("node_modules/.package-lock.json", "{}")
-    bench.shop.git("add", "--force", "node_modules")
-    bench.shop.commit()
+    bench.worktree_repo.write("node_modules/.package-lock.json", "{}")
+    bench.worktree_repo.git("add", "--force", "node_modules")
+    bench.worktree_repo.commit()
     assert bench.proposed().commands == []
 
 
@@ -205,7 +205,7 @@ def test_the_key_belongs_to_the_tree(bench: Bench) -> None:
     assert len(set(keys)) == 4
     bench.files(README__md="more")
     assert bench.proposed().key == keys[-1]
-    bench.shop.write("uv.lock", "not committed")
+    bench.worktree_repo.write("uv.lock", "not committed")
     assert bench.proposed().key == keys[-1]
 
 
@@ -213,7 +213,7 @@ def test_the_users_config_replaces_detection(bench: Bench) -> None:
     """What the config says about worktrees is the whole setup and needs no consent; an empty list is no setup."""
     bench.install("uv")
     bench.files(uv__lock="")
-    read = folder_reader(str(bench.shop.root))
+    read = folder_reader(str(bench.worktree_repo.root))
     setups = bench.setups(setup=[["make", "deps"]], copy=[".env"])
     setup = setups.setup_for(read)
     assert (setup.commands, setup.copies, setup.links) == ([["make", "deps"]], [".env"], [])
@@ -225,7 +225,7 @@ def test_consent_and_refusal_are_remembered(bench: Bench) -> None:
     """Commands without consent are a question; a consent and a refusal hold for this repository and exact text."""
     bench.install("uv")
     bench.files(uv__lock="")
-    read = folder_reader(str(bench.shop.root))
+    read = folder_reader(str(bench.worktree_repo.root))
     with pytest.raises(EnvironmentProblem, match="uv sync --frozen"):
         bench.setups().setup_for(read)
     bench.setups().agree(["uv sync --frozen"])
@@ -237,14 +237,14 @@ def test_consent_and_refusal_are_remembered(bench: Bench) -> None:
     bench.files(pyproject__toml="[dependency-groups]\ntest=[]\n")
     with pytest.raises(EnvironmentProblem, match="--group test"):
         bench.setups().setup_for(read)
-    assert not list(bench.shop.root.rglob("consents"))
+    assert not list(bench.worktree_repo.root.rglob("consents"))
 
 
 def test_local_files_are_copied_with_consent_only(bench: Bench) -> None:
     """A well-known file that git ignores is proposed, and is part of the setup after the user agreed to it."""
-    bench.shop.write(".env", "KEY=1")
-    bench.shop.write("local_settings.py", "not ignored")
-    read = folder_reader(str(bench.shop.root))
+    bench.worktree_repo.write(".env", "KEY=1")
+    bench.worktree_repo.write("local_settings.py", "not ignored")
+    read = folder_reader(str(bench.worktree_repo.root))
     assert (bench.setups().copies(agreed=False), bench.setups().setup_for(read).copies) == ([".env"], [])
     bench.setups().refuse([copy_consent_text(".env")])
     assert (bench.setups().copies(agreed=False), bench.setups().setup_for(read).copies) == ([], [])
@@ -255,10 +255,10 @@ def test_local_files_are_copied_with_consent_only(bench: Bench) -> None:
 @pytest.mark.parametrize("reader", [folder_reader, lambda root: commit_reader(root, "HEAD")])
 def test_readers(bench: Bench, reader: Callable[[str], Callable[[str], bytes | None]]) -> None:
     """A reader returns the bytes of a file, and None for what is missing, a folder or a link out of the tree."""
-    bench.shop.write("odd.txt", "a\r\nb")
-    (bench.shop.root / "link").symlink_to("/etc/hostname")
-    bench.shop.commit()
-    read = reader(str(bench.shop.root))
+    bench.worktree_repo.write("odd.txt", "a\r\nb")
+    (bench.worktree_repo.root / "link").symlink_to("/etc/hostname")
+    bench.worktree_repo.commit()
+    read = reader(str(bench.worktree_repo.root))
     assert [read(each) for each in ("odd.txt", "missing", "src")] == [b"a\r\nb", None, None]
     assert read("link") in (None, b"/etc/hostname")
 

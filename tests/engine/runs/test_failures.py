@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from support.plan_repo import GREEN, WORK, Harbour
+from support.plan_repo import GREEN, WORK, PlanRepo
 from support.simulated_workers import wait_for
 from support.worktree_repo import home_at
 
@@ -17,314 +17,314 @@ from sow.store.runs.run_folder import RunFolder
 DONE = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
 
 
-def the_run(harbour: Harbour) -> RunFolder:
+def the_run(plan_repo: PlanRepo) -> RunFolder:
     """The only run, as the store has it."""
-    (folder,) = run_folder.listed(home_at(harbour.repo.root))
+    (folder,) = run_folder.listed(home_at(plan_repo.repo.root))
     return folder
 
 
-def test_a_time_out_is_tried_again_in_the_same_session(harbour: Harbour) -> None:
+def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> None:
     """A turn that takes too long uses up a try and goes on in its session."""
-    harbour.act("implementer-010-1", "sleep 60\n")
-    harbour.plan("First")
-    result = harbour.run("--timeout", "5s")  # all other turns must be quicker than that
+    plan_repo.act("implementer-010-1", "sleep 60\n")
+    plan_repo.plan("First")
+    result = plan_repo.run("--timeout", "5s")  # all other turns must be quicker than that
     assert result.code == 0, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["retry_count"], task["iteration"], task["result"]) == (1, 1, "GREEN")
-    assert [each["kind"] for each in harbour.journal("turn_started")][:2] == ["spawn", "resume"]
-    assert harbour.alive() == []
+    assert [each["kind"] for each in plan_repo.journal("turn_started")][:2] == ["spawn", "resume"]
+    assert plan_repo.alive() == []
 
 
-def test_after_the_last_time_out_the_task_has_failed(harbour: Harbour) -> None:
+def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> None:
     """Time-outs beyond the retries are the result TIMEOUT, the task is failed, and the exit code is 1."""
-    harbour.act("implementer-010", "sleep 60\n")
-    harbour.plan("First", "Second < 1", "Third")
-    result = harbour.run("--timeout", "5s", "--retries", "1")
+    plan_repo.act("implementer-010", "sleep 60\n")
+    plan_repo.plan("First", "Second < 1", "Third")
+    result = plan_repo.run("--timeout", "5s", "--retries", "1")
     assert result.code == 1, result
-    assert harbour.task("010")["result"] == "TIMEOUT"
-    assert harbour.statuses() == {"010": "failed", "020": "pending", "030": "completed"}
-    assert harbour.turns("010") == 2
+    assert plan_repo.task("010")["result"] == "TIMEOUT"
+    assert plan_repo.statuses() == {"010": "failed", "020": "pending", "030": "completed"}
+    assert plan_repo.turns("010") == 2
 
 
-def test_a_failure_beats_another_branch(harbour: Harbour) -> None:
+def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
     """A failed task is exit 1 also where the run ends because another branch was checked out; it can go on later."""
-    harbour.act("implementer-010", "exit 3\n")
-    harbour.act("implementer-020-1", "sleep 600\n")
-    harbour.plan("First", "Second")
-    run = harbour.start()
-    wait_for(lambda: harbour.has_happened("task_ended", task="010", status="failed"))
-    wait_for(lambda: harbour.turns("020"))
-    harbour.repo.git("switch", "-q", "-c", "elsewhere")
+    plan_repo.act("implementer-010", "exit 3\n")
+    plan_repo.act("implementer-020-1", "sleep 600\n")
+    plan_repo.plan("First", "Second")
+    run = plan_repo.start()
+    wait_for(lambda: plan_repo.has_happened("task_ended", task="010", status="failed"))
+    wait_for(lambda: plan_repo.turns("020"))
+    plan_repo.repo.git("switch", "-q", "-c", "elsewhere")
     assert run.wait(300) == 1
-    assert (harbour.runs()[-1]["status"], harbour.runs()[-1]["exit"]) == ("waiting", 1)
-    harbour.repo.git("switch", "-q", "feat/harbour")
-    assert harbour.run().code == 1
-    assert harbour.statuses() == {"010": "failed", "020": "completed"}
-    assert len(harbour.runs()) == 1
+    assert (plan_repo.runs()[-1]["status"], plan_repo.runs()[-1]["exit"]) == ("waiting", 1)
+    plan_repo.repo.git("switch", "-q", "feat/harbour")
+    assert plan_repo.run().code == 1
+    assert plan_repo.statuses() == {"010": "failed", "020": "completed"}
+    assert len(plan_repo.runs()) == 1
 
 
-def test_an_error_of_the_agent_is_not_tried_again(harbour: Harbour) -> None:
+def test_an_error_of_the_agent_is_not_tried_again(plan_repo: PlanRepo) -> None:
     """An agent that ends badly leaves FAILED, is not asked again, blocks only its dependents, and 1 beats 4."""
-    harbour.act("implementer-010", "exit 7\n")
-    harbour.judge("040", "RED")
-    harbour.plan("First", "Second < 1", "Third", "Fourth < 3")
-    result = harbour.run("--retries", "0")
+    plan_repo.act("implementer-010", "exit 7\n")
+    plan_repo.judge("040", "RED")
+    plan_repo.plan("First", "Second < 1", "Third", "Fourth < 3")
+    result = plan_repo.run("--retries", "0")
     assert result.code == 1, result
-    assert harbour.statuses() == {"010": "failed", "020": "pending", "030": "completed", "040": "paused"}
-    assert harbour.task("010")["result"] == "FAILED"
-    assert harbour.turns("010") == 1
+    assert plan_repo.statuses() == {"010": "failed", "020": "pending", "030": "completed", "040": "paused"}
+    assert plan_repo.task("010")["result"] == "FAILED"
+    assert plan_repo.turns("010") == 1
 
 
-def test_a_worker_that_does_nothing_has_failed(harbour: Harbour) -> None:
+def test_a_worker_that_does_nothing_has_failed(plan_repo: PlanRepo) -> None:
     """A turn without a change and without a status gets one reminder, and then the task has failed."""
-    harbour.act("implementer-010", "true\n")
-    harbour.plan("First")
-    assert harbour.run().code == 1
-    assert harbour.turns("010") == 2
-    assert harbour.task("010")["result"] == "FAILED"
+    plan_repo.act("implementer-010", "true\n")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 1
+    assert plan_repo.turns("010") == 2
+    assert plan_repo.task("010")["result"] == "FAILED"
 
 
-def test_who_gives_up_says_why(harbour: Harbour) -> None:
+def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
     """The last word in the log of a task whose worker gave it up is the reason in every place; an old word is none."""
     give_up = "sow task set --id 010 status failed"
-    harbour.act("implementer-010-1", f"{give_up} --reason 'no compiler here'\n")
-    harbour.act("implementer-010-2", f"{give_up}\n")
-    harbour.plan("First")
-    assert "failed: no compiler here\n" in harbour.run().out
-    assert harbour.journal("task_ended")[-1]["reason"] == "no compiler here"
-    harbour.repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", f"{give_up} --reason 'no compiler here'\n")
+    plan_repo.act("implementer-010-2", f"{give_up}\n")
+    plan_repo.plan("First")
+    assert "failed: no compiler here\n" in plan_repo.run().out
+    assert plan_repo.journal("task_ended")[-1]["reason"] == "no compiler here"
+    plan_repo.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    result = plan_repo.run()
     assert result.code == 1
     assert "no compiler here" not in result.out
 
 
-def test_a_failed_task_can_be_sent_on(harbour: Harbour) -> None:
+def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
     """After `sow task set … in_progress` the same command goes on with it, and with what waited for it."""
-    harbour.act("implementer-010-1", "exit 7\n")
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 1
-    harbour.repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", "exit 7\n")
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 1
+    plan_repo.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert harbour.statuses() == {"010": "completed", "020": "completed"}
+    assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
 
 
-def test_an_unknown_agent_is_played_by_the_default_one(harbour: Harbour) -> None:
+def test_an_unknown_agent_is_played_by_the_default_one(plan_repo: PlanRepo) -> None:
     """A task whose agent does not exist is worked on by the implementer, if the user accepts the plan's warnings."""
-    harbour.plan({"agent": "swift-wizard"})
-    result = harbour.run("--yes")
+    plan_repo.plan({"agent": "swift-wizard"})
+    result = plan_repo.run("--yes")
     assert result.code == 0, result
-    assert harbour.turns("010") == 1
+    assert plan_repo.turns("010") == 1
 
 
-def test_a_limit_pauses_its_executor_only(harbour: Harbour) -> None:
+def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
     """A rate limit is waited for without an attempt, while tasks of other executors go on."""
-    harbour.simulated("busy", "researcher", [{"limit": 6}], DONE)
-    journal = harbour.repo.root / ".sow/local/runs/*/journal.jsonl"
-    harbour.act("implementer-020", f"until grep -q '\"limit\"' {journal}; do sleep 0.05; done\n{WORK}")
-    harbour.plan({"agent": "researcher"}, "Second")
-    result = harbour.run()
+    plan_repo.simulated("busy", "researcher", [{"limit": 6}], DONE)
+    journal = plan_repo.repo.root / ".sow/local/runs/*/journal.jsonl"
+    plan_repo.act("implementer-020", f"until grep -q '\"limit\"' {journal}; do sleep 0.05; done\n{WORK}")
+    plan_repo.plan({"agent": "researcher"}, "Second")
+    result = plan_repo.run()
     assert result.code == 0, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["iteration"], task.get("retry_count", 0)) == (1, 0)
-    assert harbour.journal("limit")[0]["executor"] == "busy"
-    spawn, resume = (each for each in harbour.journal("turn_started") if each["executor"] == "busy")
+    assert plan_repo.journal("limit")[0]["executor"] == "busy"
+    spawn, resume = (each for each in plan_repo.journal("turn_started") if each["executor"] == "busy")
     assert (spawn["kind"], resume["kind"]) == ("spawn", "resume")
-    (other,) = (each for each in harbour.journal("turn_ended") if each["executor"] == "hand")
-    assert harbour.journal("limit")[0]["t"] < other["t"] < resume["t"]
+    (other,) = (each for each in plan_repo.journal("turn_ended") if each["executor"] == "hand")
+    assert plan_repo.journal("limit")[0]["t"] < other["t"] < resume["t"]
 
 
 @pytest.mark.parametrize("seconds", [-4_000_000_000, -90_000, 10**15])
-def test_an_absurd_end_of_a_limit_ends_no_run(harbour: Harbour, seconds: int) -> None:
+def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int) -> None:
     """A limit that ends before 1970, long ago or in another age is waited for like any other (F79)."""
-    harbour.simulated("busy", "researcher", [{"limit": seconds}], DONE)
-    harbour.plan({"agent": "researcher"}, "Second")
-    result = harbour.run("--max-wait", "10s")
+    plan_repo.simulated("busy", "researcher", [{"limit": seconds}], DONE)
+    plan_repo.plan({"agent": "researcher"}, "Second")
+    result = plan_repo.run("--max-wait", "10s")
     assert result.code == 4, result
-    assert harbour.task("020")["status"] == "completed"
-    (limit,) = harbour.journal("limit")
+    assert plan_repo.task("020")["status"] == "completed"
+    (limit,) = plan_repo.journal("limit")
     assert 0 < limit["until"] - time.time() < 32 * 24 * 3600
-    assert harbour.repo.sow("agent", "resume", "010", "Go on").code == 0
+    assert plan_repo.repo.sow("agent", "resume", "010", "Go on").code == 0
 
 
-def test_a_pause_holds_for_every_task_of_its_executor(harbour: Harbour) -> None:
+def test_a_pause_holds_for_every_task_of_its_executor(plan_repo: PlanRepo) -> None:
     """Nothing else starts with an executor that has reached its limit."""
-    harbour.simulated("busy", "implementer", [{"limit": 600}])
-    harbour.plan("First", "Second", "Third")
-    result = harbour.run("--max-wait", "2s", "--max-concurrency", "1")
+    plan_repo.simulated("busy", "implementer", [{"limit": 600}])
+    plan_repo.plan("First", "Second", "Third")
+    result = plan_repo.run("--max-wait", "2s", "--max-concurrency", "1")
     assert result.code == 4, result
-    assert len(harbour.journal("turn_started")) == 1
+    assert len(plan_repo.journal("turn_started")) == 1
 
 
 @pytest.mark.parametrize("step", [{"limit": 600}, {"error": 529}], ids=["limit", "overload"])
-def test_a_limit_is_waited_for_only_so_long(harbour: Harbour, step: dict[str, int]) -> None:
+def test_a_limit_is_waited_for_only_so_long(plan_repo: PlanRepo, step: dict[str, int]) -> None:
     """A reset beyond --max-wait ends the run at once with exit 4, and the next call does not ask too early."""
-    harbour.simulated("busy", "implementer", [step])
-    harbour.plan("First")
+    plan_repo.simulated("busy", "implementer", [step])
+    plan_repo.plan("First")
     began = time.monotonic()
-    assert harbour.run("--max-wait", "5s").code == 4
+    assert plan_repo.run("--max-wait", "5s").code == 4
     assert time.monotonic() - began < 300
-    assert harbour.task("010")["status"] == "in_progress"
-    assert harbour.run("--max-wait", "5s").code == 4
-    assert len(harbour.journal("turn_started")) == 1
-    assert harbour.runs()[-1]["pools"][0]["executor"] == "busy"
+    assert plan_repo.task("010")["status"] == "in_progress"
+    assert plan_repo.run("--max-wait", "5s").code == 4
+    assert len(plan_repo.journal("turn_started")) == 1
+    assert plan_repo.runs()[-1]["pools"][0]["executor"] == "busy"
 
 
-def test_a_fallback_takes_over_with_the_packet(harbour: Harbour) -> None:
+def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
     """At an executor's limit the role's fallback goes on from what is on disk, and takes the other tasks too."""
-    harbour.simulated("busy", "implementer", [{"write": {"path": "begun.txt", "text": "half\n"}}, {"limit": 600}])
-    harbour.settings["agents"]["fallbacks"] = {"implementer": ["hand"]}
-    harbour.configure()
-    harbour.plan("First", "Second < 1")
-    result = harbour.run()
+    plan_repo.simulated("busy", "implementer", [{"write": {"path": "begun.txt", "text": "half\n"}}, {"limit": 600}])
+    plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["hand"]}
+    plan_repo.configure()
+    plan_repo.plan("First", "Second < 1")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "An earlier session worked on this task" in harbour.prompt("010", 1)
-    assert (harbour.repo.root / "begun.txt").read_text() == "half\n"
-    assert len([each for each in harbour.journal("turn_started") if each["executor"] == "busy"]) == 1
-    assert harbour.task("010")["iteration"] == 1
+    assert "An earlier session worked on this task" in plan_repo.prompt("010", 1)
+    assert (plan_repo.repo.root / "begun.txt").read_text() == "half\n"
+    assert len([each for each in plan_repo.journal("turn_started") if each["executor"] == "busy"]) == 1
+    assert plan_repo.task("010")["iteration"] == 1
 
 
-def test_of_two_limits_the_nearer_one_is_waited_for(harbour: Harbour) -> None:
+def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None:
     """Where the fallback is limited too, the executor whose reset comes first goes on, and no try is counted."""
-    harbour.simulated("near", "implementer", [{"limit": 600}], DONE)
-    harbour.simulated("far", "", [{"limit": 900}])
-    harbour.settings["agents"]["fallbacks"] = {"implementer": ["far"]}
-    harbour.configure()
-    harbour.plan("First")
-    assert harbour.run("--max-wait", "10s").code == 4
-    assert [each["executor"] for each in harbour.journal("limit")] == ["near", "far"]
-    assert harbour.journal("waiting")[-1]["until"] == harbour.journal("limit")[0]["until"]
-    folder = the_run(harbour)
+    plan_repo.simulated("near", "implementer", [{"limit": 600}], DONE)
+    plan_repo.simulated("far", "", [{"limit": 900}])
+    plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["far"]}
+    plan_repo.configure()
+    plan_repo.plan("First")
+    assert plan_repo.run("--max-wait", "10s").code == 4
+    assert [each["executor"] for each in plan_repo.journal("limit")] == ["near", "far"]
+    assert plan_repo.journal("waiting")[-1]["until"] == plan_repo.journal("limit")[0]["until"]
+    folder = the_run(plan_repo)
     folder.run["pools"][0]["until"] = 0  # as after ten minutes
     folder.save()
-    harbour.simulated("near", "implementer", DONE)
-    result = harbour.run("--max-wait", "10s")
+    plan_repo.simulated("near", "implementer", DONE)
+    result = plan_repo.run("--max-wait", "10s")
     assert result.code == 0, result
-    workers = [each["executor"] for each in harbour.journal("turn_started") if each["role"] == "implementer"]
+    workers = [each["executor"] for each in plan_repo.journal("turn_started") if each["role"] == "implementer"]
     assert workers == ["near", "far", "near"]
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["iteration"], task.get("retry_count", 0)) == (1, 0)
 
 
 @pytest.mark.parametrize("where", ["option", "config"])
-def test_a_spent_budget_stops_new_work(harbour: Harbour, where: str) -> None:
+def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
     """What is done stays done, nothing new starts, the exit code is 4, and a larger budget lets it go on."""
-    harbour.simulated("paid", "implementer", DONE)
-    harbour.plan("First", "Second < 1")
+    plan_repo.simulated("paid", "implementer", DONE)
+    plan_repo.plan("First", "Second < 1")
     words = ["--max-cost", "0.000001"]
     if where == "config":
-        harbour.configure(budgets={"run_usd": 0.000001})
+        plan_repo.configure(budgets={"run_usd": 0.000001})
         words = []
-    result = harbour.run("--review", "off", *words)
+    result = plan_repo.run("--review", "off", *words)
     assert result.code == 4, result
-    assert harbour.statuses() == {"010": "completed", "020": "pending"}
-    assert "the budget of less than $0.0001 is spent (" in harbour.journal("budget")[0]["reason"]
-    assert harbour.run("--review", "off", *words).code == 4
-    harbour.configure(budgets={})
-    assert harbour.run("--review", "off", "--max-cost", "100").code == 0
+    assert plan_repo.statuses() == {"010": "completed", "020": "pending"}
+    assert "the budget of less than $0.0001 is spent (" in plan_repo.journal("budget")[0]["reason"]
+    assert plan_repo.run("--review", "off", *words).code == 4
+    plan_repo.configure(budgets={})
+    assert plan_repo.run("--review", "off", "--max-cost", "100").code == 0
 
 
-def test_so_many_starts_and_no_more(harbour: Harbour) -> None:
+def test_so_many_starts_and_no_more(plan_repo: PlanRepo) -> None:
     """budgets.run_spawns counts every turn, reviews included, across calls of one run."""
-    harbour.configure(budgets={"run_spawns": 2})
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 4
-    assert harbour.statuses() == {"010": "completed", "020": "pending"}
-    assert harbour.run().code == 4
-    assert harbour.turns("020") == 0
+    plan_repo.configure(budgets={"run_spawns": 2})
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 4
+    assert plan_repo.statuses() == {"010": "completed", "020": "pending"}
+    assert plan_repo.run().code == 4
+    assert plan_repo.turns("020") == 0
 
 
-def test_the_budget_of_a_task_is_a_question(harbour: Harbour) -> None:
+def test_the_budget_of_a_task_is_a_question(plan_repo: PlanRepo) -> None:
     """A task that has cost its budget asks before its next turn; an answer allows as much again, whatever it was."""
     turns = [[{"write": {"path": "part_010.txt", "text": f"{turn}\n"}}, {"status": "needs_review"}] for turn in "123"]
-    harbour.simulated("paid", "implementer", *turns)
-    harbour.configure(budgets={"task_usd": 0.000001})
-    harbour.judge("010", "RED", "RED", "GREEN")
-    harbour.plan("First")
+    plan_repo.simulated("paid", "implementer", *turns)
+    plan_repo.configure(budgets={"task_usd": 0.000001})
+    plan_repo.judge("010", "RED", "RED", "GREEN")
+    plan_repo.plan("First")
     for number in (1, 2):
-        result = harbour.run()
+        result = plan_repo.run()
         assert result.code == 4, result
-        (asked,) = harbour.repo.ok("inbox", "--json").json["items"]
+        (asked,) = plan_repo.repo.ok("inbox", "--json").json["items"]
         assert (asked["task"], asked["number"]) == ("010", number)
-        harbour.repo.ok("answer", str(number), "Yes, go on")
+        plan_repo.repo.ok("answer", str(number), "Yes, go on")
         time.sleep(1.1)  # state knows whole seconds: a turn counts from the next one on
-    first, second = (each["text"] for each in harbour.task("010")["questions"])
+    first, second = (each["text"] for each in plan_repo.task("010")["questions"])
     assert first.startswith("Its budget is spent: task 010 has cost $")
     assert "since you raised it" in second
-    result = harbour.run()
+    result = plan_repo.run()
     assert result.code == 0, result
-    kinds = [each["kind"] for each in harbour.journal("turn_started") if each["executor"] == "paid"]
+    kinds = [each["kind"] for each in plan_repo.journal("turn_started") if each["executor"] == "paid"]
     assert kinds == ["spawn", "resume", "resume"]
-    told = sorted(harbour.repo.root.glob(".sow/local/sessions/010/*/turn-002.prompt"))[0].read_text()
+    told = sorted(plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-002.prompt"))[0].read_text()
     assert "round 1 of 010" in told  # what the review found before the question
 
 
-def test_starts_that_fail_in_a_row_open_the_breaker(harbour: Harbour) -> None:
+def test_starts_that_fail_in_a_row_open_the_breaker(plan_repo: PlanRepo) -> None:
     """After three starts that came to nothing in a row the rest waits, and beyond --max-wait the run ends with 1."""
-    harbour.simulated("broken", "implementer", [{"exit": 1}])
-    harbour.plan(*(f"Part {number}" for number in range(6)))
-    result = harbour.run("--max-concurrency", "1", "--max-wait", "1s")
+    plan_repo.simulated("broken", "implementer", [{"exit": 1}])
+    plan_repo.plan(*(f"Part {number}" for number in range(6)))
+    result = plan_repo.run("--max-concurrency", "1", "--max-wait", "1s")
     assert result.code == 1, result
-    assert len(harbour.journal("turn_started")) == 3
-    assert harbour.journal("breaker")[0]["failures"] == 3
-    assert list(harbour.statuses().values()).count("pending") == 3
+    assert len(plan_repo.journal("turn_started")) == 3
+    assert plan_repo.journal("breaker")[0]["failures"] == 3
+    assert list(plan_repo.statuses().values()).count("pending") == 3
 
 
-def test_after_the_last_pause_somebody_has_to_look(harbour: Harbour) -> None:
+def test_after_the_last_pause_somebody_has_to_look(plan_repo: PlanRepo) -> None:
     """A start that fails after the last pause ends the run: nothing more starts, and the report says why."""
-    harbour.simulated("broken", "implementer", [{"exit": 1}])
-    harbour.plan(*(f"Part {number}" for number in range(5)))
-    run = harbour.start("--max-concurrency", "1")
-    wait_for(lambda: harbour.has_happened("breaker"))
+    plan_repo.simulated("broken", "implementer", [{"exit": 1}])
+    plan_repo.plan(*(f"Part {number}" for number in range(5)))
+    run = plan_repo.start("--max-concurrency", "1")
+    wait_for(lambda: plan_repo.has_happened("breaker"))
     os.killpg(run.pid, signal.SIGKILL)
     run.communicate(timeout=300)
-    folder = the_run(harbour)
+    folder = the_run(plan_repo)
     folder.run["breaker"] = {"failures": 5, "opened": 3, "until": 0}  # as after a minute, two, and four
     folder.save()
-    result = harbour.run("--max-concurrency", "1")
+    result = plan_repo.run("--max-concurrency", "1")
     assert result.code == 1, result
-    assert list(harbour.statuses().values()) == ["failed"] * 4 + ["pending"]
-    assert harbour.journal("budget")[0]["reason"] == "6 starts in a row failed, and waiting did not help"
-    assert "waiting did not help" in harbour.repo.ok("runs", "show").out
-    assert harbour.alive() == []
+    assert list(plan_repo.statuses().values()) == ["failed"] * 4 + ["pending"]
+    assert plan_repo.journal("budget")[0]["reason"] == "6 starts in a row failed, and waiting did not help"
+    assert "waiting did not help" in plan_repo.repo.ok("runs", "show").out
+    assert plan_repo.alive() == []
 
 
-def test_work_that_fails_does_not_open_the_breaker(harbour: Harbour) -> None:
+def test_work_that_fails_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
     """Tasks that fail after they did something do not keep others from starting."""
-    harbour.act("implementer", f"{WORK}exit 5\n")
-    harbour.plan(*(f"Part {number}" for number in range(5)))
-    assert harbour.run("--max-wait", "1s").code == 1
-    assert set(harbour.statuses().values()) == {"failed"}
+    plan_repo.act("implementer", f"{WORK}exit 5\n")
+    plan_repo.plan(*(f"Part {number}" for number in range(5)))
+    assert plan_repo.run("--max-wait", "1s").code == 1
+    assert set(plan_repo.statuses().values()) == {"failed"}
 
 
-def test_an_executor_has_no_more_turns_than_it_may(harbour: Harbour) -> None:
+def test_an_executor_has_no_more_turns_than_it_may(plan_repo: PlanRepo) -> None:
     """max_concurrency of an executor bounds its turns at once, those of reviewers included; others go on beside it."""
-    busy = harbour.folder / "busy"
+    busy = plan_repo.folder / "busy"
     alone = f"mkdir {busy} || exit 9\nsleep 0.1\nrmdir {busy}\n"
-    harbour.act("implementer", f"{alone}{WORK}")
-    harbour.act("quality-control", f"{alone}{GREEN}")
+    plan_repo.act("implementer", f"{alone}{WORK}")
+    plan_repo.act("quality-control", f"{alone}{GREEN}")
     for name in ("hand", "judge"):
-        harbour.settings["agents"]["executors"][name]["settings"]["max_concurrency"] = 1
-    harbour.settings["agents"]["bindings"]["quality-control"] = "hand"
-    harbour.configure()
-    harbour.plan("First", "Second", "Third")
-    result = harbour.run("--max-concurrency", "3")
+        plan_repo.settings["agents"]["executors"][name]["settings"]["max_concurrency"] = 1
+    plan_repo.settings["agents"]["bindings"]["quality-control"] = "hand"
+    plan_repo.configure()
+    plan_repo.plan("First", "Second", "Third")
+    result = plan_repo.run("--max-concurrency", "3")
     assert result.code == 0, result
-    assert set(harbour.statuses().values()) == {"completed"}
-    assert {harbour.turns(task) for task in ("010", "020", "030")} == {1}
+    assert set(plan_repo.statuses().values()) == {"completed"}
+    assert {plan_repo.turns(task) for task in ("010", "020", "030")} == {1}
 
 
-def test_a_task_waits_for_a_place_and_ends_with_the_run(harbour: Harbour) -> None:
+def test_a_task_waits_for_a_place_and_ends_with_the_run(plan_repo: PlanRepo) -> None:
     """A job whose reviewer is busy with another task waits its turn, and its review is held afterwards."""
-    harbour.act(
-        "quality-control", f"mkdir {harbour.folder}/one || exit 9\nsleep 0.3\nrmdir {harbour.folder}/one\n{GREEN}"
+    plan_repo.act(
+        "quality-control", f"mkdir {plan_repo.folder}/one || exit 9\nsleep 0.3\nrmdir {plan_repo.folder}/one\n{GREEN}"
     )
-    harbour.settings["agents"]["executors"]["judge"]["settings"]["max_concurrency"] = 1
-    harbour.configure()
-    harbour.plan("First", "Second", "Third")
-    result = harbour.run()
+    plan_repo.settings["agents"]["executors"]["judge"]["settings"]["max_concurrency"] = 1
+    plan_repo.configure()
+    plan_repo.plan("First", "Second", "Third")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert any("waits for judge" in each["text"] for each in harbour.journal("step"))
+    assert any("waits for judge" in each["text"] for each in plan_repo.journal("step"))
 
 
 COMMIT = (
@@ -339,13 +339,13 @@ LEFT = {
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(harbour: Harbour, name: str) -> None:
+def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(plan_repo: PlanRepo, name: str) -> None:
     """A commit is reachable by a ref of ours also where its worker failed or asks, and so never collected."""
     where, after = LEFT[name]
-    harbour.act("implementer-010", COMMIT.format(where=where, next=after) + "\n")
-    harbour.plan("First")
-    assert harbour.run().code in (1, 4)
-    found = harbour.repo.git("log", "--all", "--reflog", "--format=%H %s").splitlines()
+    plan_repo.act("implementer-010", COMMIT.format(where=where, next=after) + "\n")
+    plan_repo.plan("First")
+    assert plan_repo.run().code in (1, 4)
+    found = plan_repo.repo.git("log", "--all", "--reflog", "--format=%H %s").splitlines()
     (commit,) = {line.split()[0] for line in found if line.endswith("Part beside")}
-    kept = harbour.repo.git("for-each-ref", "--format=%(refname)", "--contains", commit).split()
+    kept = plan_repo.repo.git("for-each-ref", "--format=%(refname)", "--contains", commit).split()
     assert any(ref.startswith("refs/sow/keep/") for ref in kept), kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 TASKS = "$SOW_ROOT/.sow/project/phases/implementation/tasks"
 WAIT = "for _ in $(seq 300); do [ -e {} ] && break; sleep 0.1; done\n"
@@ -24,26 +24,26 @@ os.replace(f"{path}.new", path)  # half a file would be taken for an older one, 
 """
 
 
-def scene(harbour: Harbour, forge: str, until: str, *others: str) -> None:
+def scene(plan_repo: PlanRepo, forge: str, until: str, *others: str) -> None:
     """A worker that forges a state while the first task is checked, and goes on until somebody has believed it."""
-    begun, forged, over = (harbour.folder / name for name in ("begun", "forged", until))
-    harbour.act("implementer-020", f"{WAIT.format(begun)}{forge}\ntouch {forged}\n{WAIT.format(over)}{WORK}")
+    begun, forged, over = (plan_repo.folder / name for name in ("begun", "forged", until))
+    plan_repo.act("implementer-020", f"{WAIT.format(begun)}{forge}\ntouch {forged}\n{WAIT.format(over)}{WORK}")
     check = f"sh -c 'touch {begun}; until [ -e {forged} ]; do sleep 0.05; done'"
-    harbour.plan({"name": "First", "test_commands": [check]}, "Forger", *others)
+    plan_repo.plan({"name": "First", "test_commands": [check]}, "Forger", *others)
 
 
 @pytest.mark.parametrize("more", [0, 50], ids=["as old as the last one", "newer than the last one"])
-def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(harbour: Harbour, more: int) -> None:
+def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(plan_repo: PlanRepo, more: int) -> None:
     """The evidence is added to the state as sow wrote it, the reviewer is asked, and the edit is set aside and said."""
-    (harbour.folder / "forge.py").write_text(VERDICT)
-    harbour.judge("010", "RED")
-    harbour.act("implementer-010-2", f"touch {harbour.folder}/judged\necho better > better.txt\n")
-    scene(harbour, f"{sys.executable} {harbour.folder}/forge.py {TASKS}/010/state.yaml {more}", "judged")
-    result = harbour.run()
+    (plan_repo.folder / "forge.py").write_text(VERDICT)
+    plan_repo.judge("010", "RED")
+    plan_repo.act("implementer-010-2", f"touch {plan_repo.folder}/judged\necho better > better.txt\n")
+    scene(plan_repo, f"{sys.executable} {plan_repo.folder}/forge.py {TASKS}/010/state.yaml {more}", "judged")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert [each["verdict"] for each in harbour.task("010")["reviews"]] == ["RED", "GREEN"]
-    assert harbour.turns("010", "quality-control") == 2
-    log = (harbour.repo.desk("010") / "log.md").read_text()
+    assert [each["verdict"] for each in plan_repo.task("010")["reviews"]] == ["RED", "GREEN"]
+    assert plan_repo.turns("010", "quality-control") == 2
+    log = (plan_repo.repo.desk("010") / "log.md").read_text()
     assert "its state was edited by hand, which does not count in a run: the edit is in .sow/local/edited/010-" in log
 
 
@@ -58,11 +58,11 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_task_begins_with_the_state_that_sow_wrote(harbour: Harbour, name: str) -> None:
+def test_a_task_begins_with_the_state_that_sow_wrote(plan_repo: PlanRepo, name: str) -> None:
     """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others go on."""
     forge = FORGED[name].format(f"{TASKS}/030/state.yaml")
-    scene(harbour, forge, "implementer-030.count", "Waits < 1")
-    result = harbour.run("--review", "off")
+    scene(plan_repo, forge, "implementer-030.count", "Waits < 1")
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert [harbour.turns(each) for each in ("010", "020", "030")] == [1, 1, 1]
-    assert harbour.statuses() == dict.fromkeys(("010", "020", "030"), "completed")
+    assert [plan_repo.turns(each) for each in ("010", "020", "030")] == [1, 1, 1]
+    assert plan_repo.statuses() == dict.fromkeys(("010", "020", "030"), "completed")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.samples import task
 from support.simulated_workers import wait_for
 
@@ -21,199 +21,203 @@ git commit -qm both
 """
 
 
-def conflict(harbour: Harbour) -> None:
+def conflict(plan_repo: PlanRepo) -> None:
     """Two tasks begin at the same commit and write the same file; the second one ends when the first is merged."""
-    harbour.act("implementer-010", "echo one > shared.txt\n")
-    merged = f'grep -q \'"merged", .*"010"\' {harbour.repo.root}/.sow/local/runs/*/journal.jsonl'
-    harbour.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho two > shared.txt\n")
-    harbour.plan("First", "Second")
+    plan_repo.act("implementer-010", "echo one > shared.txt\n")
+    merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
+    plan_repo.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho two > shared.txt\n")
+    plan_repo.plan("First", "Second")
 
 
-def test_a_conflict_goes_back_to_its_worker(harbour: Harbour) -> None:
+def test_a_conflict_goes_back_to_its_worker(plan_repo: PlanRepo) -> None:
     """The task that came second hears what conflicts and with which branch, and its next iteration is merged."""
-    conflict(harbour)
-    harbour.act("implementer-020-2", BOTH.format(root=harbour.repo.root))
-    result = harbour.run()
+    conflict(plan_repo)
+    plan_repo.act("implementer-020-2", BOTH.format(root=plan_repo.repo.root))
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
-    told = harbour.prompt("020", 2)
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    told = plan_repo.prompt("020", 2)
     assert "CONFLICT (add/add): Merge conflict in shared.txt" in told
-    assert f"sow/int/{harbour.runs()[-1]['id']}" in told
-    assert harbour.journal("conflict")[0]["paths"] == ["shared.txt"]
-    assert (harbour.task("020")["iteration"], harbour.task("020").get("retry_count", 0)) == (2, 0)
+    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in told
+    assert plan_repo.journal("conflict")[0]["paths"] == ["shared.txt"]
+    assert (plan_repo.task("020")["iteration"], plan_repo.task("020").get("retry_count", 0)) == (2, 0)
 
 
-def test_then_an_integrator_tries(harbour: Harbour) -> None:
+def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
     """A conflict that the worker leaves goes to an integrator, in the task's own worktree, with both sides named."""
-    conflict(harbour)
-    harbour.act("implementer-020-2", "echo three > shared.txt\n")
-    harbour.act("integrator", BOTH.format(root=harbour.repo.root))
-    result = harbour.run()
+    conflict(plan_repo)
+    plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
+    plan_repo.act("integrator", BOTH.format(root=plan_repo.repo.root))
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
-    told = harbour.prompt("020", 1, "integrator")
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    told = plan_repo.prompt("020", 1, "integrator")
     assert "You are an integrator" in told
     assert "CONFLICT (add/add): Merge conflict in shared.txt" in told
-    assert f"sow/int/{harbour.runs()[-1]['id']}" in told
-    assert (harbour.folder / "integrator-020-1.cwd").read_text().strip().endswith("/worktrees/020")
+    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in told
+    assert (plan_repo.folder / "integrator-020-1.cwd").read_text().strip().endswith("/worktrees/020")
 
 
-def test_then_a_person_is_asked(harbour: Harbour) -> None:
+def test_then_a_person_is_asked(plan_repo: PlanRepo) -> None:
     """A conflict that neither worker nor integrator resolves is a question, and nothing of it is merged."""
-    conflict(harbour)
-    harbour.act("implementer-020-2", "echo three > shared.txt\n")
-    harbour.act("integrator", "echo four > shared.txt\n")
-    result = harbour.run()
+    conflict(plan_repo)
+    plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
+    plan_repo.act("integrator", "echo four > shared.txt\n")
+    result = plan_repo.run()
     assert result.code == 4, result
-    first, *_, place, outcome, by_hand = harbour.task("020")["question"]["text"].splitlines()
+    first, *_, place, outcome, by_hand = plan_repo.task("020")["question"]["text"].splitlines()
     assert first == "it could not be merged, and an integrator did not help"
-    assert "CONFLICT (add/add): Merge conflict in shared.txt" in harbour.repo.ok("inbox").out
+    assert "CONFLICT (add/add): Merge conflict in shared.txt" in plan_repo.repo.ok("inbox").out
     assert place.startswith("The work is in /")
     assert place.endswith("/worktrees/020")
     assert "the work is tried again" in outcome
     assert "resolve it there yourself" in by_hand
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\n"
-    assert harbour.statuses() == {"010": "completed", "020": "paused"}
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\n"
+    assert plan_repo.statuses() == {"010": "completed", "020": "paused"}
 
 
-def asked(harbour: Harbour) -> Path:
+def asked(plan_repo: PlanRepo) -> Path:
     """The worktree of a task whose conflict is left to a person; its workers do nothing from now on."""
-    conflict(harbour)
-    harbour.act("implementer-020-2", "echo three > shared.txt\n")
-    harbour.act("integrator-020-1", "echo four > shared.txt\n")
-    harbour.act("integrator", "exit 0\n")
-    assert harbour.run().code == 4
-    return harbour.repo.root / ".sow/local/worktrees/020"
+    conflict(plan_repo)
+    plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
+    plan_repo.act("integrator-020-1", "echo four > shared.txt\n")
+    plan_repo.act("integrator", "exit 0\n")
+    assert plan_repo.run().code == 4
+    return plan_repo.repo.root / ".sow/local/worktrees/020"
 
 
-def by_hand(harbour: Harbour, worktree: Path, *steps: str) -> None:
+def by_hand(plan_repo: PlanRepo, worktree: Path, *steps: str) -> None:
     """What a person does in the worktree, before the answer."""
-    script = "\n".join(["set -e", f"git merge -q sow/int/{harbour.runs()[-1]['id']} || true", *steps])
-    subprocess.run(["sh", "-c", script], cwd=worktree, env=harbour.repo.environment, check=True, capture_output=True)
-    harbour.repo.ok("answer", "020", "resolved")
+    script = "\n".join(["set -e", f"git merge -q sow/int/{plan_repo.runs()[-1]['id']} || true", *steps])
+    subprocess.run(["sh", "-c", script], cwd=worktree, env=plan_repo.repo.environment, check=True, capture_output=True)
+    plan_repo.repo.ok("answer", "020", "resolved")
 
 
 @pytest.mark.parametrize("steps", [("git add -A", "git commit -qm both"), ("git add -A",), ()], ids=len)
-def test_a_persons_resolution_is_work(harbour: Harbour, steps: tuple[str, ...]) -> None:
+def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...]) -> None:
     """Resolved in the worktree, committed or not, a conflict needs no worker: it is reviewed, and merged as a merge."""
-    worktree = asked(harbour)
-    reviews = harbour.turns("020", "quality-control")
-    by_hand(harbour, worktree, "printf 'one\ntwo\n' > shared.txt", *steps)
-    result = harbour.run()
+    worktree = asked(plan_repo)
+    reviews = plan_repo.turns("020", "quality-control")
+    by_hand(plan_repo, worktree, "printf 'one\ntwo\n' > shared.txt", *steps)
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
-    assert (harbour.turns("020"), harbour.turns("020", "integrator")) == (2, 1)
-    assert harbour.turns("020", "quality-control") == reviews + 1
-    assert harbour.statuses() == {"010": "completed", "020": "completed"}
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    assert (plan_repo.turns("020"), plan_repo.turns("020", "integrator")) == (2, 1)
+    assert plan_repo.turns("020", "quality-control") == reviews + 1
+    assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
 
 
-def test_half_a_resolution_goes_to_a_worker(harbour: Harbour) -> None:
+def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     """A merge that a person has begun and not resolved is gone on with by a worker, who hears the answer."""
-    worktree = asked(harbour)
-    harbour.act("integrator-020-2", "printf 'one\ntwo\n' > shared.txt\ngit add -A\ngit commit -qm both\n")
-    by_hand(harbour, worktree)
-    result = harbour.run()
+    worktree = asked(plan_repo)
+    plan_repo.act("integrator-020-2", "printf 'one\ntwo\n' > shared.txt\ngit add -A\ngit commit -qm both\n")
+    by_hand(plan_repo, worktree)
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert harbour.turns("020", "integrator") == 2
-    assert "resolved" in harbour.prompt("020", 2, "integrator")
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    assert plan_repo.turns("020", "integrator") == 2
+    assert "resolved" in plan_repo.prompt("020", 2, "integrator")
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
 
 
-def test_an_answer_alone_goes_to_a_worker(harbour: Harbour) -> None:
+def test_an_answer_alone_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     """Where nobody has changed the worktree, a worker gets the answer, and a turn that was cut off is gone on with."""
-    asked(harbour)
-    harbour.act("integrator-020-2", f"echo half > half.txt\ntouch {harbour.folder}/begun\nsleep 60\n")
-    harbour.act("integrator-020-3", "rm half.txt\n" + BOTH.format(root=harbour.repo.root))
-    harbour.repo.ok("answer", "020", "keep both")
-    run = harbour.start()
-    wait_for((harbour.folder / "begun").exists)
+    asked(plan_repo)
+    plan_repo.act("integrator-020-2", f"echo half > half.txt\ntouch {plan_repo.folder}/begun\nsleep 60\n")
+    plan_repo.act("integrator-020-3", "rm half.txt\n" + BOTH.format(root=plan_repo.repo.root))
+    plan_repo.repo.ok("answer", "020", "keep both")
+    run = plan_repo.start()
+    wait_for((plan_repo.folder / "begun").exists)
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=300) == 130
-    result = harbour.run()
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert harbour.turns("020", "integrator") == 3
-    assert "keep both" in harbour.prompt("020", 2, "integrator")
-    assert not (harbour.repo.root / "half.txt").exists()
-    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    assert plan_repo.turns("020", "integrator") == 3
+    assert "keep both" in plan_repo.prompt("020", 2, "integrator")
+    assert not (plan_repo.repo.root / "half.txt").exists()
+    assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
 
 
-def test_checks_are_repeated_on_the_merged_tree(harbour: Harbour) -> None:
+def test_checks_are_repeated_on_the_merged_tree(plan_repo: PlanRepo) -> None:
     """Work that is good alone and bad together goes back with the failed check, and main stays good meanwhile."""
-    harbour.act("implementer-010", "echo 1 > one.txt\n")
-    merged = f'grep -q \'"merged", .*"010"\' {harbour.repo.root}/.sow/local/runs/*/journal.jsonl'
-    harbour.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho 2 > two.txt\n")
-    harbour.act("implementer-020-2", "rm two.txt; echo 3 > three.txt\n")
-    script = harbour.folder / "alone"
+    plan_repo.act("implementer-010", "echo 1 > one.txt\n")
+    merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
+    plan_repo.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho 2 > two.txt\n")
+    plan_repo.act("implementer-020-2", "rm two.txt; echo 3 > three.txt\n")
+    script = plan_repo.folder / "alone"
     script.write_text("#!/bin/sh\nif [ -e one.txt ] && [ -e two.txt ]; then echo never both; exit 1; fi\n")
     script.chmod(0o755)
-    harbour.plan("First", {"test_commands": [str(script)]})
-    result = harbour.run()
+    plan_repo.plan("First", {"test_commands": [str(script)]})
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "never both" in harbour.prompt("020", 2)
-    evidence = [(each["iteration"], each["kind"], each["passed"]) for each in harbour.task("020")["evidence"]]
+    assert "never both" in plan_repo.prompt("020", 2)
+    evidence = [(each["iteration"], each["kind"], each["passed"]) for each in plan_repo.task("020")["evidence"]]
     assert evidence == [(1, "test", True), (1, "merge", False), (2, "test", True), (2, "merge", True)]
-    assert not (harbour.repo.root / "two.txt").exists()
+    assert not (plan_repo.repo.root / "two.txt").exists()
 
 
-def test_the_users_commits_come_in_at_the_end(harbour: Harbour) -> None:
+def test_the_users_commits_come_in_at_the_end(plan_repo: PlanRepo) -> None:
     """What the user commits during a run is merged and checked with it, and the branch has both afterwards."""
-    harbour.act("implementer-010", f"until test -e {harbour.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n")
-    harbour.plan({"test_commands": ["test -f part_010.txt"]})
-    run = harbour.start()
-    wait_for(lambda: (harbour.folder / "implementer-010-1.cwd").exists())
-    (harbour.repo.root / "mine.txt").write_text("mine\n")
-    harbour.repo.git("add", "mine.txt")
-    harbour.repo.git("commit", "-q", "-m", "Mine")
-    (harbour.folder / "go").touch()
+    plan_repo.act(
+        "implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n"
+    )
+    plan_repo.plan({"test_commands": ["test -f part_010.txt"]})
+    run = plan_repo.start()
+    wait_for(lambda: (plan_repo.folder / "implementer-010-1.cwd").exists())
+    (plan_repo.repo.root / "mine.txt").write_text("mine\n")
+    plan_repo.repo.git("add", "mine.txt")
+    plan_repo.repo.git("commit", "-q", "-m", "Mine")
+    (plan_repo.folder / "go").touch()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
-    files = harbour.repo.git("ls-tree", "--name-only", "HEAD").split()
+    files = plan_repo.repo.git("ls-tree", "--name-only", "HEAD").split()
     assert {"mine.txt", "part_010.txt"} <= set(files)
-    assert "Mine" in harbour.repo.git("log", "--format=%s")
+    assert "Mine" in plan_repo.repo.git("log", "--format=%s")
 
 
-def test_users_commits_that_break_a_check_stay_apart(harbour: Harbour) -> None:
+def test_users_commits_that_break_a_check_stay_apart(plan_repo: PlanRepo) -> None:
     """Where the user's commits make a task's test red, the branch stays where it is, exit 4, and the reason is said."""
-    harbour.act("implementer-010", f"until test -e {harbour.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n")
-    harbour.plan({"test_commands": ["test ! -e bad.txt"]})
-    run = harbour.start("--yes")
-    wait_for(lambda: (harbour.folder / "implementer-010-1.cwd").exists())
-    (harbour.repo.root / "bad.txt").write_text("bad\n")
-    harbour.repo.git("add", "bad.txt")
-    harbour.repo.git("commit", "-q", "-m", "Bad")
-    head = harbour.repo.git("rev-parse", "HEAD")
-    (harbour.folder / "go").touch()
+    plan_repo.act(
+        "implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n"
+    )
+    plan_repo.plan({"test_commands": ["test ! -e bad.txt"]})
+    run = plan_repo.start("--yes")
+    wait_for(lambda: (plan_repo.folder / "implementer-010-1.cwd").exists())
+    (plan_repo.repo.root / "bad.txt").write_text("bad\n")
+    plan_repo.repo.git("add", "bad.txt")
+    plan_repo.repo.git("commit", "-q", "-m", "Bad")
+    head = plan_repo.repo.git("rev-parse", "HEAD")
+    (plan_repo.folder / "go").touch()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 4, (out, err)
     assert b"with your new commits `test ! -e bad.txt` fails" in err
-    assert harbour.repo.git("rev-parse", "HEAD") == head
+    assert plan_repo.repo.git("rev-parse", "HEAD") == head
 
 
-def test_a_file_in_the_way_is_not_overwritten(harbour: Harbour) -> None:
+def test_a_file_in_the_way_is_not_overwritten(plan_repo: PlanRepo) -> None:
     """Where the user has an uncommitted file of the same name, the work waits on its branch for `sow integrate`."""
-    harbour.plan("First")
-    (harbour.repo.root / "part_010.txt").write_text("the user's own\n")
-    result = harbour.run()
+    plan_repo.plan("First")
+    (plan_repo.repo.root / "part_010.txt").write_text("the user's own\n")
+    result = plan_repo.run()
     assert result.code == 4, result
     assert "part_010.txt" in result.err
     assert "sow integrate" in result.err
-    assert (harbour.repo.root / "part_010.txt").read_text() == "the user's own\n"
-    assert harbour.statuses() == {"010": "completed"}
-    (harbour.repo.root / "part_010.txt").unlink()
-    result = harbour.run()
+    assert (plan_repo.repo.root / "part_010.txt").read_text() == "the user's own\n"
+    assert plan_repo.statuses() == {"010": "completed"}
+    (plan_repo.repo.root / "part_010.txt").unlink()
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "part_010.txt").read_text() == "by 010\n"
-    assert harbour.turns("010") == 1
+    assert (plan_repo.repo.root / "part_010.txt").read_text() == "by 010\n"
+    assert plan_repo.turns("010") == 1
 
 
 @pytest.mark.parametrize("setting", [("trailer.separators", "#"), ("i18n.logOutputEncoding", "UTF-16")])
-def test_the_users_git_settings_do_not_hide_a_merge(harbour: Harbour, setting: tuple[str, str]) -> None:
+def test_the_users_git_settings_do_not_hide_a_merge(plan_repo: PlanRepo, setting: tuple[str, str]) -> None:
     """A run ends, with one merge of its task, whatever git makes of messages (F48)."""
-    harbour.repo.git("config", *setting)
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.repo.git("config", *setting)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert len(harbour.journal("merged")) == 1
+    assert len(plan_repo.journal("merged")) == 1
 
 
 def test_a_stage_that_changes_nothing_is_a_loop() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.workflow_repo import Flow
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
@@ -53,17 +53,17 @@ def ear(tmp_path: Path) -> Ear:
     return Ear(tmp_path)
 
 
-def test_a_question_and_the_end_are_told(harbour: Harbour, ear: Ear) -> None:
+def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, ear: Ear) -> None:
     """A script hears of a question and of the end, as variables and as JSON, in nobody's repository."""
-    harbour.act("implementer-010", ASK)
-    harbour.act("implementer-020", f"sleep 2\n{WORK}")
-    harbour.configure(notify={"command": [str(ear.path), "a b", "$(touch owned)"]})
-    harbour.plan("First", "Second")
-    assert harbour.run().code == 4
+    plan_repo.act("implementer-010", ASK)
+    plan_repo.act("implementer-020", f"sleep 2\n{WORK}")
+    plan_repo.configure(notify={"command": [str(ear.path), "a b", "$(touch owned)"]})
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 4
     asked, over = ear.heard()
-    run = harbour.runs()[0]["id"]
+    run = plan_repo.runs()[0]["id"]
     text = 'task 1 (010) First: asks: Which port? → sow answer 1 "…"'
-    assert asked["told"] == ["question", run, "010", text, str(harbour.repo.root)]
+    assert asked["told"] == ["question", run, "010", text, str(plan_repo.repo.root)]
     assert asked["words"] == ["a b", "$(touch owned)"]
     wanted = {"event": "question", "run": run, "task": "010", "number": 1, "text": text, "count": 1, "name": "Harbour"}
     assert wanted.items() <= asked.items()
@@ -71,26 +71,26 @@ def test_a_question_and_the_end_are_told(harbour: Harbour, ear: Ear) -> None:
     assert (over["exit"], over["status"], over["task"]) == (4, "waiting", None)
     assert over["text"].startswith("the run is waiting after")
     assert {path.read_text() for path in ear.folder.glob("cwd-*")} == {"/\n"}
-    assert not list(harbour.repo.root.rglob("owned"))
+    assert not list(plan_repo.repo.root.rglob("owned"))
 
 
-def test_one_text_is_split_as_a_shell_would(harbour: Harbour, ear: Ear) -> None:
+def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, ear: Ear) -> None:
     """A command as one text has its quotes, and nothing else of a shell."""
-    harbour.configure(notify={"command": f"'{ear.path}' --as \"two words\" $HOME ; echo"})
-    harbour.plan("First")
-    assert harbour.run().code == 0
+    plan_repo.configure(notify={"command": f"'{ear.path}' --as \"two words\" $HOME ; echo"})
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
     (over,) = ear.heard()
     assert over["words"] == ["--as", "two words", "$HOME", ";", "echo"]
     assert (over["event"], over["exit"]) == ("run_ended", 0)
 
 
-def test_a_burst_is_told_together(harbour: Harbour, tmp_path: Path) -> None:
+def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Questions that come while a command still runs are told with the next one, with how many they are."""
     ear = Ear(tmp_path, more="sleep 1.2")
-    harbour.act("implementer", ASK)
-    harbour.configure(notify={"command": [str(ear.path)]}, run={"max_concurrency": 4})
-    harbour.plan("First", "Second", "Third", "Fourth")
-    assert harbour.run().code == 4
+    plan_repo.act("implementer", ASK)
+    plan_repo.configure(notify={"command": [str(ear.path)]}, run={"max_concurrency": 4})
+    plan_repo.plan("First", "Second", "Third", "Fourth")
+    assert plan_repo.run().code == 4
     heard = ear.heard()
     assert len(heard) < 5
     assert sum(each["count"] for each in heard) == 5
@@ -106,32 +106,32 @@ def test_a_burst_is_told_together(harbour: Harbour, tmp_path: Path) -> None:
     ],
     ids=["fails", "hangs"],
 )
-def test_a_command_that_fails_is_said_once(harbour: Harbour, tmp_path: Path, more: str, said: str) -> None:
+def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, more: str, said: str) -> None:
     """A command that fails or hangs is said once and ended with all that it started; the run is as it would be."""
     ear = Ear(tmp_path, more)
-    harbour.act("implementer-010", ASK)
-    harbour.act("implementer-020", f"sleep 7\n{WORK}")
-    harbour.configure(notify={"command": [str(ear.path)]})
-    harbour.plan("First", "Second")
-    result = harbour.run()
+    plan_repo.act("implementer-010", ASK)
+    plan_repo.act("implementer-020", f"sleep 7\n{WORK}")
+    plan_repo.configure(notify={"command": [str(ear.path)]})
+    plan_repo.plan("First", "Second")
+    result = plan_repo.run()
     assert result.code == 4, result
-    (told,) = harbour.journal("notify_failed")
+    (told,) = plan_repo.journal("notify_failed")
     assert told["reason"] == f"notify.command: {ear.path} {said}"
     assert (result.out + result.err).count("nobody is notified") == 1
-    assert harbour.journal()[-1]["event"] == "run_ended"
-    assert harbour.statuses()["020"] == "completed"
-    assert harbour.alive() == []
+    assert plan_repo.journal()[-1]["event"] == "run_ended"
+    assert plan_repo.statuses()["020"] == "completed"
+    assert plan_repo.alive() == []
 
 
-def test_a_failure_at_the_very_end_is_a_note(harbour: Harbour, tmp_path: Path) -> None:
+def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """What fails after the journal's last word is said beside the output."""
     ear = Ear(tmp_path, "exit 1")
-    harbour.configure(notify={"command": [str(ear.path)]})
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.configure(notify={"command": [str(ear.path)]})
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     assert f"note: nobody was notified: notify.command: {ear.path} ended with exit code 1" in result.err
-    assert harbour.journal()[-1]["event"] == "run_ended"
+    assert plan_repo.journal()[-1]["event"] == "run_ended"
 
 
 @pytest.mark.parametrize(
@@ -142,37 +142,37 @@ def test_a_failure_at_the_very_end_is_a_note(harbour: Harbour, tmp_path: Path) -
         ("say 'hello", "notify.command: a quote is not closed"),
     ],
 )
-def test_a_command_that_cannot_be_is_no_obstacle(harbour: Harbour, command: Any, said: str) -> None:
+def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: Any, said: str) -> None:
     """A program that is missing, one of the repository, or a text that is no command: the run says so and goes on."""
-    (harbour.repo.root / "part").write_text("#!/bin/sh\ntouch owned\n")
-    (harbour.repo.root / "part").chmod(0o755)
-    harbour.configure(notify={"command": command})
-    harbour.plan("First")
-    result = harbour.run()
+    (plan_repo.repo.root / "part").write_text("#!/bin/sh\ntouch owned\n")
+    (plan_repo.repo.root / "part").chmod(0o755)
+    plan_repo.configure(notify={"command": command})
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    (told,) = harbour.journal("notify_failed")
+    (told,) = plan_repo.journal("notify_failed")
     assert told["reason"].endswith(said)
-    assert not list(harbour.repo.root.rglob("owned"))
+    assert not list(plan_repo.repo.root.rglob("owned"))
 
 
-def test_a_loud_command_is_heard_to_its_end(harbour: Harbour, tmp_path: Path) -> None:
+def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A command that prints megabytes neither waits for us nor fills our memory."""
     ear = Ear(tmp_path, "head -c 20000000 /dev/zero; exit 0")
-    harbour.configure(notify={"command": [str(ear.path)]})
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.configure(notify={"command": [str(ear.path)]})
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0
     assert "notified" not in result.out + result.err
 
 
-def test_a_repository_names_no_command(harbour: Harbour, ear: Ear) -> None:
+def test_a_repository_names_no_command(plan_repo: PlanRepo, ear: Ear) -> None:
     """notify in a repository's own settings starts nothing."""
-    harbour.plan("First")
-    harbour.repo.ok("init")
-    (harbour.repo.root / ".sow/config.yaml").write_text(
+    plan_repo.plan("First")
+    plan_repo.repo.ok("init")
+    (plan_repo.repo.root / ".sow/config.yaml").write_text(
         f'schema_version: "1.1.0"\nnotify:\n  command: ["{ear.path}"]\n'
     )
-    harbour.run()
+    plan_repo.run()
     assert ear.heard() == []
 
 
@@ -206,12 +206,12 @@ def in_terminal(repo: Repo, *words: str) -> bytes:
     [({}, (), True), ({"bell": False}, (), False), ({}, ("--json",), False)],
     ids=["usual", "off", "json"],
 )
-def test_the_bell(harbour: Harbour, settings: dict[str, Any], words: tuple[str, ...], rings: bool) -> None:
+def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[str, ...], rings: bool) -> None:
     """The bell rings on a terminal, unless it is off or the output is for a program; a pipe never has one."""
-    harbour.configure(notify=settings)
-    harbour.plan("First")
-    assert (b"\x07" in in_terminal(harbour.repo, "run", "plan.yaml", *words)) == rings
-    assert "\x07" not in harbour.run().out
+    plan_repo.configure(notify=settings)
+    plan_repo.plan("First")
+    assert (b"\x07" in in_terminal(plan_repo.repo, "run", "plan.yaml", *words)) == rings
+    assert "\x07" not in plan_repo.run().out
 
 
 def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:

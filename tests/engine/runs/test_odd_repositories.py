@@ -5,71 +5,71 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 
-def test_head_is_a_symbolic_link(harbour: Harbour) -> None:
+def test_head_is_a_symbolic_link(plan_repo: PlanRepo) -> None:
     """HEAD as a link to its branch, as old versions of git made it, is not taken for a detached one. (F49)"""
-    head = harbour.repo.root / ".git/HEAD"
+    head = plan_repo.repo.root / ".git/HEAD"
     head.unlink()
     head.symlink_to("refs/heads/feat/harbour")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "part_010.txt").exists()
+    assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
-def test_a_branch_named_sow(harbour: Harbour) -> None:
+def test_a_branch_named_sow(plan_repo: PlanRepo) -> None:
     """A branch `sow` leaves no room for ours: the error names it, and its hint solves it. (F49)"""
-    harbour.repo.git("branch", "sow")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.repo.git("branch", "sow")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 2, result
     assert "error: your branch sow is in the way" in result.err
     assert "hint: rename it: git branch -m sow sow-old" in result.err
-    harbour.repo.git("branch", "-m", "sow", "sow-old")
-    assert harbour.run().code == 0
+    plan_repo.repo.git("branch", "-m", "sow", "sow-old")
+    assert plan_repo.run().code == 0
 
 
-def test_a_branch_named_sow_on_main(harbour: Harbour) -> None:
+def test_a_branch_named_sow_on_main(plan_repo: PlanRepo) -> None:
     """The same where the run would make its own branch first."""
-    harbour.repo.git("branch", "sow")
-    harbour.repo.git("switch", "-q", "main")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.repo.git("branch", "sow")
+    plan_repo.repo.git("switch", "-q", "main")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 2, result
     assert "error: your branch sow is in the way" in result.err
 
 
-def test_unrelated_histories(harbour: Harbour) -> None:
+def test_unrelated_histories(plan_repo: PlanRepo) -> None:
     """If the user's branch starts anew during the run, nothing moves, and the error says what is the matter. (F43)"""
     script = f"{WORK}cd $SOW_ROOT; new=$(git commit-tree -m anew HEAD^{{tree}})\n"
     script += "git update-ref refs/heads/feat/harbour $new\n"
-    harbour.act("implementer", script)
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", script)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 4, result
     assert "feat/harbour and the run have no commit in common" in result.err
     hint = next(line for line in result.err.splitlines() if "--allow-unrelated-histories" in line)
     command = hint.partition("(")[2].partition(", then")[0]
     done = subprocess.run(
-        ["sh", "-c", command], cwd=harbour.repo.root, env=harbour.repo.environment, capture_output=True, text=True
+        ["sh", "-c", command], cwd=plan_repo.repo.root, env=plan_repo.repo.environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    harbour.repo.ok("integrate")
-    assert (harbour.repo.root / "part_010.txt").exists()
+    plan_repo.repo.ok("integrate")
+    assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
 @pytest.mark.parametrize("words", ["run plan.yaml", "project save", "integrate"])
-def test_a_repository_of_another_user(harbour: Harbour, words: str) -> None:
+def test_a_repository_of_another_user(plan_repo: PlanRepo, words: str) -> None:
     """Git refuses to work in it; the error says so, and how to trust it. (F59)"""
-    harbour.plan("First")
+    plan_repo.plan("First")
     if words != "run plan.yaml":
-        assert harbour.run().code == 0
-    result = harbour.repo.sow(*words.split(), GIT_TEST_ASSUME_DIFFERENT_OWNER="1")
+        assert plan_repo.run().code == 0
+    result = plan_repo.repo.sow(*words.split(), GIT_TEST_ASSUME_DIFFERENT_OWNER="1")
     assert result.code == 1, result
-    assert f"error: {harbour.repo.root} belongs to another user" in result.err
-    assert f"git config --global --add safe.directory {harbour.repo.root}" in result.err
-    harbour.repo.git("config", "--global", "--add", "safe.directory", str(harbour.repo.root))
-    result = harbour.repo.sow(*words.split(), GIT_TEST_ASSUME_DIFFERENT_OWNER="1")
+    assert f"error: {plan_repo.repo.root} belongs to another user" in result.err
+    assert f"git config --global --add safe.directory {plan_repo.repo.root}" in result.err
+    plan_repo.repo.git("config", "--global", "--add", "safe.directory", str(plan_repo.repo.root))
+    result = plan_repo.repo.sow(*words.split(), GIT_TEST_ASSUME_DIFFERENT_OWNER="1")
     assert "belongs to another user" not in result.err

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
@@ -39,143 +39,143 @@ def slow_reader(path: Path) -> Iterator[tuple[int, Callable[[], None], Callable[
             os.close(each)
 
 
-def test_a_workers_question_is_in_the_inbox(harbour: Harbour) -> None:
+def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
     """A paused task's question is told, ranked by how much work waits for it, and the exit code is 4."""
-    harbour.act("implementer-010", ASK)
-    harbour.act("implementer-020", ASK)
-    harbour.plan("First", "Second", "Third < 2", "Fourth < 3", "Fifth")
-    result = harbour.run()
+    plan_repo.act("implementer-010", ASK)
+    plan_repo.act("implementer-020", ASK)
+    plan_repo.plan("First", "Second", "Third < 2", "Fourth < 3", "Fifth")
+    result = plan_repo.run()
     assert result.code == 4, result
     assert "asks: Which port?" in result.out
-    assert harbour.statuses()["050"] == "completed"
-    found = harbour.repo.ok("inbox", "--json").json["items"]
+    assert plan_repo.statuses()["050"] == "completed"
+    found = plan_repo.repo.ok("inbox", "--json").json["items"]
     assert [(each["task"], each["blocks"]) for each in found] == [("020", 2), ("010", 0)]
-    assert {each["number"] for each in harbour.journal("question")} == {1, 2}
+    assert {each["number"] for each in plan_repo.journal("question")} == {1, 2}
 
 
-def test_an_answer_during_the_run_is_picked_up(harbour: Harbour) -> None:
+def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
     """While other tasks run, `sow answer` lets the task go on in its session within seconds."""
-    harbour.act("implementer-010-1", ASK)
-    harbour.act(
-        "implementer-020", f"until test -e {harbour.folder}/implementer-010-2.prompt; do sleep 0.05; done\n{WORK}"
+    plan_repo.act("implementer-010-1", ASK)
+    plan_repo.act(
+        "implementer-020", f"until test -e {plan_repo.folder}/implementer-010-2.prompt; do sleep 0.05; done\n{WORK}"
     )
-    harbour.plan("First", "Second")
-    run = harbour.start("--timeout", "120s")
-    wait_for(lambda: harbour.has_happened("question", task="010"))
-    harbour.repo.ok("answer", "1", "Port 8080")
+    plan_repo.plan("First", "Second")
+    run = plan_repo.start("--timeout", "120s")
+    wait_for(lambda: plan_repo.has_happened("question", task="010"))
+    plan_repo.repo.ok("answer", "1", "Port 8080")
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
-    assert "Port 8080" in harbour.prompt("010", 2)
-    assert harbour.journal("answered")[0]["number"] == 1
-    assert harbour.task("010")["iteration"] == 2
+    assert "Port 8080" in plan_repo.prompt("010", 2)
+    assert plan_repo.journal("answered")[0]["number"] == 1
+    assert plan_repo.task("010")["iteration"] == 2
 
 
-def test_an_answer_before_the_end_of_the_turn_is_told(harbour: Harbour) -> None:
+def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> None:
     """Who answers while the worker still ends its turn finds both, question and answer, in the journal at its end."""
-    harbour.act("implementer-010-1", f"{ASK}until test -e {harbour.folder}/go; do sleep 0.05; done\n")
-    harbour.plan("First")
-    run = harbour.start()
-    wait_for(lambda: harbour.turns("010") == 1 and harbour.task("010")["status"] == "paused")
-    harbour.repo.ok("answer", "1", "Port 8080")
-    (harbour.folder / "go").touch()
+    plan_repo.act("implementer-010-1", f"{ASK}until test -e {plan_repo.folder}/go; do sleep 0.05; done\n")
+    plan_repo.plan("First")
+    run = plan_repo.start()
+    wait_for(lambda: plan_repo.turns("010") == 1 and plan_repo.task("010")["status"] == "paused")
+    plan_repo.repo.ok("answer", "1", "Port 8080")
+    (plan_repo.folder / "go").touch()
     out, err = run.communicate(timeout=60)
     assert run.returncode == 0, (out, err)
-    assert [each["number"] for each in harbour.journal("question")] == [1]
-    assert [(each["number"], each["origin"]) for each in harbour.journal("answered")] == [(1, "ada")]
-    told = [each["event"] for each in harbour.journal("question", "answered", "turn_started")]
+    assert [each["number"] for each in plan_repo.journal("question")] == [1]
+    assert [(each["number"], each["origin"]) for each in plan_repo.journal("answered")] == [(1, "ada")]
+    told = [each["event"] for each in plan_repo.journal("question", "answered", "turn_started")]
     assert told[:4] == ["turn_started", "question", "answered", "turn_started"]
 
 
-def test_an_answer_right_after_the_turn_is_told(harbour: Harbour) -> None:
+def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
     """Who answers when the turn is over and the run has not looked yet lets the job go on, and its end tells of it.
 
     The run waits at that moment because nobody reads what it prints.
     """
-    wait = f"until test -e {harbour.folder}/%s; do sleep 0.05; done\n"
-    harbour.act("implementer-010-1", f"exec > /dev/null 2>&1\n{ASK}{wait % 'go'}")
-    harbour.act("implementer-010-2", f"{wait % 'end'}{WORK}")
-    harbour.act("implementer-020", f"{wait % 'implementer-010-2.prompt'}{WORK}")
-    harbour.plan("First", "Second")
-    with slow_reader(harbour.folder / "printed") as (writer, fill, empty):
-        run = harbour.start("--json", stdout=writer)
-        wait_for(lambda: harbour.turns("020") == 1 and harbour.task("010")["status"] == "paused")
-        assert len(harbour.journal("turn_started")) == 2  # and no more is told before a turn ends
+    wait = f"until test -e {plan_repo.folder}/%s; do sleep 0.05; done\n"
+    plan_repo.act("implementer-010-1", f"exec > /dev/null 2>&1\n{ASK}{wait % 'go'}")
+    plan_repo.act("implementer-010-2", f"{wait % 'end'}{WORK}")
+    plan_repo.act("implementer-020", f"{wait % 'implementer-010-2.prompt'}{WORK}")
+    plan_repo.plan("First", "Second")
+    with slow_reader(plan_repo.folder / "printed") as (writer, fill, empty):
+        run = plan_repo.start("--json", stdout=writer)
+        wait_for(lambda: plan_repo.turns("020") == 1 and plan_repo.task("010")["status"] == "paused")
+        assert len(plan_repo.journal("turn_started")) == 2  # and no more is told before a turn ends
         fill()
-        (harbour.folder / "go").touch()
-        wait_for(lambda: harbour.has_happened("turn_ended", task="010"))
-        harbour.repo.ok("answer", "1", "Port 8080")
+        (plan_repo.folder / "go").touch()
+        wait_for(lambda: plan_repo.has_happened("turn_ended", task="010"))
+        plan_repo.repo.ok("answer", "1", "Port 8080")
         empty()
-        wait_for(lambda: harbour.has_happened("task_ended", task="020"))
-        (harbour.folder / "end").touch()
+        wait_for(lambda: plan_repo.has_happened("task_ended", task="020"))
+        (plan_repo.folder / "end").touch()
         assert run.wait(timeout=300) == 0
-    assert "Port 8080" in harbour.prompt("010", 2)
-    told = [(each["event"], each["task"]) for each in harbour.journal("question", "answered", "task_ended")]
+    assert "Port 8080" in plan_repo.prompt("010", 2)
+    told = [(each["event"], each["task"]) for each in plan_repo.journal("question", "answered", "task_ended")]
     assert told == [("question", "010"), ("task_ended", "020"), ("answered", "010"), ("task_ended", "010")]
-    assert harbour.journal("answered")[0]["origin"] == "ada"
+    assert plan_repo.journal("answered")[0]["origin"] == "ada"
 
 
-def test_an_answer_after_the_run_is_used_by_the_next(harbour: Harbour) -> None:
+def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> None:
     """The same command goes on with the answer, in the same run and the same session."""
-    harbour.act("implementer-010-1", ASK)
-    harbour.plan("First", "Second < 1")
-    assert harbour.run().code == 4
-    assert harbour.run().code == 4
-    assert harbour.turns("010") == 1
-    harbour.repo.ok("answer", "1", "Port 8080")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", ASK)
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run().code == 4
+    assert plan_repo.run().code == 4
+    assert plan_repo.turns("010") == 1
+    plan_repo.repo.ok("answer", "1", "Port 8080")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "Port 8080" in harbour.prompt("010", 2)
-    assert len(harbour.runs()) == 1
-    assert [(each["number"], each["origin"]) for each in harbour.journal("answered")] == [(1, "ada")]
-    assert harbour.statuses() == {"010": "completed", "020": "completed"}
-    assert len(list((harbour.repo.root / ".sow/local/sessions/010").iterdir())) == 2  # the worker's, and a review
+    assert "Port 8080" in plan_repo.prompt("010", 2)
+    assert len(plan_repo.runs()) == 1
+    assert [(each["number"], each["origin"]) for each in plan_repo.journal("answered")] == [(1, "ada")]
+    assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
+    assert len(list((plan_repo.repo.root / ".sow/local/sessions/010").iterdir())) == 2  # the worker's, and a review
 
 
-def test_an_open_note_holds_the_work_back(harbour: Harbour) -> None:
+def test_an_open_note_holds_the_work_back(plan_repo: PlanRepo) -> None:
     """A worker with an open note cannot hand in: it is reminded, and its work counts when the note is resolved."""
-    harbour.act("implementer-010-1", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
-    harbour.act("implementer-010-2", "sow note resolve 1 --resolution yes\nsow task set status needs_review\n")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
+    plan_repo.act("implementer-010-2", "sow note resolve 1 --resolution yes\nsow task set status needs_review\n")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.turns("010"), harbour.turns("010", "quality-control")) == (2, 1)
-    assert "Resolve or escalate every open note first" in harbour.prompt("010", 2)
+    assert (plan_repo.turns("010"), plan_repo.turns("010", "quality-control")) == (2, 1)
+    assert "Resolve or escalate every open note first" in plan_repo.prompt("010", 2)
 
 
-def test_a_note_that_stays_open_is_no_done(harbour: Harbour) -> None:
+def test_a_note_that_stays_open_is_no_done(plan_repo: PlanRepo) -> None:
     """Work with a note that nobody resolved is never reviewed or merged."""
-    harbour.act("implementer-010", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
-    harbour.plan("First")
-    assert harbour.run().code == 1
-    assert harbour.turns("010", "quality-control") == 0
-    assert not (harbour.repo.root / "part_010.txt").exists()
+    plan_repo.act("implementer-010", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 1
+    assert plan_repo.turns("010", "quality-control") == 0
+    assert not (plan_repo.repo.root / "part_010.txt").exists()
 
 
-def test_the_report_knows_of_answers_between_two_calls(harbour: Harbour) -> None:
+def test_the_report_knows_of_answers_between_two_calls(plan_repo: PlanRepo) -> None:
     """A question that was answered while nothing ran is answered in the report, too, and says by whom."""
-    harbour.act("implementer-010-1", ASK)
-    harbour.plan("First")
-    assert harbour.run().code == 4
-    assert "Which port?" in harbour.repo.ok("runs", "report").out
-    harbour.repo.ok("answer", "1", "8080")
-    (asked,) = harbour.repo.ok("runs", "report", "--format", "json").json["questions"]
+    plan_repo.act("implementer-010-1", ASK)
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 4
+    assert "Which port?" in plan_repo.repo.ok("runs", "report").out
+    plan_repo.repo.ok("answer", "1", "8080")
+    (asked,) = plan_repo.repo.ok("runs", "report", "--format", "json").json["questions"]
     assert (asked["number"], asked["origin"]) == (1, "ada")
     assert asked["answered_at"]
     assert asked["waited_seconds"] >= 0
 
 
-def test_a_hand_edit_is_told_and_kept(harbour: Harbour) -> None:
+def test_a_hand_edit_is_told_and_kept(plan_repo: PlanRepo) -> None:
     """What a person writes into the state of a task that nobody works on does not count, is said, and is kept aside."""
-    harbour.act("implementer-010", f"until test -e {harbour.folder}/go; do sleep 0.05; done\n{WORK}")
-    harbour.plan("First", "Second < 1")
-    run = harbour.start()
-    wait_for(lambda: harbour.turns("010") == 1)
-    path = harbour.repo.desk("020") / "state.yaml"
+    plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")
+    plan_repo.plan("First", "Second < 1")
+    run = plan_repo.start()
+    wait_for(lambda: plan_repo.turns("010") == 1)
+    path = plan_repo.repo.desk("020") / "state.yaml"
     path.write_text(path.read_text().replace("priority: medium", "priority: high"))
-    (harbour.folder / "go").touch()
+    (plan_repo.folder / "go").touch()
     out, _ = run.communicate(timeout=300)
     assert run.returncode == 0, out
-    (aside,) = harbour.repo.root.glob(".sow/local/edited/020-*.yaml")
+    (aside,) = plan_repo.repo.root.glob(".sow/local/edited/020-*.yaml")
     assert "priority: high" in aside.read_text()
     assert "priority: medium" in path.read_text()
-    assert f"the edit is in {aside.relative_to(harbour.repo.root)}" in out.decode()
+    assert f"the edit is in {aside.relative_to(plan_repo.repo.root)}" in out.decode()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 from sow.system import plain_file
 from sow.system.process.child_process import Child, Lines, ProcessLimits
@@ -33,23 +33,23 @@ touch {flags}/spoken
 """
 
 
-def test_another_worker_does_not_change_a_verdict(harbour: Harbour) -> None:
+def test_another_worker_does_not_change_a_verdict(plan_repo: PlanRepo) -> None:
     """A worker that rewrites the transcript of another task's reviewer does not turn RED into GREEN (F20)."""
-    sessions = harbour.repo.root / ".sow/local/sessions/010/2"
-    harbour.act("implementer-020", STOPPER.format(flags=harbour.folder, sessions=sessions))
-    harbour.act("quality-control-010", REVIEWER.format(flags=harbour.folder))
-    harbour.plan("First", "Second")
-    result = harbour.run("--retries", "0")
+    sessions = plan_repo.repo.root / ".sow/local/sessions/010/2"
+    plan_repo.act("implementer-020", STOPPER.format(flags=plan_repo.folder, sessions=sessions))
+    plan_repo.act("quality-control-010", REVIEWER.format(flags=plan_repo.folder))
+    plan_repo.plan("First", "Second")
+    result = plan_repo.run("--retries", "0")
     assert result.code == 4, result
-    (review,) = harbour.task("010")["reviews"]
+    (review,) = plan_repo.task("010")["reviews"]
     assert review["verdict"] == "RED"
     assert "it is broken" in (sessions / "turn-001.out").read_text()
 
 
-def test_the_prompt_of_a_judge_is_sealed(harbour: Harbour) -> None:
+def test_the_prompt_of_a_judge_is_sealed(plan_repo: PlanRepo) -> None:
     """A reviewer reads the prompt that sow wrote, also when the file of the prompt was changed meanwhile."""
-    (harbour.folder / "player").write_text(
-        (harbour.folder / "player")
+    (plan_repo.folder / "player").write_text(
+        (plan_repo.folder / "player")
         .read_text()
         .replace(
             'cat > "$cd_to',
@@ -58,19 +58,19 @@ def test_the_prompt_of_a_judge_is_sealed(harbour: Harbour) -> None:
             'fi\ncat > "$cd_to',
         )
     )
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "forged" not in harbour.prompt("010", role="quality-control")
-    assert "What the runner found" in harbour.prompt("010", role="quality-control")
+    assert "forged" not in plan_repo.prompt("010", role="quality-control")
+    assert "What the runner found" in plan_repo.prompt("010", role="quality-control")
 
 
-def test_a_worker_still_has_a_transcript_while_it_works(harbour: Harbour) -> None:
+def test_a_worker_still_has_a_transcript_while_it_works(plan_repo: PlanRepo) -> None:
     """What a worker says is on disk at once, so that it survives a crash of sow."""
-    out = harbour.repo.root / ".sow/local/sessions/010/1/turn-001.out"
-    harbour.act("implementer-010", f"echo early\nuntil grep -q early {out}; do sleep 0.02; done\n{WORK}")
-    harbour.plan("First")
-    assert harbour.run().code == 0
+    out = plan_repo.repo.root / ".sow/local/sessions/010/1/turn-001.out"
+    plan_repo.act("implementer-010", f"echo early\nuntil grep -q early {out}; do sleep 0.02; done\n{WORK}")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
 
 
 @pytest.fixture

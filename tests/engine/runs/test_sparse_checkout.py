@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 
 @pytest.fixture
-def sparse(harbour: Harbour) -> Harbour:
+def sparse(plan_repo: PlanRepo) -> PlanRepo:
     """A checkout in cone mode that shows src and the files at the top, and nothing else."""
     for path in ("src/a.txt", "docs/b.txt", "docs/c.txt"):
-        (harbour.repo.root / path).parent.mkdir(exist_ok=True)
-        (harbour.repo.root / path).write_text("old\n")
-    harbour.repo.git("add", "--all")
-    harbour.repo.git("commit", "-q", "-m", "files")
-    harbour.repo.git("sparse-checkout", "set", "--cone", "src")
-    assert not (harbour.repo.root / "docs").exists()
-    return harbour
+        (plan_repo.repo.root / path).parent.mkdir(exist_ok=True)
+        (plan_repo.repo.root / path).write_text("old\n")
+    plan_repo.repo.git("add", "--all")
+    plan_repo.repo.git("commit", "-q", "-m", "files")
+    plan_repo.repo.git("sparse-checkout", "set", "--cone", "src")
+    assert not (plan_repo.repo.root / "docs").exists()
+    return plan_repo
 
 
-def test_a_run_in_a_sparse_checkout(sparse: Harbour) -> None:
+def test_a_run_in_a_sparse_checkout(sparse: PlanRepo) -> None:
     """Work inside and outside of the cone reaches the branch; only what is in the cone shows, and the state stays."""
     repo = sparse.repo
     sparse.act("implementer", f"{WORK}echo new > src/a.txt; echo new > docs/b.txt; echo new > docs/new.txt\n")
@@ -37,7 +37,7 @@ def test_a_run_in_a_sparse_checkout(sparse: Harbour) -> None:
     assert sparse.statuses() == {"010": "completed", "020": "completed"}
 
 
-def test_the_project_is_saved_in_a_sparse_checkout(sparse: Harbour) -> None:
+def test_the_project_is_saved_in_a_sparse_checkout(sparse: PlanRepo) -> None:
     """`sow project save` commits the state although the user's sparse checkout leaves it out."""
     repo = sparse.repo
     sparse.plan("First")

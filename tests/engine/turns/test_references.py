@@ -12,7 +12,7 @@ import yaml
 from conftest import Repo
 from knowledge.compiler_case import FILLER
 from knowledge.labelled_set import shelve, write
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 from support.simulated_workers import Yard
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
@@ -148,32 +148,32 @@ def test_a_worker_cannot_choose_for_itself(reader: Yard) -> None:
     assert task["references"] == chosen(reader) != []
 
 
-def plan(harbour: Harbour) -> None:
-    harbour.plan({"name": "Types of tokens", "files": ["types.txt"]}, {"name": NAME, "depends_on": [1]})
+def plan(plan_repo: PlanRepo) -> None:
+    plan_repo.plan({"name": "Types of tokens", "files": ["types.txt"]}, {"name": NAME, "depends_on": [1]})
 
 
-def test_a_run_points_its_workers_to_what_is_there(harbour: Harbour) -> None:
+def test_a_run_points_its_workers_to_what_is_there(plan_repo: PlanRepo) -> None:
     """In its worktree a worker reads sinks in the home checkout, and what the task before it wrote beside it."""
-    shelf(harbour.repo.root)
-    harbour.repo.git("add", "-f", ".sow/knowledge")
-    harbour.repo.git("commit", "-q", "-m", "Knowledge")
-    plan(harbour)
-    harbour.act("implementer", 'echo typed > types.txt; echo "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
-    listed = f"sed -n 's/^- \\([^ ]*\\) (.*/\\1/p' {harbour.folder}/implementer-020-1.prompt"
-    script = f"for each in $({listed}); do cat $each >> {harbour.folder}/seen; done\necho done > part.txt\n"
-    harbour.act("implementer-020", script)
-    assert harbour.run().code == 0
-    found: list[dict[str, Any]] = harbour.task("020")["context"]
+    shelf(plan_repo.repo.root)
+    plan_repo.repo.git("add", "-f", ".sow/knowledge")
+    plan_repo.repo.git("commit", "-q", "-m", "Knowledge")
+    plan(plan_repo)
+    plan_repo.act("implementer", 'echo typed > types.txt; echo "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
+    listed = f"sed -n 's/^- \\([^ ]*\\) (.*/\\1/p' {plan_repo.folder}/implementer-020-1.prompt"
+    script = f"for each in $({listed}); do cat $each >> {plan_repo.folder}/seen; done\necho done > part.txt\n"
+    plan_repo.act("implementer-020", script)
+    assert plan_repo.run().code == 0
+    found: list[dict[str, Any]] = plan_repo.task("020")["context"]
     assert [each["path"] for each in found] == [
         "types.txt",
         ".sow/sinks/auth/refresh.md",
         ".sow/knowledge/designs/tokens.md",
     ]
-    paths = named(harbour.prompt("020"))
-    cwd = (harbour.folder / "implementer-020-1.cwd").read_text().strip()
+    paths = named(plan_repo.prompt("020"))
+    cwd = (plan_repo.folder / "implementer-020-1.cwd").read_text().strip()
     assert paths == [
         "types.txt",
-        f"{harbour.repo.root}/.sow/sinks/auth/refresh.md",
+        f"{plan_repo.repo.root}/.sow/sinks/auth/refresh.md",
         f"{cwd}/.sow/knowledge/designs/tokens.md",
     ]
-    assert (harbour.folder / "seen").read_text() == f"typed\n{TOKENS}{TOKENS}"
+    assert (plan_repo.folder / "seen").read_text() == f"typed\n{TOKENS}{TOKENS}"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import Yard, end, script, wait_for
 
 from sow.engine.turns import settle
@@ -312,27 +312,27 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     assert settle.undo_deferred_edits(seen) == []
 
 
-def test_what_is_owed_is_looked_at_while_others_go_on(harbour: Harbour) -> None:
+def test_what_is_owed_is_looked_at_while_others_go_on(plan_repo: PlanRepo) -> None:
     """Where a look takes long, what a turn wrote elsewhere is undone soon, however long the others take."""
-    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
-    path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", harbour.folder / "gate"
-    harbour.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
-    harbour.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n{WORK}")
-    run = harbour.start("--task", "1", "--task", "2", "--review", "off", "--isolation", "none")
-    wait_for(lambda: harbour.has_happened("task_ended", task="010"))
-    wait_for(lambda: "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended")))
-    assert harbour.task("2000")["status"] == "pending"
+    plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))
+    path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", plan_repo.folder / "gate"
+    plan_repo.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    plan_repo.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n{WORK}")
+    run = plan_repo.start("--task", "1", "--task", "2", "--review", "off", "--isolation", "none")
+    wait_for(lambda: plan_repo.has_happened("task_ended", task="010"))
+    wait_for(lambda: "task 2000: its state file was edited by hand" in str(plan_repo.journal("restored", "turn_ended")))
+    assert plan_repo.task("2000")["status"] == "pending"
     gate.touch()
     run.communicate(timeout=300)
     assert run.returncode == 0
 
 
-def test_the_end_of_a_run_owes_nothing(harbour: Harbour) -> None:
+def test_the_end_of_a_run_owes_nothing(plan_repo: PlanRepo) -> None:
     """Among so many tasks that a look takes long, what the last turn wrote elsewhere is undone before the run ends."""
-    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
+    plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))
     path = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml"
-    harbour.act("implementer", f"sed -i s/pending/completed/ {path}\n{WORK}")
-    result = harbour.run("--task", "1", "--review", "off", "--isolation", "none")
+    plan_repo.act("implementer", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    result = plan_repo.run("--task", "1", "--review", "off", "--isolation", "none")
     assert result.code == 0, result
-    assert harbour.task("2000")["status"] == "pending"
-    assert "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended"))
+    assert plan_repo.task("2000")["status"] == "pending"
+    assert "task 2000: its state file was edited by hand" in str(plan_repo.journal("restored", "turn_ended"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo, Result
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 from sow.store.user import consents
 
@@ -48,20 +48,20 @@ def mark(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asking(harbour: Harbour) -> Harbour:
+def asking(plan_repo: PlanRepo) -> PlanRepo:
     """A repository in which no command is agreed to."""
-    harbour.configure(checks={"allow": []})
-    return harbour
+    plan_repo.configure(checks={"allow": []})
+    return plan_repo
 
 
-def import_plan(harbour: Harbour) -> None:
-    harbour.repo.ok("init")
-    harbour.repo.ok("plan", "import", "plan.yaml")
+def import_plan(plan_repo: PlanRepo) -> None:
+    plan_repo.repo.ok("init")
+    plan_repo.repo.ok("plan", "import", "plan.yaml")
 
 
-def clone(harbour: Harbour, mark: Path, command: str, *, status: str = "pending", task: str = "010") -> None:
+def clone(plan_repo: PlanRepo, mark: Path, command: str, *, status: str = "pending", task: str = "010") -> None:
     """Give a stored task another command than its plan, as a repository of somebody else could bring it."""
-    path = harbour.repo.desk(task) / "state.yaml"
+    path = plan_repo.repo.desk(task) / "state.yaml"
     state = yaml.safe_load(path.read_text())
     digest = state["task"]["source"]["digest"]
     state["task"]["checks"] = [{"kind": "test", "command": command.format(mark=mark)}]
@@ -71,11 +71,11 @@ def clone(harbour: Harbour, mark: Path, command: str, *, status: str = "pending"
         state["task"] |= {"status": "completed", "completed_at": at, "approval": approval}
     path.write_text(yaml.safe_dump(state, sort_keys=False))
     assert yaml.safe_load(path.read_text())["task"]["source"]["digest"] == digest
-    shutil.rmtree(harbour.repo.root / ".git" / "sow")  # a clone has no copies of ours
+    shutil.rmtree(plan_repo.repo.root / ".git" / "sow")  # a clone has no copies of ours
 
 
-def all_files(harbour: Harbour) -> dict[str, bytes]:
-    files = [path for path in harbour.repo.root.rglob("*") if path.is_file() and "/sow/claims/" not in str(path)]
+def all_files(plan_repo: PlanRepo) -> dict[str, bytes]:
+    files = [path for path in plan_repo.repo.root.rglob("*") if path.is_file() and "/sow/claims/" not in str(path)]
     return {str(path): path.read_bytes() for path in files}
 
 
@@ -85,7 +85,7 @@ def hint_of(result: Result) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_command_needs_consent(asking: Harbour, mark: Path, form: str) -> None:
+def test_every_form_of_a_command_needs_consent(asking: PlanRepo, mark: Path, form: str) -> None:
     """No command of a plan runs without consent, in whatever way it is written; the whole of it is shown."""
     command = form.format(mark=mark)
     script = asking.repo.root / "script.sh"
@@ -109,7 +109,7 @@ def test_every_form_of_a_command_needs_consent(asking: Harbour, mark: Path, form
 
 
 @pytest.mark.parametrize("form", ["touch {mark}", "sh -c 'touch {mark}; true'", "true; touch {mark}"])
-def test_the_hint_works_as_printed(asking: Harbour, mark: Path, form: str) -> None:
+def test_the_hint_works_as_printed(asking: PlanRepo, mark: Path, form: str) -> None:
     """The hint repeats the call with --yes; the consent is remembered, and the command runs."""
     asking.plan({"test_commands": [form.format(mark=mark)]})
     refused = asking.run("--review", "off", "--task", "1")
@@ -141,7 +141,7 @@ def filled(value: Any, mark: Path) -> Any:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_place_of_a_command_needs_consent(asking: Harbour, mark: Path, place: str) -> None:
+def test_every_place_of_a_command_needs_consent(asking: PlanRepo, mark: Path, place: str) -> None:
     """Tests, criteria, integration criteria and dependency checks are all asked about, in one question."""
     asking.plan("First", filled(PLACES[place], mark))
     result = asking.run("--review", "off")
@@ -151,7 +151,7 @@ def test_every_place_of_a_command_needs_consent(asking: Harbour, mark: Path, pla
     assert asking.turns("010") == 0
 
 
-def test_one_question_lists_all_by_program(asking: Harbour) -> None:
+def test_one_question_lists_all_by_program(asking: PlanRepo) -> None:
     """All commands of all tasks are listed once, below the program that they start."""
     asking.plan({"test_commands": ["test -e a", "true"]}, {"test_commands": ["test -e b", "test -e a"]})
     lines = asking.run().err.splitlines()
@@ -160,7 +160,7 @@ def test_one_question_lists_all_by_program(asking: Harbour) -> None:
     assert sum("test -e a" in line for line in lines) == 1
 
 
-def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: Harbour, mark: Path) -> None:
+def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: PlanRepo, mark: Path) -> None:
     """A stored task with the plan's digest and other checks is shown as a change; the plan's command runs (F60)."""
     asking.configure(checks={"allow": ["grep*"]})
     asking.plan({"test_commands": ["grep by part_010.txt"]})
@@ -179,7 +179,7 @@ def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: Harbour, mar
     assert [each["command"] for each in asking.task("010")["checks"]] == ["grep by part_010.txt"]
 
 
-def test_a_clone_on_main_runs_nothing_of_its_own(asking: Harbour, mark: Path) -> None:
+def test_a_clone_on_main_runs_nothing_of_its_own(asking: PlanRepo, mark: Path) -> None:
     """Stored state for the branch that a run on main would make is looked at before that branch is made (F60)."""
     asking.configure(checks={"allow": ["true"]})
     asking.plan({"test_commands": ["true"]}, {"test_commands": ["true"]})
@@ -200,7 +200,7 @@ def test_a_clone_on_main_runs_nothing_of_its_own(asking: Harbour, mark: Path) ->
     assert asking.repo.git("branch", "--show-current").strip() == "main"
 
 
-def test_stored_checks_of_a_completed_task_need_consent(asking: Harbour, mark: Path) -> None:
+def test_stored_checks_of_a_completed_task_need_consent(asking: PlanRepo, mark: Path) -> None:
     """The checks of a task that is completed stay as stored, and so their text needs consent (F60)."""
     asking.configure(checks={"allow": ["grep*", "true"]})
     asking.plan({"test_commands": ["true"]}, {"test_commands": ["grep by part_020.txt"]})
@@ -215,7 +215,7 @@ def test_stored_checks_of_a_completed_task_need_consent(asking: Harbour, mark: P
     assert not mark.exists()
 
 
-def test_a_wildcard_covers_no_shell_text(asking: Harbour, mark: Path) -> None:
+def test_a_wildcard_covers_no_shell_text(asking: PlanRepo, mark: Path) -> None:
     """`true*` in checks.allow does not cover a text that goes on after a semicolon."""
     asking.configure(checks={"allow": ["true*"]})
     asking.plan({"test_commands": ["true --anything", f"true; touch {mark}"]})
@@ -226,7 +226,7 @@ def test_a_wildcard_covers_no_shell_text(asking: Harbour, mark: Path) -> None:
     assert not mark.exists()
 
 
-def test_patterns_of_the_config_are_consent(asking: Harbour, mark: Path) -> None:
+def test_patterns_of_the_config_are_consent(asking: PlanRepo, mark: Path) -> None:
     """A command that a pattern covers runs without a question, also without a terminal."""
     asking.configure(checks={"allow": ["touch *"]})
     asking.plan({"test_commands": [f"touch {mark}"]})
@@ -234,7 +234,7 @@ def test_patterns_of_the_config_are_consent(asking: Harbour, mark: Path) -> None
     assert mark.exists()
 
 
-def test_a_changed_command_needs_consent_again(asking: Harbour, mark: Path) -> None:
+def test_a_changed_command_needs_consent_again(asking: PlanRepo, mark: Path) -> None:
     """Consent is for the exact text: a plan whose command changed by one letter is asked about again."""
     asking.plan({"test_commands": ["true"]})
     asking.act("implementer-010-1", "exit 1\n")
@@ -245,7 +245,7 @@ def test_a_changed_command_needs_consent_again(asking: Harbour, mark: Path) -> N
     assert f"true {mark}" in refused.err
 
 
-def test_consent_belongs_to_one_repository(asking: Harbour, tmp_path: Path) -> None:
+def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> None:
     """The same command in another repository is asked about; in a linked worktree it is agreed to."""
     asking.plan({"test_commands": ["true"]})
     start = asking.repo.git("rev-parse", "HEAD").strip()
@@ -259,7 +259,7 @@ def test_consent_belongs_to_one_repository(asking: Harbour, tmp_path: Path) -> N
         assert [each["agreed"] for each in dry.json["commands"]] == [agreed]
 
 
-def test_old_and_damaged_consents_do_no_harm(asking: Harbour) -> None:
+def test_old_and_damaged_consents_do_no_harm(asking: PlanRepo) -> None:
     """Consents by plan of older versions are not used, and a damaged file means that the user is asked again."""
     asking.plan({"test_commands": ["true"]})
     where = Path(consents.path(asking.repo.environment, str(asking.repo.root / ".git")))
@@ -273,7 +273,7 @@ def test_old_and_damaged_consents_do_no_harm(asking: Harbour) -> None:
     assert consents.missing(asking.repo.environment, str(asking.repo.root / ".git"), ["true", "false"]) == ["false"]
 
 
-def test_consent_is_not_in_the_repository(asking: Harbour) -> None:
+def test_consent_is_not_in_the_repository(asking: PlanRepo) -> None:
     """A file of consents that a repository brings counts for nothing, and ours is not written there."""
     asking.plan({"test_commands": ["true"]})
     folder = asking.repo.root / ".sow" / "local" / "consents"
@@ -287,7 +287,7 @@ def test_consent_is_not_in_the_repository(asking: Harbour) -> None:
     assert list(asking.repo.root.rglob(name)) == [folder / name]
 
 
-def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: Harbour, mark: Path, tmp_path: Path) -> None:
+def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: PlanRepo, mark: Path, tmp_path: Path) -> None:
     """With --yes and a state folder that cannot be written, the run goes on, says so, and asks again next time."""
     asking.plan({"test_commands": [f"touch {mark}"]})
     (tmp_path / "file").write_text("")
@@ -297,7 +297,7 @@ def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: Harbour, mar
     assert mark.exists()
 
 
-def test_the_users_own_setup_needs_no_question(asking: Harbour, mark: Path) -> None:
+def test_the_users_own_setup_needs_no_question(asking: PlanRepo, mark: Path) -> None:
     """worktree.setup is in the user's own file: it runs, and --dry-run shows it with its origin."""
     asking.configure(worktree={"setup": [["touch", str(mark)]]})
     asking.plan("First")
@@ -307,7 +307,7 @@ def test_the_users_own_setup_needs_no_question(asking: Harbour, mark: Path) -> N
     assert mark.exists()
 
 
-def test_repeated_evidence_needs_consent(asking: Harbour, mark: Path) -> None:
+def test_repeated_evidence_needs_consent(asking: PlanRepo, mark: Path) -> None:
     """`sow runs verify` asks about commands of stored evidence, and its hint works as printed."""
     asking.plan({"test_commands": ["true"]})
     assert asking.run("--review", "off", "--yes").code == 0
@@ -323,7 +323,7 @@ def test_repeated_evidence_needs_consent(asking: Harbour, mark: Path) -> None:
     assert mark.exists()
 
 
-def test_integrating_needs_consent(asking: Harbour, mark: Path) -> None:
+def test_integrating_needs_consent(asking: PlanRepo, mark: Path) -> None:
     """`sow integrate` asks about the stored checks that it would run on the merge with the user's new commits."""
     asking.plan({"test_commands": ["true"]})
     asking.act("implementer-010", f'echo mine > "{asking.repo.root}/part_010.txt"\necho work > part_010.txt\n')
@@ -342,7 +342,7 @@ def test_integrating_needs_consent(asking: Harbour, mark: Path) -> None:
     assert hint_of(refused).endswith(" --yes")
 
 
-def test_a_worker_is_granted_agreed_commands_only(asking: Harbour, mark: Path) -> None:
+def test_a_worker_is_granted_agreed_commands_only(asking: PlanRepo, mark: Path) -> None:
     """A stored command that nobody agreed to is not among those that a worker may run without a question."""
     seen = asking.folder / "seen"
     binary = asking.folder / "claude"
@@ -358,7 +358,7 @@ def test_a_worker_is_granted_agreed_commands_only(asking: Harbour, mark: Path) -
     assert f"touch {mark}" not in said
 
 
-def test_a_detected_setup_is_in_the_same_list(asking: Harbour, mark: Path) -> None:
+def test_a_detected_setup_is_in_the_same_list(asking: PlanRepo, mark: Path) -> None:
     """Without a terminal the commands of a detected setup are listed with those of the plan, and --yes covers both."""
     tool = asking.folder / "uv"
     tool.write_text(f"#!/bin/sh\ntouch {mark}\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from support.worktree_repo import Shop
+from support.worktree_repo import WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process
 from guarantees.git_acts import GIT_ACTS
@@ -18,29 +18,31 @@ DATED = ("refs", "head_commit")  # commits of ours have the time in them, and an
 POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries
 
 
-def picture(shop: Shop) -> dict[str, Any]:
+def picture(worktree_repo: WorktreeRepo) -> dict[str, Any]:
     """How it ended: the user's side, what every ref of ours holds, and every worktree."""
-    refs = shop.git("for-each-ref", "--format=%(refname)").split()
-    places = shop.root / ".sow/local/worktrees"
+    refs = worktree_repo.git("for-each-ref", "--format=%(refname)").split()
+    places = worktree_repo.root / ".sow/local/worktrees"
     worktrees = sorted(path for path in places.glob("*") if (path / ".git").is_file()) if places.exists() else []
     return {
-        "user": {name: side for name, side in shop.user_side().items() if name not in DATED},
-        "refs": {ref: shop.git("rev-parse", f"{ref}^{{tree}}") for ref in refs},
+        "user": {name: side for name, side in worktree_repo.user_side().items() if name not in DATED},
+        "refs": {ref: worktree_repo.git("rev-parse", f"{ref}^{{tree}}") for ref in refs},
         "worktrees": {
             path.name: (
-                shop.git("status", "--porcelain", cwd=path),
-                shop.git("symbolic-ref", "--quiet", "HEAD", cwd=path, ok=False),
-                shop.git("rev-parse", "HEAD^{tree}", cwd=path),
+                worktree_repo.git("status", "--porcelain", cwd=path),
+                worktree_repo.git("symbolic-ref", "--quiet", "HEAD", cwd=path, ok=False),
+                worktree_repo.git("rev-parse", "HEAD^{tree}", cwd=path),
             )
             for path in worktrees
         },
-        "records": sorted(os.listdir(shop.root / ".git/worktrees")) if worktrees else [],
+        "records": sorted(os.listdir(worktree_repo.root / ".git/worktrees")) if worktrees else [],
     }
 
 
-def commits(shop: Shop) -> set[str]:
+def commits(worktree_repo: WorktreeRepo) -> set[str]:
     """Every commit that there is, reachable or not."""
-    lines = shop.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").splitlines()
+    lines = worktree_repo.git(
+        "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
+    ).splitlines()
     return {line.split()[1] for line in lines if line.startswith("commit")}
 
 
@@ -72,16 +74,16 @@ def differences(point: int, wanted: dict[str, Any], found: dict[str, Any]) -> li
     ]
 
 
-def is_reachable(shop: Shop, commit: str) -> bool:
-    return bool(shop.git("for-each-ref", "--contains", commit))
+def is_reachable(worktree_repo: WorktreeRepo, commit: str) -> bool:
+    return bool(worktree_repo.git("for-each-ref", "--contains", commit))
 
 
 @pytest.mark.parametrize("name", GIT_ACTS)
-def test_killed_between_two_calls(shop: Shop, name: str) -> None:
+def test_killed_between_two_calls(worktree_repo: WorktreeRepo, name: str) -> None:
     """Killed at a boundary and done again, an act ends as if nothing had been, and every commit is still reachable."""
-    shop.write("README.md", "changed by the user\n")
-    shop.write("untracked.txt")
-    told = in_fresh_process(kill_everywhere, shop.root, name, str(POINTS))
+    worktree_repo.write("README.md", "changed by the user\n")
+    worktree_repo.write("untracked.txt")
+    told = in_fresh_process(kill_everywhere, worktree_repo.root, name, str(POINTS))
     assert told["wrong"] == []
     assert told["boundaries"] >= 3
     assert all(told["killed"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.worktree_repo import BRANCH, Shop
+from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.disk_faults.test_state import MEANS, MOUNTED, prefix_for
 from guarantees.fresh_process import in_fresh_process
@@ -18,16 +18,16 @@ from sow.errors import SystemFailure
 from sow.gitwork.fast_forward import Delivered
 
 
-def prepare(shop: Shop) -> Any:
-    return (shop.prepare("020", "HEAD") / "large.bin").stat().st_size
+def prepare(worktree_repo: WorktreeRepo) -> Any:
+    return (worktree_repo.prepare("020", "HEAD") / "large.bin").stat().st_size
 
 
-def collect(shop: Shop) -> Any:
-    return shop.worktrees.collect("010", 1, "m", shop.integration.base).paths
+def collect(worktree_repo: WorktreeRepo) -> Any:
+    return worktree_repo.worktrees.collect("010", 1, "m", worktree_repo.integration.base).paths
 
 
-def finish(shop: Shop) -> Any:
-    done = shop.integration.deliver(BRANCH)
+def finish(worktree_repo: WorktreeRepo) -> Any:
+    done = worktree_repo.integration.deliver(BRANCH)
     return "moved" if isinstance(done, Delivered) else done.reason
 
 
@@ -43,32 +43,32 @@ def starve(root: str, name: str, means: str) -> dict[str, Any]:
     if means in MOUNTED:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", place], check=True)
     shutil.copytree(root, f"{place}/repo", symlinks=True)
-    shop = Shop(Repo(Path(place) / "repo", dict(os.environ)))
-    (shop.root / "large.bin").write_bytes(os.urandom(300_000))
-    shop.commit()
-    shop.integration.begin("HEAD")
-    where = shop.prepare("010", shop.integration.head)
+    worktree_repo = WorktreeRepo(Repo(Path(place) / "repo", dict(os.environ)))
+    (worktree_repo.root / "large.bin").write_bytes(os.urandom(300_000))
+    worktree_repo.commit()
+    worktree_repo.integration.begin("HEAD")
+    where = worktree_repo.prepare("010", worktree_repo.integration.head)
     (where / "larger.bin").write_bytes(os.urandom(300_000))
     if name == "finish":
-        shop.merge("010", shop.collect("010", base=shop.integration.base).commit)
-    before = shop.user_side()
+        worktree_repo.merge("010", worktree_repo.collect("010", base=worktree_repo.integration.base).commit)
+    before = worktree_repo.user_side()
     with MEANS[means][0](place):
         try:
-            told = ACTS[name](Shop(shop.repo))
+            told = ACTS[name](WorktreeRepo(worktree_repo.repo))
         except SystemFailure as error:
             told = error.message
-        same = shop.user_side() == before
-    for lock in (shop.root / ".git").rglob("*.lock"):
+        same = worktree_repo.user_side() == before
+    for lock in (worktree_repo.root / ".git").rglob("*.lock"):
         lock.unlink()
-    return {"told": str(told), "same": same, "fed": ACTS[name](Shop(shop.repo))}
+    return {"told": str(told), "same": same, "fed": ACTS[name](WorktreeRepo(worktree_repo.repo))}
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_a_full_disk(shop: Shop, tmp_path: Path, name: str) -> None:
+def test_a_full_disk(worktree_repo: WorktreeRepo, tmp_path: Path, name: str) -> None:
     """On a full disk the act fails with the reason and leaves the user's side; with room it does its work."""
     prefix = prefix_for("full", tmp_path)
     means = "small_files" if prefix is None else "full"  # which every machine can do
-    seen = in_fresh_process(starve, shop.root, name, means, prefix=prefix or [])
+    seen = in_fresh_process(starve, worktree_repo.root, name, means, prefix=prefix or [])
     assert any(word in seen["told"] for word in WORDS[means]), seen
     assert seen["same"]
     assert seen["fed"] == DONE[name]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.ecosystems import Library, commit, workspace
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 node = pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
 cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is not installed")
@@ -17,12 +17,12 @@ MORE = 'python -c "import lib; assert lib.more() == 7"'
 INSTALLS = ("install_by_path", "install_by_finder", "install_by_egg_link", "install_a_copy")
 
 
-def run(harbour: Harbour, check: str, work: str, *words: str) -> tuple[int, dict]:
+def run(plan_repo: PlanRepo, check: str, work: str, *words: str) -> tuple[int, dict]:
     """Run a plan of one task; returns the exit code and the task."""
-    harbour.act("implementer", work)
-    harbour.plan({"test_commands": [check]})
-    result = harbour.run("--review", "off", "--retries", "0", *words)
-    return result.code, harbour.task("010")
+    plan_repo.act("implementer", work)
+    plan_repo.plan({"test_commands": [check]})
+    result = plan_repo.run("--review", "off", "--retries", "0", *words)
+    return result.code, plan_repo.task("010")
 
 
 def is_green(task: dict) -> bool:
@@ -30,183 +30,183 @@ def is_green(task: dict) -> bool:
 
 
 @pytest.mark.parametrize("source", ["src", "."])
-def test_a_broken_import_of_an_installed_library(harbour: Harbour, source: str) -> None:
+def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
     """A library that is installed in place is broken by a task: its check fails, with a setup of its own (D1)."""
-    library = Library(harbour, source=source)
+    library = Library(plan_repo, source=source)
     library.install_by_path()
-    code, task = run(harbour, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
+    code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
     assert (code, is_green(task)) == (4, False)
     [evidence] = [each for each in task["evidence"] if each["command"] == CHECK]
     assert not evidence["passed"]
 
 
 @pytest.mark.parametrize("source", ["src", "."])
-def test_correct_work_on_an_installed_library(harbour: Harbour, source: str) -> None:
+def test_correct_work_on_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
     """New code that only the task's checkout has is found by its check, and the user's environment stays as it is."""
-    library = Library(harbour, source=source)
+    library = Library(plan_repo, source=source)
     library.install_by_path()
     before = sorted(library.venv.rglob("*"))
-    code, task = run(harbour, MORE, f"printf 'def more():\\n    return 7\\n' >> {library.code}\n", "--yes")
+    code, task = run(plan_repo, MORE, f"printf 'def more():\\n    return 7\\n' >> {library.code}\n", "--yes")
     assert (code, is_green(task)) == (0, True), task
     assert [each for each in sorted(library.venv.rglob("*")) if "__pycache__" not in str(each)] == before
     assert "more" in (library.root / library.code).read_text()
 
 
 @pytest.mark.parametrize("install", INSTALLS)
-def test_imports_from_outside_are_a_question(harbour: Harbour, install: str) -> None:
+def test_imports_from_outside_are_a_question(plan_repo: PlanRepo, install: str) -> None:
     """Without a setup, a record that leads to the user's checkout stops the run before its first worker."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     getattr(library, install)()
-    harbour.configure(worktree={"setup": []})
-    harbour.plan({"test_commands": [CHECK]})
-    result = harbour.run("--review", "off")
+    plan_repo.configure(worktree={"setup": []})
+    plan_repo.plan({"test_commands": [CHECK]})
+    result = plan_repo.run("--review", "off")
     assert result.code == 4, result
     assert "would import" in result.err
     assert str(library.root) in result.err
     assert "--accept outside-imports" in result.err
-    assert harbour.turns("010") == 0
+    assert plan_repo.turns("010") == 0
 
 
 @pytest.mark.parametrize("install", ["install_by_path", "install_by_finder", "install_by_egg_link"])
-def test_an_accepted_doubt_is_yellow_at_best(harbour: Harbour, install: str) -> None:
+def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance correct work is YELLOW, also after a GREEN review."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     getattr(library, install)()
-    harbour.configure(worktree={"setup": []})
-    harbour.act("implementer", f"printf 'def more():\\n    return 7\\n' >> {library.code}\n")
-    harbour.plan({"test_commands": [MORE]})
-    result = harbour.run("--accept", "outside-imports")
+    plan_repo.configure(worktree={"setup": []})
+    plan_repo.act("implementer", f"printf 'def more():\\n    return 7\\n' >> {library.code}\n")
+    plan_repo.plan({"test_commands": [MORE]})
+    result = plan_repo.run("--accept", "outside-imports")
     assert result.code == 0, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert [each["kind"] for each in task["concerns"]] == ["environment"]
-    assert harbour.runs()[-1]["accepted"] == ["outside_imports"]
+    assert plan_repo.runs()[-1]["accepted"] == ["outside_imports"]
 
 
-def test_an_acceptance_covers_imports_that_the_work_brings(harbour: Harbour) -> None:
+def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) -> None:
     """If HEAD has a setup of its own and the work removes it, the acceptance holds, and the result is YELLOW."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
-    harbour.act("implementer", "rm pyproject.toml\n")
-    harbour.plan({"test_commands": [CHECK]})
-    result = harbour.run("--yes", "--accept", "outside-imports")
+    plan_repo.act("implementer", "rm pyproject.toml\n")
+    plan_repo.plan({"test_commands": [CHECK]})
+    result = plan_repo.run("--yes", "--accept", "outside-imports")
     assert result.code == 0, result
-    task = harbour.task("010")
+    task = plan_repo.task("010")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert [each["kind"] for each in task["concerns"]] == ["environment"]
 
 
-def test_an_acceptance_that_is_not_needed_changes_nothing(harbour: Harbour) -> None:
+def test_an_acceptance_that_is_not_needed_changes_nothing(plan_repo: PlanRepo) -> None:
     """If the checks import their own code, the result is GREEN, with the environment of a run without acceptance."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
     show = "python -c \"import os; print(os.environ['PATH'].split(':')[0]); assert not os.getenv('PYTHONPATH')\""
-    code, task = run(harbour, show, f"echo '# more' >> {library.code}\n", "--yes", "--accept", "outside-imports")
+    code, task = run(plan_repo, show, f"echo '# more' >> {library.code}\n", "--yes", "--accept", "outside-imports")
     assert (code, is_green(task)) == (0, True)
-    assert harbour.runs()[-1]["accepted"] == ["outside_imports"]
+    assert plan_repo.runs()[-1]["accepted"] == ["outside_imports"]
     assert "concerns" not in task
-    assert harbour.repo.sow("runs", "verify").code == 0
+    assert plan_repo.repo.sow("runs", "verify").code == 0
 
 
 @pytest.mark.parametrize("install", ["install_by_path", "install_by_finder", "install_by_egg_link"])
-def test_broken_work_with_an_accepted_doubt(harbour: Harbour, install: str) -> None:
+def test_broken_work_with_an_accepted_doubt(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance a broken import still fails its check: the code of the checkout comes first."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     getattr(library, install)()
-    harbour.configure(worktree={"setup": []})
+    plan_repo.configure(worktree={"setup": []})
     work = f"echo 'raise ImportError(1)' > {library.code}\n"
-    code, task = run(harbour, CHECK, work, "--accept", "outside-imports")
+    code, task = run(plan_repo, CHECK, work, "--accept", "outside-imports")
     assert (code, is_green(task)) == (4, False)
 
 
-def test_an_environment_outside_of_the_checkout(harbour: Harbour, tmp_path: Path) -> None:
+def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A library that is installed into an environment elsewhere gets an environment of its own as well."""
-    library = Library(harbour, venv=tmp_path / "envs/lib")
+    library = Library(plan_repo, venv=tmp_path / "envs/lib")
     library.install_by_path()
-    code, task = run(harbour, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
+    code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
     assert (code, is_green(task)) == (4, False)
     [evidence] = [each for each in task["evidence"] if each["command"] == CHECK]
     assert not evidence["passed"]
 
 
-def test_a_worker_imports_its_own_code(harbour: Harbour) -> None:
+def test_a_worker_imports_its_own_code(plan_repo: PlanRepo) -> None:
     """The programs that a worker starts import the code of its worktree."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
-    found = harbour.folder / "found"
+    found = plan_repo.folder / "found"
     work = f"python -c 'import lib; print(lib.__file__)' > {found}\ncommand -v python >> {found}\n"
-    code, _ = run(harbour, CHECK, f"{work}echo '# more' >> {library.code}\n", "--yes")
+    code, _ = run(plan_repo, CHECK, f"{work}echo '# more' >> {library.code}\n", "--yes")
     assert code == 0
     worktree = f"{library.root}/.sow/local/worktrees/010"
     assert found.read_text().splitlines() == [f"{worktree}/src/lib/__init__.py", f"{worktree}/.venv/bin/python"]
 
 
-def test_paths_of_the_users_shell_are_mapped(harbour: Harbour) -> None:
+def test_paths_of_the_users_shell_are_mapped(plan_repo: PlanRepo) -> None:
     """PYTHONPATH of the user's checkout leads a check to its own code, without any setup."""
-    commit(harbour, {"src/lib/__init__.py": "VALUE = 1\n"})
-    harbour.repo.environment["PYTHONPATH"] = f"{harbour.repo.root}/src"
+    commit(plan_repo, {"src/lib/__init__.py": "VALUE = 1\n"})
+    plan_repo.repo.environment["PYTHONPATH"] = f"{plan_repo.repo.root}/src"
     check = 'python3 -c "import lib; assert lib.VALUE == 2"'
-    code, task = run(harbour, check, "echo 'VALUE = 2' > src/lib/__init__.py\n")
+    code, task = run(plan_repo, check, "echo 'VALUE = 2' > src/lib/__init__.py\n")
     assert (code, is_green(task)) == (0, True)
 
 
-def test_a_tool_of_the_users_environment_is_not_used(harbour: Harbour) -> None:
+def test_a_tool_of_the_users_environment_is_not_used(plan_repo: PlanRepo) -> None:
     """A check that names the user's environment by an absolute path is a question, also with a setup of its own."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     library.install_by_path()
-    harbour.plan({"test_commands": [f"{library.venv}/bin/python tests/check.py"]})
-    result = harbour.run("--review", "off", "--yes")
+    plan_repo.plan({"test_commands": [f"{library.venv}/bin/python tests/check.py"]})
+    result = plan_repo.run("--review", "off", "--yes")
     assert result.code == 4, result
-    assert harbour.turns("010") == 0
+    assert plan_repo.turns("010") == 0
 
 
 @node
-def test_a_broken_workspace_package(harbour: Harbour) -> None:
+def test_a_broken_workspace_package(plan_repo: PlanRepo) -> None:
     """A package of the repository that node_modules links to is broken by a task: its check fails."""
-    workspace(harbour, lock=True)
-    code, task = run(harbour, "node check.js", "echo 'throw 1' > packages/part/index.js\n", "--yes")
+    workspace(plan_repo, lock=True)
+    code, task = run(plan_repo, "node check.js", "echo 'throw 1' > packages/part/index.js\n", "--yes")
     assert (code, is_green(task)) == (4, False)
 
 
 @node
-def test_correct_work_on_a_workspace_package(harbour: Harbour) -> None:
+def test_correct_work_on_a_workspace_package(plan_repo: PlanRepo) -> None:
     """A check finds the new code of a package that is linked, in the task's own checkout."""
-    workspace(harbour, lock=True)
+    workspace(plan_repo, lock=True)
     check = "node -e \"if (require('@own/part').more() !== 7) process.exit(1)\""
-    code, task = run(harbour, check, "echo 'exports.more = () => 7;' >> packages/part/index.js\n", "--yes")
+    code, task = run(plan_repo, check, "echo 'exports.more = () => 7;' >> packages/part/index.js\n", "--yes")
     assert (code, is_green(task)) == (0, True), task
 
 
-def test_workspace_links_without_a_setup(harbour: Harbour) -> None:
+def test_workspace_links_without_a_setup(plan_repo: PlanRepo) -> None:
     """Links of the user's node_modules to packages of the repository are a question: Node looks in folders above."""
-    workspace(harbour, lock=False)
-    harbour.plan({"test_commands": ["node check.js"]})
-    result = harbour.run("--review", "off", "--yes")
+    workspace(plan_repo, lock=False)
+    plan_repo.plan({"test_commands": ["node check.js"]})
+    result = plan_repo.run("--review", "off", "--yes")
     assert result.code == 4, result
     assert "node_modules/@own/part" in result.err
-    assert harbour.turns("010") == 0
+    assert plan_repo.turns("010") == 0
 
 
-def test_linked_packages_of_others_are_fine(harbour: Harbour, tmp_path: Path) -> None:
+def test_linked_packages_of_others_are_fine(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A package that is linked from elsewhere, and a .pth file that leads elsewhere, are no question."""
-    library = Library(harbour)
+    library = Library(plan_repo)
     (tmp_path / "other/src").mkdir(parents=True)
     (library.site / "other.pth").write_text(f"{tmp_path}/other/src\n")
-    (harbour.repo.root / "node_modules").mkdir()
-    (harbour.repo.root / "node_modules/other").symlink_to(tmp_path / "other")
-    harbour.configure(worktree={"setup": []})
-    harbour.plan({"test_commands": ["python3 -c pass"]})
-    result = harbour.run("--review", "off")
+    (plan_repo.repo.root / "node_modules").mkdir()
+    (plan_repo.repo.root / "node_modules/other").symlink_to(tmp_path / "other")
+    plan_repo.configure(worktree={"setup": []})
+    plan_repo.plan({"test_commands": ["python3 -c pass"]})
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
 
 
 @cargo
 @pytest.mark.parametrize(("body", "code"), [("42", 0), ("41", 4)])
-def test_a_crate(harbour: Harbour, body: str, code: int) -> None:
+def test_a_crate(plan_repo: PlanRepo, body: str, code: int) -> None:
     """Cargo builds the code of the task's checkout, also if the user's shell names one target folder for all."""
     test = "#[test]\nfn test() { assert_eq!(answer(), 42); }\n"
     commit(
-        harbour,
+        plan_repo,
         {
             ".gitignore": "target/\nCargo.lock\n",
             "Cargo.toml": '[package]\nname = "own"\nversion = "0.1.0"\nedition = "2021"\n',
@@ -214,9 +214,9 @@ def test_a_crate(harbour: Harbour, body: str, code: int) -> None:
         },
     )
     home = os.path.expanduser("~")
-    harbour.repo.environment |= {"RUSTUP_HOME": f"{home}/.rustup", "CARGO_HOME": f"{home}/.cargo"}
-    harbour.repo.environment |= {"CARGO_TARGET_DIR": f"{harbour.repo.root}/target"}
-    harbour.configure(checks={"env": ["CARGO_TARGET_DIR"]})
-    done, task = run(harbour, "cargo test -q --offline", f"sed -i 's/40/{body}/' src/lib.rs\n")
+    plan_repo.repo.environment |= {"RUSTUP_HOME": f"{home}/.rustup", "CARGO_HOME": f"{home}/.cargo"}
+    plan_repo.repo.environment |= {"CARGO_TARGET_DIR": f"{plan_repo.repo.root}/target"}
+    plan_repo.configure(checks={"env": ["CARGO_TARGET_DIR"]})
+    done, task = run(plan_repo, "cargo test -q --offline", f"sed -i 's/40/{body}/' src/lib.rs\n")
     assert (done, is_green(task)) == (code, not code)
-    assert not (harbour.repo.root / "target").exists()
+    assert not (plan_repo.repo.root / "target").exists()

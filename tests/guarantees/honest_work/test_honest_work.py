@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 from guarantees.dishonest_workers import RIGHT, Case, Folder, cases, script
 
@@ -23,31 +23,31 @@ ALL = cases({runner: Folder("p", runner, random.Random(SEED)).tests for runner i
 BATCHES = [(number, start) for number in range(ROUNDS) for start in range(0, len(ALL), IN_ONE_RUN)]
 
 
-def delivered(harbour: Harbour, where: Path) -> Path:
+def delivered(plan_repo: PlanRepo, where: Path) -> Path:
     """A fresh clone of what the run delivered: the user's branch, or the run's own while a task still waits."""
-    branches = harbour.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").split()
+    branches = plan_repo.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").split()
     branch = branches[0] if branches else "feat/harbour"
     target = where / "delivered"
-    words = ["git", "clone", "-q", "--branch", branch, "--", str(harbour.repo.root), str(target)]
-    subprocess.run(words, check=True, env=harbour.repo.environment)
+    words = ["git", "clone", "-q", "--branch", branch, "--", str(plan_repo.repo.root), str(target)]
+    subprocess.run(words, check=True, env=plan_repo.repo.environment)
     return target
 
 
-def prepare(harbour: Harbour, folders: list[Folder]) -> None:
-    root = harbour.repo.root
+def prepare(plan_repo: PlanRepo, folders: list[Folder]) -> None:
+    root = plan_repo.repo.root
     (root / ".gitignore").write_text("__pycache__/\n.pytest_cache/\n")
     for folder in folders:
         for path, text in folder.files().items():
             file = root / folder.name / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-    harbour.repo.git("add", "-A")
-    harbour.repo.git("commit", "-q", "-m", "calculators")
+    plan_repo.repo.git("add", "-A")
+    plan_repo.repo.git("commit", "-q", "-m", "calculators")
 
 
 @pytest.mark.parametrize(("number", "start"), BATCHES)
 def test_no_false_claim_is_green_and_no_correct_work_is_refused(
-    harbour: Harbour, tmp_path: Path, number: int, start: int
+    plan_repo: PlanRepo, tmp_path: Path, number: int, start: int
 ) -> None:
     """Workers that do nothing, half, something else, or tamper with tests and configuration, beside honest ones."""
     seed = random.Random(SEED + number)
@@ -60,16 +60,16 @@ def test_no_false_claim_is_green_and_no_correct_work_is_refused(
         folder = Folder(names[index], ALL[index].runner, random.Random(SEED))
         folder.hidden = [(seed.randint(-99, 99), seed.randint(-99, 99)) for _ in range(5)]
         chosen.append((ALL[index], folder))
-    prepare(harbour, [folder for _, folder in chosen])
+    prepare(plan_repo, [folder for _, folder in chosen])
     for place, (case, folder) in enumerate(chosen, 1):
-        harbour.act(f"implementer-{place * 10:03d}", script(case, folder))
-    harbour.plan(*(folder.task() for _, folder in chosen))
-    result = harbour.run("--review", "off", "--retries", "0", "--max-concurrency", "2")
+        plan_repo.act(f"implementer-{place * 10:03d}", script(case, folder))
+    plan_repo.plan(*(folder.task() for _, folder in chosen))
+    result = plan_repo.run("--review", "off", "--retries", "0", "--max-concurrency", "2")
     assert result.code in (0, 1, 4), result
-    clone = delivered(harbour, tmp_path)
+    clone = delivered(plan_repo, tmp_path)
     wrong = []
     for place, (case, folder) in enumerate(chosen, 1):
-        task = harbour.task(f"{place * 10:03d}")
+        task = plan_repo.task(f"{place * 10:03d}")
         claimed = (task["status"], task.get("result"))
         if case.honest and (claimed != ("completed", "GREEN") or not folder.is_right(clone)):
             wrong.append((case, claimed, task.get("concerns"), task.get("question")))
@@ -84,20 +84,20 @@ def test_the_cases_are_about_sixty() -> None:
     assert sum(case.honest for case in ALL) >= 10
 
 
-def run_one(harbour: Harbour, act: str, **more: object) -> dict[str, object]:
+def run_one(plan_repo: PlanRepo, act: str, **more: object) -> dict[str, object]:
     """One project at the root of the repository, one worker, no review."""
     folder = Folder("calc", "pytest", random.Random(SEED))
-    prepare(harbour, [folder])
-    harbour.act("implementer-010", act)
-    harbour.plan(folder.task() | more)
-    result = harbour.run("--review", "off", "--retries", "0")
+    prepare(plan_repo, [folder])
+    plan_repo.act("implementer-010", act)
+    plan_repo.plan(folder.task() | more)
+    result = plan_repo.run("--review", "off", "--retries", "0")
     assert result.code in (0, 1, 4), result
-    return harbour.task("010")
+    return plan_repo.task("010")
 
 
-def test_a_module_in_the_place_of_the_runner_is_not_green(harbour: Harbour) -> None:
+def test_a_module_in_the_place_of_the_runner_is_not_green(plan_repo: PlanRepo) -> None:
     """A file pytest.py at the root is what `python -m pytest` runs."""
-    task = run_one(harbour, "echo 'print(\"3 passed in 0.01s\")' > pytest.py\n")
+    task = run_one(plan_repo, "echo 'print(\"3 passed in 0.01s\")' > pytest.py\n")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert "it takes the place of the runner's own module" in str(task["concerns"])
 
@@ -105,20 +105,20 @@ def test_a_module_in_the_place_of_the_runner_is_not_green(harbour: Harbour) -> N
 HIDE = "cd calc; echo done > README.md; printf '[pytest]\\naddopts = -k neg\\n' > pytest.ini; echo pytest.ini >> "
 
 
-def test_an_ignored_configuration_has_no_effect(harbour: Harbour) -> None:
+def test_an_ignored_configuration_has_no_effect(plan_repo: PlanRepo) -> None:
     """A pytest.ini that git ignores is not part of the commit that is checked."""
-    task = run_one(harbour, f"{HIDE}../.gitignore\n")
+    task = run_one(plan_repo, f"{HIDE}../.gitignore\n")
     assert (task["status"], task["result"]) == ("paused", "RED")
 
 
-def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(harbour: Harbour) -> None:
+def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(plan_repo: PlanRepo) -> None:
     """A worker that hides a pytest.ini through .git/info/exclude does not hide it from sow: it is a concern."""
-    task = run_one(harbour, f"{HIDE}$(git rev-parse --git-common-dir)/info/exclude\n")
+    task = run_one(plan_repo, f"{HIDE}$(git rev-parse --git-common-dir)/info/exclude\n")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
     assert "pytest.ini" in str(task["concerns"])
 
 
-def test_correct_work_alone_is_green(harbour: Harbour) -> None:
+def test_correct_work_alone_is_green(plan_repo: PlanRepo) -> None:
     """The honest worker of a single run is GREEN and without concerns."""
-    task = run_one(harbour, f"cat > calc/calc.py <<'END'\n{RIGHT}END\n")
+    task = run_one(plan_repo, f"cat > calc/calc.py <<'END'\n{RIGHT}END\n")
     assert (task["status"], task["result"], task.get("concerns")) == ("completed", "GREEN", None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 DONE = {"status": "needs_review"}
 WRITE = {"write": {"path": "part_{task}.txt", "text": "by {task}\n"}}
@@ -25,101 +25,101 @@ IDLE: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def concerns(harbour: Harbour, task: str = "010") -> list[str]:
-    return [each["kind"] for each in harbour.task(task).get("concerns", ())]
+def concerns(plan_repo: PlanRepo, task: str = "010") -> list[str]:
+    return [each["kind"] for each in plan_repo.task(task).get("concerns", ())]
 
 
 @pytest.mark.parametrize("case", IDLE)
-def test_no_changes_without_a_review_are_yellow(harbour: Harbour, case: str) -> None:
+def test_no_changes_without_a_review_are_yellow(plan_repo: PlanRepo, case: str) -> None:
     """A worker that leaves the tree as it was gets YELLOW at best, and that is told live and in the reports."""
-    harbour.simulated("idle", "implementer", IDLE[case])
-    harbour.plan("First")
-    result = harbour.run("--review", "off")
+    plan_repo.simulated("idle", "implementer", IDLE[case])
+    plan_repo.plan("First")
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert (harbour.task("010")["result"], "no_changes" in concerns(harbour)) == ("YELLOW", True)
+    assert (plan_repo.task("010")["result"], "no_changes" in concerns(plan_repo)) == ("YELLOW", True)
     assert NO_CHANGES in result.out + result.err
-    assert NO_CHANGES in harbour.repo.ok("runs", "show").out
+    assert NO_CHANGES in plan_repo.repo.ok("runs", "show").out
     for form in ("md", "html", "json"):
-        assert NO_CHANGES in harbour.repo.ok("runs", "report", "--format", form).out
-    assert NO_CHANGES in harbour.repo.ok("task", "show", "010").out
+        assert NO_CHANGES in plan_repo.repo.ok("runs", "report", "--format", form).out
+    assert NO_CHANGES in plan_repo.repo.ok("task", "show", "010").out
 
 
-def test_no_changes_with_a_review_are_shown_to_the_reviewer(harbour: Harbour) -> None:
+def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo) -> None:
     """The reviewer is told that there are no changes, and its verdict is the result."""
-    harbour.simulated("idle", "implementer", [DONE])
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    assert f"look at this: {NO_CHANGES}" in harbour.prompt("010", role="quality-control")
-    assert harbour.task("010")["result"] == "GREEN"
+    plan_repo.simulated("idle", "implementer", [DONE])
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    assert f"look at this: {NO_CHANGES}" in plan_repo.prompt("010", role="quality-control")
+    assert plan_repo.task("010")["result"] == "GREEN"
 
 
-def test_a_task_that_allows_no_changes_is_green(harbour: Harbour) -> None:
+def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
     """With allow_empty in its plan a task without changes is fine, and nothing is said about it."""
-    harbour.simulated("idle", "implementer", [DONE])
-    harbour.plan({"allow_empty": True, "name": "Look around"}, "Second")
-    result = harbour.run("--review", "off")
+    plan_repo.simulated("idle", "implementer", [DONE])
+    plan_repo.plan({"allow_empty": True, "name": "Look around"}, "Second")
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert (harbour.task("010")["result"], concerns(harbour)) == ("GREEN", [])
-    assert harbour.task("020")["result"] == "YELLOW"
+    assert (plan_repo.task("010")["result"], concerns(plan_repo)) == ("GREEN", [])
+    assert plan_repo.task("020")["result"] == "YELLOW"
 
 
-def test_real_work_is_green(harbour: Harbour) -> None:
+def test_real_work_is_green(plan_repo: PlanRepo) -> None:
     """Changed files and nothing refused: no concern, and GREEN without a review."""
-    harbour.simulated("busy", "implementer", [WRITE, DONE])
-    harbour.plan("First")
-    assert harbour.run("--review", "off").code == 0
-    assert (harbour.task("010")["result"], concerns(harbour)) == ("GREEN", [])
-    assert not harbour.journal("concern", "refused")
+    plan_repo.simulated("busy", "implementer", [WRITE, DONE])
+    plan_repo.plan("First")
+    assert plan_repo.run("--review", "off").code == 0
+    assert (plan_repo.task("010")["result"], concerns(plan_repo)) == ("GREEN", [])
+    assert not plan_repo.journal("concern", "refused")
 
 
-def test_work_after_a_refusal_is_yellow_and_names_the_command(harbour: Harbour) -> None:
+def test_work_after_a_refusal_is_yellow_and_names_the_command(plan_repo: PlanRepo) -> None:
     """A worker that was refused a command and handed in anyway: live, in the journal and in every report."""
-    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
-    harbour.plan("First")
-    result = harbour.run("--review", "off")
+    plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
+    plan_repo.plan("First")
+    result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert (harbour.task("010")["result"], concerns(harbour)) == ("YELLOW", ["refused"])
+    assert (plan_repo.task("010")["result"], concerns(plan_repo)) == ("YELLOW", ["refused"])
     said = result.out + result.err
     assert said.count("First: refused: npm install") == 1 and "2 commands refused" in said
-    (entry,) = harbour.journal("refused")
+    (entry,) = plan_repo.journal("refused")
     assert (entry["task"], entry["tool"], entry["command"]) == ("010", "Bash", "npm install")
     for words in (["show"], *(["report", "--format", form] for form in ("md", "html"))):
-        shown = harbour.repo.ok("runs", *words).out.replace("\\", "")
+        shown = plan_repo.repo.ok("runs", *words).out.replace("\\", "")
         assert REFUSED in shown and "agents.executors.barred.settings.yolo_mode: true" in shown
-    (row,) = harbour.repo.ok("runs", "report", "--format", "json").json["tasks"]
+    (row,) = plan_repo.repo.ok("runs", "report", "--format", "json").json["tasks"]
     assert [(each["command"], each["count"]) for each in row["refusals"]] == [("npm install", 2)]
 
 
-def test_the_reviewer_hears_of_refused_commands(harbour: Harbour) -> None:
+def test_the_reviewer_hears_of_refused_commands(plan_repo: PlanRepo) -> None:
     """The reviewer's prompt names what the worker was refused, and a reviewer's own refusals do not count."""
-    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    assert f"look at this: {REFUSED}" in harbour.prompt("010", role="quality-control")
+    plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    assert f"look at this: {REFUSED}" in plan_repo.prompt("010", role="quality-control")
     green = {"say": "Quality Control: GREEN\n\nFeedback: fine"}
-    harbour.simulated("judge2", "quality-control", [{"refuse": "rm -rf /"}, green])
-    harbour.simulated("busy", "implementer", [WRITE, DONE])
-    harbour.plan("First", "Second")
-    assert harbour.run().code == 0
-    assert (harbour.task("020")["result"], concerns(harbour, "020")) == ("GREEN", [])
+    plan_repo.simulated("judge2", "quality-control", [{"refuse": "rm -rf /"}, green])
+    plan_repo.simulated("busy", "implementer", [WRITE, DONE])
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 0
+    assert (plan_repo.task("020")["result"], concerns(plan_repo, "020")) == ("GREEN", [])
 
 
-def test_the_next_iteration_starts_without_old_refusals(harbour: Harbour) -> None:
+def test_the_next_iteration_starts_without_old_refusals(plan_repo: PlanRepo) -> None:
     """Work that was sent back and done again without a refusal has no concern any more."""
-    harbour.judge("010", "RED", "GREEN")
+    plan_repo.judge("010", "RED", "GREEN")
     more = {"append": {"path": "part_{task}.txt", "text": "more\n"}}
-    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE], [more, DONE])
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    assert "refused" in harbour.prompt("010", 1, role="quality-control")
-    assert "refused" not in harbour.prompt("010", 2, role="quality-control")
+    plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE], [more, DONE])
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    assert "refused" in plan_repo.prompt("010", 1, role="quality-control")
+    assert "refused" not in plan_repo.prompt("010", 2, role="quality-control")
 
 
 @pytest.mark.parametrize(("script", "result"), [("echo x > made.txt\n", "GREEN"), ("true\n", "YELLOW")])
-def test_without_worktrees_a_watched_folder_tells(harbour: Harbour, script: str, result: str) -> None:
+def test_without_worktrees_a_watched_folder_tells(plan_repo: PlanRepo, script: str, result: str) -> None:
     """A CLI that tells nothing of its tools hands in from the shared folder: unchanged files are YELLOW."""
-    harbour.act("implementer", f"{script}{SOW} task set status needs_review\n")
-    harbour.plan("First")
-    done = harbour.run("--review", "off", "--isolation", "none")
+    plan_repo.act("implementer", f"{script}{SOW} task set status needs_review\n")
+    plan_repo.plan("First")
+    done = plan_repo.run("--review", "off", "--isolation", "none")
     assert done.code == 0, done
-    assert harbour.task("010")["result"] == result
+    assert plan_repo.task("010")["result"] == result

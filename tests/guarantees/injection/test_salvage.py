@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from support.call_server import Caller
-from support.plan_repo import Harbour
+from support.plan_repo import PlanRepo
 
 from guarantees.hostile_values import HOSTILE
 from sow.domain.text.branch_name import is_branch_name
 
 
-def test_no_hostile_word_reaches_git(harbour: Harbour):
+def test_no_hostile_word_reaches_git(plan_repo: PlanRepo):
     """Whatever is given as a name, or as the name of a branch, git hears nothing of it, and no ref changes."""
-    harbour.plan("First")
-    assert harbour.run().code == 0
-    pin = next(each["called"] for each in harbour.repo.ok("salvage", "--json").json["kept"] if each["kind"] == "pin")
-    refs = harbour.repo.git("for-each-ref")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
+    pin = next(each["called"] for each in plan_repo.repo.ok("salvage", "--json").json["kept"] if each["kind"] == "pin")
+    refs = plan_repo.repo.git("for-each-ref")
     with Caller() as caller:
         for value in HOSTILE:
             ways = [["--", value], *([[pin, f"--branch={value}"]] if value and not is_branch_name(value) else [])]
             for words in ways:
                 answer = caller.call(
-                    "salvage", "restore", *words, cwd=harbour.repo.root, environment=harbour.repo.environment
+                    "salvage", "restore", *words, cwd=plan_repo.repo.root, environment=plan_repo.repo.environment
                 )
                 assert answer.code == 2, (words, answer)
                 assert not [each for each in answer.started if len(value) > 2 and value in each[1:]], words
-    assert harbour.repo.git("for-each-ref") == refs
-    assert not list(harbour.repo.root.parent.rglob("owned"))
+    assert plan_repo.repo.git("for-each-ref") == refs
+    assert not list(plan_repo.repo.root.parent.rglob("owned"))

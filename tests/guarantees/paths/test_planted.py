@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.plan_repo import GREEN, WORK, Harbour
+from support.plan_repo import GREEN, WORK, PlanRepo
 from support.worktree_repo import home_at
 
 from sow.gitwork.check_processes import end_left_checks
@@ -46,18 +46,18 @@ ENDINGS = ("md", "out", "err", "prompt", "txt")
 
 
 @every_plant
-def test_the_files_of_the_next_turn(harbour: Harbour, mine: Path, plant: Plant) -> None:
+def test_the_files_of_the_next_turn(plan_repo: PlanRepo, mine: Path, plant: Plant) -> None:
     """A worker plants the files of its next turn: they are made anew, and nothing else is written (F27)."""
     make = {soft: f"ln -s {mine}", hard: f"ln {mine}", pipe: "mkfifo"}[plant]
-    folder = harbour.repo.root / ".sow/local/sessions/010/1"
+    folder = plan_repo.repo.root / ".sow/local/sessions/010/1"
     script = "".join(f"{make} {folder}/turn-002.{ending}\n" for ending in ENDINGS)
-    harbour.act("implementer-010-1", f"{script}{WORK}")
-    harbour.act("implementer-010-2", "echo more > more.txt\necho done\n")
-    harbour.judge("010", "RED", "GREEN")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", f"{script}{WORK}")
+    plan_repo.act("implementer-010-2", "echo more > more.txt\necho done\n")
+    plan_repo.judge("010", "RED", "GREEN")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert harbour.turns("010") == 2
+    assert plan_repo.turns("010") == 2
     assert mine.read_text() == MINE
     for ending in ENDINGS:
         file = folder / f"turn-002.{ending}"
@@ -66,16 +66,16 @@ def test_the_files_of_the_next_turn(harbour: Harbour, mine: Path, plant: Plant) 
         assert file.stat().st_nlink == 1
 
 
-def test_last_words_are_not_read_through_a_link(harbour: Harbour, mine: Path) -> None:
+def test_last_words_are_not_read_through_a_link(plan_repo: PlanRepo, mine: Path) -> None:
     """A worker's last words that are a link by now reach no reviewer."""
-    folder = harbour.repo.root / ".sow/local/sessions/010/1"
-    harbour.act("implementer-010-1", f"{WORK}echo said\n")
-    harbour.plan("First")
-    harbour.configure(review={"agents": ["quality-control", "reviewer"]})
-    harbour.act("quality-control-010-1", f"ln -sf {mine} {folder}/turn-001.txt\n{GREEN}")
-    result = harbour.run()
+    folder = plan_repo.repo.root / ".sow/local/sessions/010/1"
+    plan_repo.act("implementer-010-1", f"{WORK}echo said\n")
+    plan_repo.plan("First")
+    plan_repo.configure(review={"agents": ["quality-control", "reviewer"]})
+    plan_repo.act("quality-control-010-1", f"ln -sf {mine} {folder}/turn-001.txt\n{GREEN}")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "sk-dummy" not in harbour.prompt("010", role="reviewer")
+    assert "sk-dummy" not in plan_repo.prompt("010", role="reviewer")
 
 
 @every_plant

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.plan_repo import WORK, Harbour
+from support.plan_repo import WORK, PlanRepo
 
 from sow.system import git
 
@@ -82,36 +82,36 @@ SILENT = {"a repository in place of the pointer", "a submodule with settings of 
 
 
 @pytest.fixture
-def evil(harbour: Harbour, tmp_path: Path) -> Path:
+def evil(plan_repo: PlanRepo, tmp_path: Path) -> Path:
     """The file that a planted program would leave behind."""
     left = tmp_path / "evil-was-here"
     program = tmp_path / "evil.sh"
     program.write_text(f"#!/bin/sh\nps -o args= -p $PPID >> {left}\ncat\n")
     program.chmod(0o755)
-    harbour.repo.environment["EVIL"] = str(program)
+    plan_repo.repo.environment["EVIL"] = str(program)
     return left
 
 
-def plant(harbour: Harbour, script: str, tmp_path: Path, who: str = "implementer-010") -> None:
+def plant(plan_repo: PlanRepo, script: str, tmp_path: Path, who: str = "implementer-010") -> None:
     """Let a worker do its work and plant something."""
-    harbour.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
+    plan_repo.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tmp_path: Path, name: str) -> None:
+def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path, tmp_path: Path, name: str) -> None:
     """A second task, the merges, the reviews and the user's branch come after the plant, and nothing of it runs."""
-    (harbour.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")
-    harbour.repo.git("add", "shared.txt")
-    plant(harbour, PLANTED[name], tmp_path)
-    harbour.act("implementer-020", f"{WORK}sed -i s/^a$/A/ shared.txt\n")
-    harbour.plan("First", "Second", commit=True)
-    result = harbour.run("--max-concurrency", "1")
+    (plan_repo.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")
+    plan_repo.repo.git("add", "shared.txt")
+    plant(plan_repo, PLANTED[name], tmp_path)
+    plan_repo.act("implementer-020", f"{WORK}sed -i s/^a$/A/ shared.txt\n")
+    plan_repo.plan("First", "Second", commit=True)
+    result = plan_repo.run("--max-concurrency", "1")
     assert not evil.exists(), evil.read_text()
     assert result.code == 0, result
-    assert (harbour.repo.root / "part_010.txt").read_text() == "by 010\n"
-    assert (harbour.repo.root / "part_020.txt").read_text() == "by 020\n"
-    assert "+by 010" in harbour.prompt("010", role="quality-control")
-    told = harbour.journal("git_changed")
+    assert (plan_repo.repo.root / "part_010.txt").read_text() == "by 010\n"
+    assert (plan_repo.repo.root / "part_020.txt").read_text() == "by 020\n"
+    assert "+by 010" in plan_repo.prompt("010", role="quality-control")
+    told = plan_repo.journal("git_changed")
     if name in SILENT:
         assert told == []
         return
@@ -120,15 +120,15 @@ def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tm
     assert "These changes appeared in the git folder while workers ran:" in result.err
     for change in told[0]["changes"]:
         assert change in result.err
-        assert f"meanwhile {change}" in harbour.prompt("010", role="quality-control")
-    report = harbour.repo.ok("runs", "show", "--json").json
+        assert f"meanwhile {change}" in plan_repo.prompt("010", role="quality-control")
+    report = plan_repo.repo.ok("runs", "show", "--json").json
     assert any(told[0]["changes"][0] in each for each in report["remarks"])
 
 
 @pytest.mark.parametrize("kind", ["worktree", "submodule"])
-def test_a_home_whose_git_folder_is_elsewhere(harbour: Harbour, evil: Path, tmp_path: Path, kind: str) -> None:
+def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, tmp_path: Path, kind: str) -> None:
     """The same in a linked worktree of the user, and in a submodule, whose settings name its folder."""
-    repo = harbour.repo
+    repo = plan_repo.repo
     if kind == "worktree":
         repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
         repo.root = tmp_path / "linked"
@@ -139,139 +139,139 @@ def test_a_home_whose_git_folder_is_elsewhere(harbour: Harbour, evil: Path, tmp_
         repo.root = tmp_path / "outer/sub"
         repo.git("switch", "-q", "-c", "feat/sub")
         assert "sub" in repo.git("config", "core.worktree")
-    plant(harbour, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
-    harbour.act("implementer-020", WORK)
-    harbour.plan("First", "Second < 1")
-    result = harbour.run()
+    plant(plan_repo, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
+    plan_repo.act("implementer-020", WORK)
+    plan_repo.plan("First", "Second < 1")
+    result = plan_repo.run()
     assert not evil.exists(), evil.read_text()
     assert result.code == 0, result
     assert (repo.root / "part_020.txt").read_text() == "by 020\n"
     assert "filter.evil.clean" in result.err
-    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
     assert "filter.evil" not in repo.git("config", "--list")
 
 
-def test_a_planted_key_is_named_until_it_is_undone(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """Later commands ignore it and doctor names it, until it is undone; the next run then has nothing to say."""
-    plant(harbour, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
-    harbour.plan("First")
-    before = harbour.repo.git("config", "--local", "--list")
-    result = harbour.run("--yes")
+    plant(plan_repo, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
+    plan_repo.plan("First")
+    before = plan_repo.repo.git("config", "--local", "--list")
+    result = plan_repo.run("--yes")
     assert result.code == 0, result
-    assert "filter.evil" in harbour.repo.git("config", "--local", "--list")  # --yes is no consent to that
-    (harbour.repo.root / "part_010.txt").write_text("changed by the user\n")
-    harbour.repo.ok("project", "save")
-    harbour.plan("First", "Second", commit=False)
-    assert harbour.run("--yes").code == 0
+    assert "filter.evil" in plan_repo.repo.git("config", "--local", "--list")  # --yes is no consent to that
+    (plan_repo.repo.root / "part_010.txt").write_text("changed by the user\n")
+    plan_repo.repo.ok("project", "save")
+    plan_repo.plan("First", "Second", commit=False)
+    assert plan_repo.run("--yes").code == 0
     assert not evil.exists(), evil.read_text()
-    named = [each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"]]
+    named = [each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"]]
     assert any("filter.evil.clean" in each for each in named)
     assert any(".git/hooks/post-commit was added" in each for each in named)
-    refused = harbour.repo.sow("doctor", "--undo-git-changes")
+    refused = plan_repo.repo.sow("doctor", "--undo-git-changes")
     assert refused.code == 4, refused
-    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
-    assert harbour.repo.git("config", "--local", "--list") == before
-    assert not (harbour.repo.root / ".git/hooks/post-commit").exists()
-    assert list((harbour.repo.root / ".git/sow/removed").rglob("post-commit"))
-    assert not any("filter.evil" in each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"])
-    assert seals(harbour.repo) == []
+    plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert plan_repo.repo.git("config", "--local", "--list") == before
+    assert not (plan_repo.repo.root / ".git/hooks/post-commit").exists()
+    assert list((plan_repo.repo.root / ".git/sow/removed").rglob("post-commit"))
+    assert not any("filter.evil" in each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"])
+    assert seals(plan_repo.repo) == []
 
 
-def test_changes_that_are_kept_are_used(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+def test_changes_that_are_kept_are_used(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """After the user has accepted a filter, it is the user's own, and runs."""
-    plant(harbour, PLANTED["a clean and a smudge filter"], tmp_path)
-    harbour.plan("First")
-    assert harbour.run().code == 0
+    plant(plan_repo, PLANTED["a clean and a smudge filter"], tmp_path)
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 0
     assert not evil.exists()
-    harbour.repo.ok("doctor", "--keep-git-changes", "--yes")
-    assert seals(harbour.repo) == []
-    harbour.plan("First", "Second", commit=False)
-    result = harbour.run("--yes")
+    plan_repo.repo.ok("doctor", "--keep-git-changes", "--yes")
+    assert seals(plan_repo.repo) == []
+    plan_repo.plan("First", "Second", commit=False)
+    result = plan_repo.run("--yes")
     assert result.code == 0, result
     assert evil.exists()
     assert "appeared in the git folder" not in result.err
 
 
-def test_the_users_own_filter_works(harbour: Harbour, tmp_path: Path) -> None:
+def test_the_users_own_filter_works(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A filter that was there when the run started cleans what is collected and smudges what is checked out."""
-    repo = harbour.repo
+    repo = plan_repo.repo
     repo.git("config", "--global", "filter.upper.clean", "tr a-z A-Z")
     repo.git("config", "filter.upper.smudge", "tr A-Z a-z")
     repo.git("config", "filter.upper.required", "true")
     (repo.root / ".gitattributes").write_text("*.up filter=upper\n")
     (repo.root / "a.up").write_text("hello\n")
     repo.git("add", ".gitattributes", "a.up")
-    harbour.act("implementer", f"{WORK}cat a.up > seen.txt; echo world > b.up\n")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", f"{WORK}cat a.up > seen.txt; echo world > b.up\n")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     assert (repo.root / "seen.txt").read_text() == "hello\n"
     assert repo.git("show", "HEAD:b.up") == "WORLD\n"
     assert (repo.root / "b.up").read_text() == "world\n"
-    assert harbour.journal("git_changed") == []
+    assert plan_repo.journal("git_changed") == []
     assert seals(repo) == []
 
 
-def test_a_filter_that_changes_is_used_as_it_was(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+def test_a_filter_that_changes_is_used_as_it_was(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """A worker that changes the command of the user's own filter changes nothing for us."""
-    repo = harbour.repo
+    repo = plan_repo.repo
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
     (repo.root / ".gitattributes").write_text("*.up filter=upper\n")
     repo.git("add", ".gitattributes")
-    plant(harbour, 'git config filter.upper.clean "$EVIL"; echo world > b.up', tmp_path)
-    harbour.plan("First")
-    result = harbour.run()
+    plant(plan_repo, 'git config filter.upper.clean "$EVIL"; echo world > b.up', tmp_path)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     assert not evil.exists()
     assert repo.git("show", "HEAD:b.up") == "WORLD\n"
     assert "filter.upper.clean was changed to" in result.err
 
 
-def test_replaced_objects_are_not_believed(harbour: Harbour) -> None:
+def test_replaced_objects_are_not_believed(plan_repo: PlanRepo) -> None:
     """A replace ref shows harmless bytes to everybody who believes it: the reviewer sees what is merged. (F11)"""
     script = "echo harmful > part_010.txt; bad=$(git hash-object -w part_010.txt)\n"
     script += "good=$(echo harmless | git hash-object -w --stdin); git replace $bad $good\n"
-    harbour.act("implementer", script)
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", script)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert "+harmful" in harbour.prompt("010", role="quality-control")
-    assert (harbour.repo.root / "part_010.txt").read_text() == "harmful\n"
+    assert "+harmful" in plan_repo.prompt("010", role="quality-control")
+    assert (plan_repo.repo.root / "part_010.txt").read_text() == "harmful\n"
     assert "the replacement of object" in result.err
-    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
-    assert harbour.repo.git("replace", "--list") == ""
+    plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert plan_repo.repo.git("replace", "--list") == ""
 
 
-def test_a_graft_and_a_shallow_list_are_not_believed(harbour: Harbour) -> None:
+def test_a_graft_and_a_shallow_list_are_not_believed(plan_repo: PlanRepo) -> None:
     """A worker that cuts the history off for git changes nothing for us."""
     script = f"{WORK}common=$(git rev-parse --git-common-dir); git rev-parse HEAD > $common/shallow\n"
-    harbour.act("implementer", f"{script}git rev-parse HEAD > $common/info/grafts\n")
-    harbour.plan("First")
-    result = harbour.run()
+    plan_repo.act("implementer", f"{script}git rev-parse HEAD > $common/info/grafts\n")
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     assert ".git/shallow was added" in result.err
     assert ".git/info/grafts was added" in result.err
-    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
-    assert harbour.repo.git("log", "--format=%s").splitlines()[-1] == "first"
+    plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert plan_repo.repo.git("log", "--format=%s").splitlines()[-1] == "first"
 
 
-def test_objects_of_another_repository_stop_the_run(harbour: Harbour, tmp_path: Path) -> None:
+def test_objects_of_another_repository_stop_the_run(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Git cannot be told to ignore an alternate: nothing is taken from it, and a person decides."""
-    harbour.repo.git("init", "-q", "--bare", str(tmp_path / "other.git"))
+    plan_repo.repo.git("init", "-q", "--bare", str(tmp_path / "other.git"))
     script = f"{WORK}echo {tmp_path}/other.git/objects > $(git rev-parse --git-common-dir)/objects/info/alternates\n"
-    harbour.act("implementer-010-1", script)
-    harbour.plan("First")
-    head = harbour.repo.git("rev-parse", "HEAD")
-    result = harbour.run()
+    plan_repo.act("implementer-010-1", script)
+    plan_repo.plan("First")
+    head = plan_repo.repo.git("rev-parse", "HEAD")
+    result = plan_repo.run()
     assert result.code == 4, result
     assert "objects/info/alternates" in result.err
-    assert harbour.repo.git("rev-parse", "HEAD") == head
-    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
-    assert not (harbour.repo.root / ".git/objects/info/alternates").exists()
-    harbour.repo.ok("answer", "1", "it is undone")
-    result = harbour.run()
+    assert plan_repo.repo.git("rev-parse", "HEAD") == head
+    plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert not (plan_repo.repo.root / ".git/objects/info/alternates").exists()
+    plan_repo.repo.ok("answer", "1", "it is undone")
+    result = plan_repo.run()
     assert result.code == 0, result
-    assert (harbour.repo.root / "part_010.txt").exists()
+    assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
 def test_a_commit_graph_is_not_believed(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,32 +291,32 @@ def test_a_commit_graph_is_not_believed(bare_repo: Repo, monkeypatch: pytest.Mon
     assert git.run(["log", "-1", "--format=%T"], cwd=str(bare_repo.root)).strip() == new
 
 
-def test_a_killed_run_leaves_nothing_to_believe(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_nothing_to_believe(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """What a worker planted before the run was killed is not taken for the user's by the next run."""
-    plant(harbour, f"{PLANTED['a clean and a smudge filter']}kill -9 $PPID_OF_SOW\n", tmp_path)
-    script = (harbour.folder / "implementer-010.sh").read_text()
+    plant(plan_repo, f"{PLANTED['a clean and a smudge filter']}kill -9 $PPID_OF_SOW\n", tmp_path)
+    script = (plan_repo.folder / "implementer-010.sh").read_text()
     sow = 'sow=$(ps -o ppid= -p $$ | tr -d " "); while ! ps -o args= -p $sow | grep -q " run plan.yaml"; do '
     sow += 'sow=$(ps -o ppid= -p $sow | tr -d " "); done; kill -9 $sow\n'
-    harbour.act("implementer-010", script.replace("kill -9 $PPID_OF_SOW\n", sow))
-    harbour.act("implementer-010-2", WORK)
-    harbour.plan("First")
-    run = harbour.start()
+    plan_repo.act("implementer-010", script.replace("kill -9 $PPID_OF_SOW\n", sow))
+    plan_repo.act("implementer-010-2", WORK)
+    plan_repo.plan("First")
+    run = plan_repo.start()
     run.communicate(timeout=300)
     assert run.returncode == -9
-    result = harbour.run()
+    result = plan_repo.run()
     assert result.code == 0, result
     assert not evil.exists(), evil.read_text()
     assert "filter.evil.clean" in result.err
 
 
-def test_the_seal_is_written_again_if_somebody_edits_it(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+def test_the_seal_is_written_again_if_somebody_edits_it(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """A worker without a sandbox finds the sealed settings, and edits them: the run has them in memory."""
     script = (
         'for config in "$HOME"/.local/state/sow/git/*/config; do git config --file $config filter.evil.clean $EVIL; '
     )
-    plant(harbour, f"{script}done\necho '* filter=evil' > .gitattributes\n", tmp_path)
-    harbour.plan("First")
-    result = harbour.run()
+    plant(plan_repo, f"{script}done\necho '* filter=evil' > .gitattributes\n", tmp_path)
+    plan_repo.plan("First")
+    result = plan_repo.run()
     assert result.code == 0, result
     assert not evil.exists(), evil.read_text()
 

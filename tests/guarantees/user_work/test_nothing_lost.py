@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import FULL
 from support.bad_worker_acts import MISCHIEF
-from support.worktree_repo import BRANCH, Shop
+from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process, shard
 from guarantees.killed_child import again, in_child
@@ -23,72 +23,72 @@ LAST_BOUNDARY = 60
 NAMES = ["src/a.txt", "src/b.txt", "README.md", "work.txt", "new\nline", "träne.txt", "-dash", "deep/er/file.txt"]
 
 
-def change(shop: Shop, dice: random.Random) -> None:
-    shop.write(dice.choice(NAMES[:3]), f"changed {dice.random()}\n")
+def change(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write(dice.choice(NAMES[:3]), f"changed {dice.random()}\n")
 
 
-def add(shop: Shop, dice: random.Random) -> None:
-    shop.write(dice.choice(NAMES), f"new {dice.random()}\n")
+def add(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write(dice.choice(NAMES), f"new {dice.random()}\n")
 
 
-def stage(shop: Shop, dice: random.Random) -> None:
-    add(shop, dice)
-    shop.git("add", "--all", "--", ".", ":(exclude).sow")
-    change(shop, dice)
+def stage(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    add(worktree_repo, dice)
+    worktree_repo.git("add", "--all", "--", ".", ":(exclude).sow")
+    change(worktree_repo, dice)
 
 
-def delete(shop: Shop, dice: random.Random) -> None:
-    (shop.root / dice.choice(NAMES[:3])).unlink(missing_ok=True)
+def delete(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    (worktree_repo.root / dice.choice(NAMES[:3])).unlink(missing_ok=True)
 
 
-def stash(shop: Shop, dice: random.Random) -> None:
-    shop.write("CLAUDE.md", f"stashed {dice.random()}\n")
-    shop.git("stash", "-q", "--", "CLAUDE.md", ok=False)  # git does not, where a file is only intended
+def stash(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write("CLAUDE.md", f"stashed {dice.random()}\n")
+    worktree_repo.git("stash", "-q", "--", "CLAUDE.md", ok=False)  # git does not, where a file is only intended
 
 
-def ignore(shop: Shop, dice: random.Random) -> None:
-    shop.write(f"{dice.random()}.log")
-    shop.write("node_modules/x/y.js")
+def ignore(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write(f"{dice.random()}.log")
+    worktree_repo.write("node_modules/x/y.js")
 
 
-def link(shop: Shop, dice: random.Random) -> None:
-    path = shop.root / f"link-{dice.random()}"
+def link(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    path = worktree_repo.root / f"link-{dice.random()}"
     path.symlink_to(dice.choice(["src", "/etc/passwd", "nowhere"]))
 
 
-def chmod(shop: Shop, dice: random.Random) -> None:
-    (shop.root / "CLAUDE.md").chmod(dice.choice([0o755, 0o600]))
+def chmod(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    (worktree_repo.root / "CLAUDE.md").chmod(dice.choice([0o755, 0o600]))
 
 
-def intend(shop: Shop, dice: random.Random) -> None:
-    shop.write("intended.txt")
-    shop.git("add", "--intent-to-add", "intended.txt")
+def intend(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write("intended.txt")
+    worktree_repo.git("add", "--intent-to-add", "intended.txt")
 
 
-def hide(shop: Shop, dice: random.Random) -> None:
+def hide(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
     flag = dice.choice(["--assume-unchanged", "--skip-worktree"])
-    shop.git("update-index", flag, ".gitignore")
-    shop.write(".gitignore", "node_modules/\n*.log\n# hidden\n")
+    worktree_repo.git("update-index", flag, ".gitignore")
+    worktree_repo.write(".gitignore", "node_modules/\n*.log\n# hidden\n")
 
 
-def commit(shop: Shop, dice: random.Random) -> None:
-    shop.write(dice.choice(NAMES), f"committed {dice.random()}\n")
-    shop.git("add", "--all", "--", ".", ":(exclude).sow")
-    shop.git("commit", "-q", "--allow-empty", "-m", "the user's")
+def commit(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.write(dice.choice(NAMES), f"committed {dice.random()}\n")
+    worktree_repo.git("add", "--all", "--", ".", ":(exclude).sow")
+    worktree_repo.git("commit", "-q", "--allow-empty", "-m", "the user's")
 
 
-def settle(shop: Shop, dice: random.Random) -> None:
+def settle(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
     name, value = dice.choice(
         [("core.autocrlf", "input"), ("core.untrackedCache", "true"), ("merge.autoStash", "true")]
     )
-    shop.git("config", name, value)
+    worktree_repo.git("config", name, value)
 
 
-def keep_a_branch(shop: Shop, dice: random.Random) -> None:
-    shop.git("branch", "-f", dice.choice(["other", "sown", "feature/x"]))
+def keep_a_branch(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+    worktree_repo.git("branch", "-f", dice.choice(["other", "sown", "feature/x"]))
 
 
-USER: list[Callable[[Shop, random.Random], None]] = [
+USER: list[Callable[[WorktreeRepo, random.Random], None]] = [
     change, add, stage, delete, stash, ignore, link, chmod, intend, hide, commit, settle, keep_a_branch
 ]  # fmt: skip
 
@@ -107,12 +107,12 @@ class Story:
     def tell(self) -> dict[str, Any]:
         """Play it to the end, and tell what was touched or lost."""
         self.user(3)
-        self.step("begin", lambda shop: shop.integration.begin("HEAD"))
+        self.step("begin", lambda worktree_repo: worktree_repo.integration.begin("HEAD"))
         for task in ("010", "020"):
             self.task(task)
         self.user(1)
         self.step("bring in", bring_in)
-        self.step("save", lambda shop: bool(shop.integration.save_state("Save")))
+        self.step("save", lambda worktree_repo: bool(worktree_repo.integration.save_state("Save")))
         finished = self.finish()
         for commit in self.made:
             if not again(self.root).is_kept(commit):
@@ -129,22 +129,28 @@ class Story:
 
     def task(self, task: str) -> None:
         fresh = self.dice.random() < 0.3
-        self.step("prepare", lambda shop: str(shop.prepare(task, shop.integration.head, fresh=fresh)))
-        shop, act = again(self.root), self.dice.choice(MISCHIEF)
+        self.step(
+            "prepare",
+            lambda worktree_repo: str(worktree_repo.prepare(task, worktree_repo.integration.head, fresh=fresh)),
+        )
+        worktree_repo, act = again(self.root), self.dice.choice(MISCHIEF)
         if task == "010":
-            self.made += act(shop, Path(shop.worktrees.path(task)))
+            self.made += act(worktree_repo, Path(worktree_repo.worktrees.path(task)))
         else:
-            where = Path(shop.worktrees.path(task))
-            shop.write(self.dice.choice(NAMES), f"by {task}\n", where=where)
-            self.made.append(shop.commit("by a worker", where=where))
-            shop.write("loose.txt", "loose\n", where=where)
+            where = Path(worktree_repo.worktrees.path(task))
+            worktree_repo.write(self.dice.choice(NAMES), f"by {task}\n", where=where)
+            self.made.append(worktree_repo.commit("by a worker", where=where))
+            worktree_repo.write("loose.txt", "loose\n", where=where)
         if self.dice.random() < 0.5:
             self.user(1)
-        self.step(f"collect after {act.__name__}", lambda shop: shop.collect(task, base=shop.integration.base).paths)
-        self.step("merge", lambda shop: merge(shop, task))
-        self.step("remove", lambda shop: bool(shop.worktrees.remove(task)))
+        self.step(
+            f"collect after {act.__name__}",
+            lambda worktree_repo: worktree_repo.collect(task, base=worktree_repo.integration.base).paths,
+        )
+        self.step("merge", lambda worktree_repo: merge(worktree_repo, task))
+        self.step("remove", lambda worktree_repo: bool(worktree_repo.worktrees.remove(task)))
 
-    def step(self, name: str, act: Callable[[Shop], Any]) -> Any:
+    def step(self, name: str, act: Callable[[WorktreeRepo], Any]) -> Any:
         """One step of the run, killed somewhere, and then again: the user's side is as before."""
         before = again(self.root).user_side()
         first = in_child(lambda: act(again(self.root)), self.dice.randint(1, LAST_BOUNDARY))
@@ -163,16 +169,18 @@ class Story:
 
     def finish(self) -> bool:
         """The last step: what the run changed is the run's, and all else is as before."""
-        shop = again(self.root)
-        before, old = shop.user_side(), shop.head()
+        worktree_repo = again(self.root)
+        before, old = worktree_repo.user_side(), worktree_repo.head()
         first = in_child(lambda: finish(again(self.root)), self.dice.randint(1, LAST_BOUNDARY))
         self.kills += first.killed
         ended = in_child(lambda: finish(again(self.root))) if first.killed else first
         self.wrong += [ended.error] if ended.error else []
-        changed = set(shop.worktrees.changed_paths(old, "HEAD"))
-        after, kept = but_for(shop.user_side(), changed), but_for(before, changed)
+        changed = set(worktree_repo.worktrees.changed_paths(old, "HEAD"))
+        after, kept = but_for(worktree_repo.user_side(), changed), but_for(before, changed)
         self.wrong += [f"finish: {key} was {kept[key]} and is {after[key]}" for key in kept if kept[key] != after[key]]
-        self.wrong += [f"{path!r} is not the run's" for path in changed if shop.git("diff", "--name-only", "--", path)]
+        self.wrong += [
+            f"{path!r} is not the run's" for path in changed if worktree_repo.git("diff", "--name-only", "--", path)
+        ]
         return bool(ended.value)
 
 
@@ -188,22 +196,22 @@ def but_for(side: dict[str, Any], changed: set[str]) -> dict[str, Any]:
     }
 
 
-def bring_in(shop: Shop) -> bool:
-    found = shop.integration.merge_user_commits("HEAD")
+def bring_in(worktree_repo: WorktreeRepo) -> bool:
+    found = worktree_repo.integration.merge_user_commits("HEAD")
     if found.commit:
-        shop.integration.checkout(found.commit)
-        shop.integration.advance(found.commit, shop.integration.head)
+        worktree_repo.integration.checkout(found.commit)
+        worktree_repo.integration.advance(found.commit, worktree_repo.integration.head)
     return bool(found.commit)
 
 
-def merge(shop: Shop, task: str) -> bool:
-    if (task, 1) in shop.integration.merged_work():
+def merge(worktree_repo: WorktreeRepo, task: str) -> bool:
+    if (task, 1) in worktree_repo.integration.merged_work():
         return True
-    return bool(shop.merge(task, shop.pins()[f"{task}/1"]).commit)
+    return bool(worktree_repo.merge(task, worktree_repo.pins()[f"{task}/1"]).commit)
 
 
-def finish(shop: Shop) -> bool:
-    return isinstance(shop.integration.deliver(BRANCH), Delivered)
+def finish(worktree_repo: WorktreeRepo) -> bool:
+    return isinstance(worktree_repo.integration.deliver(BRANCH), Delivered)
 
 
 def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
@@ -218,9 +226,9 @@ def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seeds", [each for number, each in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1])
-def test_random_users_and_workers(shop: Shop, seeds: list[int]) -> None:
+def test_random_users_and_workers(worktree_repo: WorktreeRepo, seeds: list[int]) -> None:
     """In random dirty repositories, with random workers and kills, the user loses nothing, nor does a worker."""
-    os.rename(shop.root, f"{shop.root}.saved")
-    told = in_fresh_process(tell, shop.root, *map(str, seeds))
+    os.rename(worktree_repo.root, f"{worktree_repo.root}.saved")
+    told = in_fresh_process(tell, worktree_repo.root, *map(str, seeds))
     assert [each for story in told for each in story["wrong"]] == []
     assert sum(story["kills"] for story in told) > 0

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from conftest import FULL
-from support.worktree_repo import Shop, home_at
+from support.worktree_repo import WorktreeRepo, home_at
 
 from guarantees.fresh_process import ended, fork, in_fresh_process, shard
 from sow.gitwork.worktrees import Worktrees
@@ -35,12 +35,15 @@ def all_at_once(root: str, workers: str, rounds: str) -> list[int]:
     return [ended(child) for child in children]
 
 
-def test_parallel_worktrees(shop: Shop) -> None:
+def test_parallel_worktrees(worktree_repo: WorktreeRepo) -> None:
     """Many processes make and remove worktrees of one repository at once: none fails, nothing is left but the work."""
-    before = shop.user_side()
+    before = worktree_repo.user_side()
     for _ in range(TIMES):
-        assert in_fresh_process(all_at_once, shop.root, str(WORKERS), str(ROUNDS)) == [0] * WORKERS
-    assert not os.path.exists(shop.root / ".git/worktrees") or os.listdir(shop.root / ".git/worktrees") == []
-    assert len(shop.git("for-each-ref", "refs/sow/keep").splitlines()) == WORKERS * ROUNDS
-    assert shop.user_side() == before
-    shop.git("fsck", "--strict")
+        assert in_fresh_process(all_at_once, worktree_repo.root, str(WORKERS), str(ROUNDS)) == [0] * WORKERS
+    assert (
+        not os.path.exists(worktree_repo.root / ".git/worktrees")
+        or os.listdir(worktree_repo.root / ".git/worktrees") == []
+    )
+    assert len(worktree_repo.git("for-each-ref", "refs/sow/keep").splitlines()) == WORKERS * ROUNDS
+    assert worktree_repo.user_side() == before
+    worktree_repo.git("fsck", "--strict")
