@@ -34,7 +34,9 @@ You are {name}. {description}
 """
 
 
-def new(context: Context, name: str, description: str, prompt: str) -> int:
+def new(context: Context, *, name: str, description: str, prompt: str, from_workflow: bool) -> int:
+    if from_workflow:
+        return _from_workflow(context, name)
     context.require_non_worker("write a role")
     if not name:
         raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
@@ -46,8 +48,8 @@ def new(context: Context, name: str, description: str, prompt: str) -> int:
     return 0
 
 
-def from_workflow(context: Context, name: str) -> int:
-    """Write the agent types that the plan requires and that are not there."""
+def _from_workflow(context: Context, name: str) -> int:
+    """Writes the agent types that the plan requires and that are not there."""
     from sow.engine.workflows import design_check
     from sow.engine.workflows.design import missing
 

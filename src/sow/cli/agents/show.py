@@ -68,23 +68,23 @@ def _warn(warnings: list[str]) -> None:
         err(f"warning: {escape_line(warning)}")
 
 
-def show_agent(context: Context, name: str, *, json: bool) -> int:
+def show_agent(context: Context, *, agent: str, json: bool) -> int:
     config = configs.load(context.environment)
-    agent = roles(context, config).get(name)
-    facts = _facts(agent, config)
+    role = roles(context, config).get(agent)
+    facts = _facts(role, config)
     if json:
-        emit({**facts, "prompt": load_role_prompt(agent)})
+        emit({**facts, "prompt": load_role_prompt(role)})
         return 0
     facts["executor"] = f"{facts['executor']} ({facts.pop('executor_origin')})"
     rows = [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in facts.items() if value]
     out(table(rows))
-    out(f"\n{escape_control(load_role_prompt(agent)).strip()}")
+    out(f"\n{escape_control(load_role_prompt(role)).strip()}")
     return 0
 
 
-def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
+def validate_agents(context: Context, *, file: list[str], json: bool) -> int:
     """Checks the given files, or all that exist; an invalid file gives exit code 2 only if it was named."""
-    return _validate_named(context, files, json=json) if files else _validate_all(context, json=json)
+    return _validate_named(context, file, json=json) if file else _validate_all(context, json=json)
 
 
 def _validate_all(context: Context, *, json: bool) -> int:

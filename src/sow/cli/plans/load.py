@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sow.domain.runs.forecast import Estimate, Forecast
     from sow.store.files.checkout_home import Home
 
+BAD_PLAN = 2  # exit code
 BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
 MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
 

@@ -33,7 +33,12 @@ PLAN_STATUS = {
 }
 
 
-def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
+def update(context: Context, *, plan: list[str], dry_run: bool, json: bool) -> int:
+    context.require_non_worker("write into a plan")
+    return write_statuses(context, plan, dry_run=dry_run, json=json)
+
+
+def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
     """Writes the statuses into the given plans, or into all imported ones."""
     home = context.project_home()
     project = projects.load(home)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from sow.store.projects.plan_import import PlanImport
     from sow.store.runs.run_folder import RunFolder
 
-BAD_PLAN = 2
-
 
 class RunOptions:
     """The user's options for a run."""
@@ -85,45 +83,16 @@ def run(
     dry_run: bool,
     yes: bool,
     json: bool,
-    max_concurrency: str,
-    executor: str,
-    agent: str,
-    schedule: str,
-    isolation: str,
-    review: str,
-    baseline: str,
-    retries: str,
-    timeout: str,
-    max_cost: str,
-    max_wait: str,
-    accept: str,
-    final_checks: str,
-    history: str,
+    **call: str,
 ) -> int:
     actor = context.require_non_worker("run a plan")
     home = context.checkout()
     if not dry_run:
         home.refuse_second_run()
-    call = {
-        "max_concurrency": max_concurrency,
-        "executor": executor,
-        "agent": agent,
-        "schedule": schedule,
-        "isolation": isolation,
-        "review": review,
-        "baseline": baseline,
-        "retries": retries,
-        "timeout": timeout,
-        "max_cost": max_cost,
-        "max_wait": max_wait,
-        "accept": accept,
-        "final_checks": final_checks,
-        "history": history,
-    }
     config = configs.load(context.environment)
     reading = load.load_valid(context, plan)
     if reading is None:
-        return BAD_PLAN
+        return load.BAD_PLAN
     settings = settings_of(config, reading.plan, call)
     agents = _agents(context, home, config)
     reviewers, notes = reviewers_of(config, reading.plan, agents)
@@ -193,10 +162,10 @@ def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish
         setup_questions.record(folder, accepted)
         remarks = _execute(context, config, folder, project, wish, agreed, goes_on=goes_on)
         if wish.update_plan:
-            from sow.cli.plans.write_back import update
+            from sow.cli.plans.write_back import write_statuses
 
             files = [os.path.join(context.cwd, name) for name in reading.plan.files]
-            update(context, files, dry_run=False, json=False, quiet=wish.json)
+            write_statuses(context, files, dry_run=False, json=False, quiet=wish.json)
     for note in remarks:
         err(f"note: {escape_line(note)}")
     git_changes.offer_undo(home, yes=wish.yes or wish.json)

@@ -90,12 +90,6 @@ def _write(path: str, text: str) -> None:
     replace_file(Disk(), os.path.realpath(path), text)
 
 
-def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
-    from sow.cli.runs.recheck import verify as repeat
-
-    return repeat(context, run=run, task=task, yes=yes, json=json)
-
-
 def stop(context: Context, *, run: str, wait: str) -> int:
     from sow import config as configs
     from sow.engine.runs import stop
@@ -182,7 +176,7 @@ COMMANDS = (
     ),
     Command(
         "runs verify",
-        verify,
+        "runs.recheck:verify",
         "Repeat the evidence of accepted results: each command again, on the tree that it was run on",
         arguments=(RUN,),
         options=(

@@ -19,8 +19,6 @@ from sow.system.terminal.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sow.agents.registry import AgentRegistry
     from sow.cli.context import Context
     from sow.config import Config
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 
 
-def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> int:
+def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
     context.require_non_worker("run a workflow")
     home = context.project_home()
     config = configs.load(context.environment)
