@@ -5,7 +5,6 @@ from __future__ import annotations
 from sow import config as configs
 from sow.agents.discovery import split
 from sow.agents.registry import FOLDER
-from sow.cli.agents.spawn import registry_of
 from sow.domain.text import inputs
 from sow.errors import SowError
 from sow.store import layout
@@ -56,7 +55,7 @@ def _from_workflow(context: Context, name: str) -> int:
     context.require_non_worker("write a role")
     home = context.project_home()
     config = configs.load(context.environment)
-    agents = registry_of(context, home, config)
+    agents = context.agents(home.root, config)
     design = design_check.of_checkout(home, agents.names())
     missing_agents = missing(design, agents.names())
     if name:

@@ -7,9 +7,9 @@ import os
 from sow import config as configs
 from sow.agents.briefing import load_role_prompt
 from sow.agents.discovery import read_agent, real_path
-from sow.agents.registry import AgentRegistry
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings, table
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.files.checkout_home import enclosing
 from sow.system.terminal.terminal import err, escape_control, escape_line, out
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.agents.agent import Agent
+    from sow.agents.registry import AgentRegistry
     from sow.config import Config
 
 
@@ -31,8 +32,7 @@ def roles(context: Context, config: Config) -> AgentRegistry:
             root = enclosing(context.cwd).root
         except SowError:
             root = ""
-    user_home = context.environment.get("HOME", "")
-    return AgentRegistry(root=root, user_home=user_home, trusted=bool(root) and config.trusts(root))
+    return context.agents(root, config)
 
 
 def _facts(agent: Agent, config: Config) -> dict[str, Any]:
@@ -96,12 +96,8 @@ def _validate_all(context: Context, *, json: bool) -> int:
     _warn(registry.warnings)
     for remark in remarks:
         out(escape_line(remark))
-    out(f"{_count(len(registry.agents), 'agent')}, {_count(len(registry.warnings), 'warning')}")
+    out(f"{counted(len(registry.agents), 'agent')}, {counted(len(registry.warnings), 'warning')}")
     return 0
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _remark(agent: Agent, shown_path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sow import config as configs
-from sow.agents.registry import AgentRegistry
 from sow.cli.agents.screen import Screen
 from sow.cli.context import Context
 from sow.domain import ids
@@ -46,18 +45,12 @@ class TurnOptions:
         return TurnSettings(home, config, context.environment, tell=tell, model=self.model, timeout=self.timeout)
 
 
-def registry_of(context: Context, home: Home, config: Config) -> AgentRegistry:
-    """Returns the roles of this checkout."""
-    user_home = context.environment.get("HOME", "")
-    return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
-
-
 def spawn_worker(context: Context, *, agent: str, task: str, executor: str, fresh: bool, **turn: Any) -> int:
     options, task = TurnOptions(**turn), ids.task_id(task)
     actor = context.require_non_worker("spawn a worker")
     home = context.project_home()
     config = configs.load(context.environment)
-    role = registry_of(context, home, config).get(agent)
+    role = context.agents(home.root, config).get(agent)
     name, origin = (executor, "from --executor") if executor else config.binding(agent)
     fallbacks = [] if executor else config.fallbacks.get(agent, [])
     candidates = [config.executor(executor_name) for executor_name in (name, *fallbacks)]
@@ -91,7 +84,7 @@ def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **
     config = configs.load(context.environment)
     folder = desks.find(home, projects.load(home), task)
     state = folder.task()
-    role = registry_of(context, home, config).get(state["assigned_agent"])
+    role = context.agents(home.root, config).get(state["assigned_agent"])
     bound, origin = config.binding(role.name)
     record = sessions.current(folder, state["session_id"]) if "session_id" in state else None
     name = executor or (record.session["executor"] if record else bound)

@@ -7,6 +7,7 @@ from sow.cli.plans import load
 from sow.cli.project.project import prepare_project
 from sow.domain import phase as phases
 from sow.domain.plans import plan_import as rules
+from sow.domain.text.units import counted
 from sow.errors import Waiting
 from sow.plans.describe import description
 from sow.store.projects import plan_import
@@ -93,7 +94,7 @@ def confirm_changes(differences: Sequence[Difference], *, yes: bool) -> None:
     touched = [difference for difference in differences if difference.kind in ("changed", "gone")]
     if not touched or yes:
         return
-    tasks = f"{len(touched)} task{'' if len(touched) == 1 else 's'}"
+    tasks = counted(len(touched), "task")
     if not is_interactive():
         raise Waiting(f"the import changes {tasks}, which needs your word", "look at the changes above, then add --yes")
     if not confirm(f"Change {tasks}?"):

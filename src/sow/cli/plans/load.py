@@ -37,10 +37,7 @@ class AgentNames:
 
     def _all(self) -> frozenset[str]:
         if self._names is None:
-            from sow.agents.registry import AgentRegistry
-
-            user_home = self._context.environment.get("HOME", "")
-            self._names = frozenset(AgentRegistry(root=self._root, user_home=user_home).names())
+            self._names = frozenset(self._context.agents(self._root).names())
         return self._names
 
     def __contains__(self, name: object) -> bool:

@@ -6,7 +6,7 @@ from sow.cli.output import emit, table
 from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.task import DEFAULT_AGENT
-from sow.domain.text.units import format_minutes
+from sow.domain.text.units import counted, format_minutes
 from sow.system.terminal.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
@@ -35,13 +35,17 @@ def validate(context: Context, *, plan: list[str], json: bool) -> int:
         return load.BAD_PLAN if errors else 0
     error_count, warning_count = len(parsed.errors), len(parsed.warnings)
     names = ", ".join(parsed.files) or ", ".join(plan)
-    counts = (_counted(len(parsed.tasks), "task"), _counted(error_count, "error"), _counted(warning_count, "warning"))
+    counts = (
+        _counted_or_no(len(parsed.tasks), "task"),
+        _counted_or_no(error_count, "error"),
+        _counted_or_no(warning_count, "warning"),
+    )
     out(escape_line(f"{names}: {', '.join(counts)}"))
     return load.BAD_PLAN if error_count else 0
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+def _counted_or_no(count: int, noun: str) -> str:
+    return counted(count, noun) if count else f"no {noun}s"
 
 
 def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
@@ -116,9 +120,8 @@ def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
 
 def _headline(plan: Plan, levels: int) -> str:
     files = ", ".join(plan.files[:3]) + (f" and {len(plan.files) - 3} more" if len(plan.files) > 3 else "")
-    tasks = f"{len(plan.tasks)} task{'' if len(plan.tasks) == 1 else 's'}"
-    count = f"{levels} wave{'' if levels == 1 else 's'}"
-    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(files)}): {tasks} in {count}"
+    size = f"{counted(len(plan.tasks), 'task')} in {counted(levels, 'wave')}"
+    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(files)}): {size}"
 
 
 def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:

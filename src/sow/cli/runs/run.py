@@ -13,7 +13,7 @@ from sow.cli.plans import import_plan, load
 from sow.cli.project.project import prepare_project
 from sow.cli.runs import consent_question, feature_branch, git_changes, preflight, setup_questions
 from sow.cli.runs.reopened_run import pasteable_command
-from sow.cli.runs.settings import reviewers_of, settings_of, typed_options
+from sow.cli.runs.settings import check_executors, reviewers_of, settings_of, typed_options
 from sow.domain import phase as phases
 from sow.engine import consent
 from sow.errors import InvalidFile, SowError
@@ -94,7 +94,7 @@ def run(
     if reading is None:
         return load.BAD_PLAN
     settings = settings_of(config, reading.plan, call)
-    agents = _agents(context, home, config)
+    agents = context.agents(home.root, config, [str(name) for name in config.setting("review", "agents")])
     reviewers, notes = reviewers_of(config, reading.plan, agents)
     asked = typed_options(call, update_plan=update_plan, yes=yes)
     wish = RunOptions(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
@@ -111,35 +111,16 @@ def run(
     return _run(context, home, config, reading, wish, actor)
 
 
-def _agents(context: Context, home: Home, config: Config) -> AgentRegistry:
-    from sow.agents.registry import AgentRegistry
-
-    user_home = context.environment.get("HOME", "")
-    reviewers = [str(name) for name in config.setting("review", "agents")]
-    return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root), reviewers=reviewers)
-
-
 def _check_executors(context: Context, config: Config, reading: LoadedPlan, wish: RunOptions) -> None:
     """Checks that every program of the run exists before any state is written."""
     from sow.domain.plans.plan_import import agent_of
-    from sow.executors.executor import find_binary, missing_binary
-    from sow.executors.registry import adapter
-    from sow.executors.settings import program
 
     settings = wish.settings
     if "agent" in settings:
         wish.agents.get(settings["agent"])
     roles = {settings.get("agent") or agent_of(task, reading.plan, reading.agents) for task in reading.plan.tasks}
     roles |= set(wish.reviewers) if settings["review"] == "on" else set()
-    for role in sorted(roles):
-        wish.agents.get(role)
-        names = [settings["executor"]] if "executor" in settings else [config.binding(role)[0]]
-        names += [] if "executor" in settings else config.fallbacks.get(role, [])
-        for name in names:
-            chosen = config.executor(name)
-            binary = program(chosen.type, chosen.settings)
-            if not find_binary(binary, context.environment):
-                raise missing_binary(name, binary, adapter(chosen.type).capabilities.install)
+    check_executors(context, config, wish.agents, settings, roles)
 
 
 def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish: RunOptions, actor: Actor) -> int:

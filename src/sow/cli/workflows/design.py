@@ -6,7 +6,6 @@ import os
 
 from sow import config as configs
 from sow.cli.agents.screen import Screen
-from sow.cli.agents.spawn import registry_of
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.workflows.create import form
 from sow.engine.turns.turn_settings import TurnSettings
@@ -46,7 +45,7 @@ class DesignContext:
     def __init__(self, context: Context) -> None:
         self.home: Home = context.project_home()
         self.config: Config = configs.load(context.environment)
-        self.agents: AgentRegistry = registry_of(context, self.home, self.config)
+        self.agents: AgentRegistry = context.agents(self.home.root, self.config)
         workflow = WorkflowFolder(self.home).workflow()
         self.name = workflow["name"]
         self.workflow_id = workflow["id"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.reviews.similar_text import steady, words
+from sow.domain.text.inputs import plain_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def _rule(rule: str) -> str:
 
 def _file(path: str) -> str:
     """Return a path below the root, without a line number."""
-    path = _without_line_number(path.strip().replace("\\", "/"))
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
+    return plain_path(_without_line_number(path.strip().replace("\\", "/")))
 
 
 def _symbol(symbol: str) -> str:
