@@ -55,8 +55,7 @@ def list_agents(context: Context, *, json: bool) -> int:
     registry = roles(context, config)
     facts = [_facts(registry.get(name), config) for name in registry.names()]
     if json:
-        emit({"agents": facts, "warnings": registry.warnings})
-        return 0
+        return emit({"agents": facts, "warnings": registry.warnings})
     rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
     out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
     _warn(registry.warnings)
@@ -73,8 +72,7 @@ def show_agent(context: Context, *, agent: str, json: bool) -> int:
     role = roles(context, config).get(agent)
     facts = _facts(role, config)
     if json:
-        emit({**facts, "prompt": load_role_prompt(role)})
-        return 0
+        return emit({**facts, "prompt": load_role_prompt(role)})
     facts["executor"] = f"{facts['executor']} ({facts.pop('executor_origin')})"
     rows = [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in facts.items() if value]
     out(table(rows))
@@ -91,8 +89,7 @@ def _validate_all(context: Context, *, json: bool) -> int:
     registry = roles(context, configs.load(context.environment))
     remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.unused_fields]
     if json:
-        emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
-        return 0
+        return emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
     _warn(registry.warnings)
     for remark in remarks:
         out(escape_line(remark))

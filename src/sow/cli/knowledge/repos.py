@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError
 from sow.system.terminal.terminal import escape_line, out, paint
 
@@ -70,10 +71,7 @@ def add(
     fetched.print_remarks(remarks)
     fetched.ignore_in_git(repos, entry["name"])
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     location = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
     out(escape_line(f"linked {entry['name']} ({fetched.size_of(entry)}){location}"))
     _print_description(entry)
@@ -126,10 +124,7 @@ def show(context: Context, *, name: str, json: bool) -> int:
     entry: Repo = repos.entry(name)
     edited = repos.is_edited(entry)
     if json:
-        from sow.cli.output import emit
-
-        emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
-        return 0
+        return emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
     out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/repos/{name}"))
     _print_description(entry)
     out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
@@ -155,10 +150,7 @@ def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag:
         raise SowError("what is to be said about it?", "give --purpose, --hint or --tag")
     entry = keeper(context).describe(name, about)
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     _print_description(entry)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError
 from sow.system.terminal.terminal import escape_line, out, paint
 
@@ -46,10 +47,7 @@ def install(
     if describer:
         entry = describer.describe(entry["name"])
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     out(escape_line(f"installed {entry['name']} ({fetched.size_of(entry)}) at {fetched.pin_of(entry)}"))
     _print_description(entry)
     return 0
@@ -100,10 +98,7 @@ def show(context: Context, *, name: str, json: bool) -> int:
     entry: Sink = sinks.entry(name)
     edited = sinks.is_edited(entry)
     if json:
-        from sow.cli.output import emit
-
-        emit({**entry, "folder": f".sow/sinks/{name}", "edited": edited})
-        return 0
+        return emit({**entry, "folder": f".sow/sinks/{name}", "edited": edited})
     out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/sinks/{name}"))
     _print_description(entry)
     out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
@@ -135,10 +130,7 @@ def describe(context: Context, *, name: str, summary: str, when: str, tag: list[
         sinks.entry(name)
         entry = _describer(context, sinks, executor).describe(name)
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     _print_description(entry)
     return 0
 

@@ -82,8 +82,7 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
         document["critical_path"] = path
         document["order"] = graph.ready_order(needs, minutes)
         document["minutes"] = {"work": round(sum(minutes.values()), 2), "critical_path": round(longest, 2)}
-        emit(document)
-        return 0
+        return emit(document)
     out(_headline(plan, len(levels)))
     out("")
     out(table(_rows(plan, levels)))
@@ -148,7 +147,7 @@ def waves(context: Context, *, plan: list[str], json: bool) -> int:
     levels = graph.waves(parsed.needs())
     if json:
         limit = parsed.max_concurrency
-        emit(
+        return emit(
             {
                 "name": parsed.name,
                 "waves": [
@@ -157,7 +156,6 @@ def waves(context: Context, *, plan: list[str], json: bool) -> int:
                 ],
             }
         )
-        return 0
     names = {task.id: task.name for task in parsed.tasks}
     for number, wave in enumerate(levels, 1):
         out(paint(f"Wave {number}", "bold"))

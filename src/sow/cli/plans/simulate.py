@@ -54,7 +54,7 @@ def _simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: boo
         for workers in _counts(chosen, max((len(wave) for wave in graph.waves(needs)), default=1))
     }
     if json:
-        emit(
+        return emit(
             {
                 "name": plan.name,
                 "schedule": schedule,
@@ -70,7 +70,6 @@ def _simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: boo
                 ],
             }
         )
-        return 0
     origins = sorted({estimate.origin for estimate in expected.values() if estimate.minutes})
     work = format_minutes(sum(minutes.values()))
     out(escape_line(f"{plan.name}: {len(plan.tasks)} tasks, {work} of work, from: {', '.join(origins) or 'nothing'}"))

@@ -61,8 +61,7 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         return 0
     if json:
         keys = ("file", "id", "before", "after")
-        emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
-        return 0
+        return emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
     if rows:
         out(table([("PLAN", "ID", "WAS", "IS"), *rows]))
     out(f"{len(rows)} changed{' (dry run: nothing was written)' if dry_run else ''}" if rows else "nothing to change")

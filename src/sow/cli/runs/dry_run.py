@@ -68,8 +68,7 @@ def show_dry_run(
         left_alone = [{"id": task, "why": reason} for task, reason in outlook.skip_reasons.items()]
         facts |= {"goes_on": outlook.continued, "left_alone": left_alone, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
-        emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
-        return 0
+        return emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
     print_plan(reading, json=False)
     out("")
     for member in crew:

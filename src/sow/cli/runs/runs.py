@@ -6,6 +6,7 @@ import os
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError, Waiting
 from sow.reports.resume_command import HintContext
 from sow.store.runs import run_folder
@@ -28,8 +29,6 @@ def list_runs(context: Context, *, json: bool) -> int:
     home = context.project_home()
     summaries = [run_report.run_summary(folder) for folder in run_folder.listed(home)]
     if json:
-        from sow.cli.output import emit
-
         emit({"runs": summaries})
     else:
         show.listing(summaries)
@@ -48,8 +47,6 @@ def show(context: Context, *, run: str, format: str, json: bool) -> int:
         raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
     facts = _facts(context, run)
     if json or format == "json":
-        from sow.cli.output import emit
-
         emit(facts)
     elif format == "md":
         from sow.reports import run_report

@@ -33,8 +33,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
     ]
     if json:
-        emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
-        return 0
+        return emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
     if not selected and not broken:
         out("no tasks")
         return 0
@@ -66,8 +65,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     folder = desks.find(home, project, ident)
     shown = document(folder, project, folder.task())
     if json:
-        emit(shown)
-        return 0
+        return emit(shown)
     out(paint(f"Task {ident}: {escape_line(shown['name'])}", "bold"))
     out(table(_facts(shown)))
     _section("Description", shown["description"])

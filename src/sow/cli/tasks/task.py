@@ -52,8 +52,7 @@ def create(
     if json:
         from sow.cli.output import emit
 
-        emit({**change.task, "phase": change.folder.phase, "path": home.relative(change.folder.folder)})
-        return 0
+        return emit({**change.task, "phase": change.folder.phase, "path": home.relative(change.folder.folder)})
     out(f"task {change.task['id']} in {change.folder.phase}: {home.relative(change.folder.folder)}")
     return 0
 

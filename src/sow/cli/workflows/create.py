@@ -37,8 +37,7 @@ def new(context: Context, *, name: str, summary: str, json: bool) -> int:
     folder = design_state.create(home, name, summary_text)
     path = home.relative(folder.summary_path(name))
     if json:
-        emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
-        return 0
+        return emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
     out(f"made workflow {name} in {home.relative(folder.path)}/")
     verb = "look at" if summary else "fill in"
     out(f"{verb} {path}, then: sow workflow design")
