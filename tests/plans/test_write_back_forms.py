@@ -7,10 +7,12 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.plans.plan import STATUSES, PlanSource
+from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
+
+STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
 
 MEANINGS = {
     "pending": "pending", "TODO": "pending", "in-progress": "in_progress", "In Progress": "in_progress",

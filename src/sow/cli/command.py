@@ -64,14 +64,17 @@ class Argument:
 
 
 class Command:
-    """A command: its name, its arguments and the function that runs it."""
+    """A command: its name, its arguments and the function that runs it.
+
+    A text such as "runs.recheck:verify" names a function below sow.cli; its module is loaded when the command runs.
+    """
 
     __slots__ = ("arguments", "details", "name", "options", "run", "summary")
 
     def __init__(
         self,
         name: str,
-        run: Callable[..., int],
+        run: Callable[..., int] | str,
         summary: str,
         *,
         arguments: tuple[Argument, ...] = (),
@@ -85,6 +88,14 @@ class Command:
         self.arguments = arguments
         self.options = (*options, JSON) if json else options
         self.details = details
+
+    def function(self) -> Callable[..., int]:
+        """Returns the function that runs the command; loads its module if the command only names it."""
+        if not isinstance(self.run, str):
+            return self.run
+        module, _, name = self.run.partition(":")
+        function: Callable[..., int] = getattr(import_module(f"sow.cli.{module}"), name)
+        return function
 
 
 JSON = Option("--json", help="Print a JSON document and nothing else")

@@ -14,8 +14,10 @@ from sow.system.terminal.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config
     from sow.domain.actor import Actor
 
 
@@ -56,6 +58,14 @@ class Context:
     def require_person(self, act: str) -> Actor:
         """Returns the caller; raises an error if it is not a person."""
         return caller.require_person(self.environment, act)
+
+    def agents(self, root: str, config: Config | None = None, reviewers: Iterable[str] = ()) -> AgentRegistry:
+        """Returns the roles of a checkout, or of the user if root is empty."""
+        from sow.agents.registry import AgentRegistry
+
+        trusted = bool(root) and config is not None and config.trusts(root)
+        user_home = self.environment.get("HOME", "")
+        return AgentRegistry(root=root, user_home=user_home, trusted=trusted, reviewers=reviewers)
 
     def task(self, task: str) -> str:
         """Returns the id of the given task, or of the worker's own."""

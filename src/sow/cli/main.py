@@ -95,7 +95,7 @@ def _run(arguments: list[str], leading: list[str]) -> int:
     except HelpWanted:
         return _help(command.name.split())
     context = Context(root=options["root"], environment=os.environ)
-    return command.run(context, **values)
+    return command.function()(context, **values)
 
 
 def _help(arguments: list[str]) -> int:

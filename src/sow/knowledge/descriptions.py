@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.text.inputs import printable_line
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
@@ -235,7 +236,7 @@ def _tags(value: Any) -> list[str]:
 
 def _short(text: str) -> str:
     """Returns a text on one line, printable, and cut at a word."""
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = printable_line(text)
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
 
 

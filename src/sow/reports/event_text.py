@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.checks import refusals
 from sow.domain.ids import is_member
 from sow.domain.text.similar_text import answer_command
-from sow.domain.text.units import format_seconds, stopwatch
+from sow.domain.text.units import counted, format_seconds, stopwatch
 from sow.reports.live_run import stop_reason
 from sow.system.terminal import width
 from sow.system.terminal.terminal import escape_line
@@ -63,7 +63,7 @@ def _run_started(entry: JournalEntry, scene: LiveRun) -> str:
     recovered = ", going on from where it was" if entry.data.get("recovered") is True else ""
     tasks = entry.entries("tasks")
     noun = "agent" if tasks and all(is_member(task.text("id")) for task in tasks) else "task"
-    count = f"{len(tasks)} {noun}{'' if len(tasks) == 1 else 's'}"
+    count = counted(len(tasks), noun)
     return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}"
 
 
@@ -82,7 +82,7 @@ def _turn_started(entry: JournalEntry, scene: LiveRun) -> str:
 def _turn_ended(entry: JournalEntry, scene: LiveRun) -> str:
     outcome = entry.text("outcome")
     ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
-    refused = f"{refusals.count(entry.count('refused'))} refused" if entry.count("refused") else ""
+    refused = f"{counted(entry.count('refused'), 'command')} refused" if entry.count("refused") else ""
     return "; ".join(filter(None, (ending, refused, *entry.texts("remarks"))))
 
 
@@ -111,7 +111,7 @@ def _baseline(entry: JournalEntry, scene: LiveRun) -> str:
 def _reviewed(entry: JournalEntry, scene: LiveRun) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     count = entry.count("findings")
-    findings = f", {count} finding{'' if count == 1 else 's'}" if count else ""
+    findings = f", {counted(count, 'finding')}" if count else ""
     feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK) if count else ""
     return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
 

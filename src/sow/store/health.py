@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.file_kinds import validate_file
@@ -157,7 +158,7 @@ def _project(home: Home) -> Iterator[Finding]:
             )
             for name in _broken_states(folder.folder)
         )
-    yield _finding("ok", f"{readable} task{'' if readable == 1 else 's'} can be read")
+    yield _finding("ok", f"{counted(readable, 'task')} can be read")
     phase_names = {phase["name"] for phase in project["phases"]}
     phases_folder = f"{home.project}/phases"
     for name in sorted(os.listdir(phases_folder)) if os.path.isdir(phases_folder) else ():

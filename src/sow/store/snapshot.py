@@ -6,6 +6,7 @@ import os
 
 from sow.errors import SowError
 from sow.store.files.disk import make_folders
+from sow.store.formats.yaml_text import has_conflict
 from sow.store.projects import project as projects
 from sow.store.state import backup
 from sow.store.state_watcher import NEVER, UNKNOWN, UNREADABLE, FileVersion, StateWatcher
@@ -36,7 +37,7 @@ class HandEdit:
     @property
     def in_conflict(self) -> bool:
         """Returns whether git left a conflict in it, which a person resolves."""
-        return self.current is not None and "\n<<<<<<< " in f"\n{self.current}"
+        return self.current is not None and has_conflict(self.current)
 
     @property
     def text(self) -> str:

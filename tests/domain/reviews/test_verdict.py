@@ -13,7 +13,6 @@ from sow.domain.reviews.verdict import (
     FLAGS,
     FORMS,
     Verdict,
-    capped,
     combined,
     identity,
     may_retry,
@@ -203,16 +202,6 @@ def test_all_reviewers_are_heard():
     )
     assert verdict.findings == [bad, other]
     assert verdict.feedback == "Well.\n\nNo."
-
-
-def test_nothing_passes_while_a_check_fails():
-    """A failed check makes GREEN and YELLOW RED, leaves RED and doubt alone, and a passed one changes nothing."""
-    for flag in ("GREEN", "YELLOW", "RED", ""):
-        verdict = Verdict(flag, feedback="f")
-        assert capped(verdict, evidence_failed=False) is verdict
-        worse = capped(verdict, evidence_failed=True)
-        assert (worse.flag, worse.feedback) == ("RED" if flag else "", "f")
-        assert not worse.passes
 
 
 @pytest.mark.parametrize("flag", [*FLAGS, "", "TIMEOUT"])

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from support.samples import LATER, LEAD, NOW, task
+from support.task_histories import STAGES
 
 from sow.domain import task as rules
 from sow.domain.checks import check_list
-from sow.domain.runs.stages import STAGES, failed_merge_count, missing_checks, needs_integrator, next_stage
+from sow.domain.runs.stages import failed_merge_count, missing_checks, needs_integrator, next_stage
 from sow.domain.task import TASK
 
 CHECKS = [
@@ -221,7 +222,7 @@ def test_what_is_on_disk_says_what_comes_next(given, options, wanted):
 
 def test_every_stage_is_reached():
     """The table above leads to every stage that there is."""
-    assert {wanted for _, _, wanted in TABLE.values()} == set(STAGES)
+    assert {wanted for _, _, wanted in TABLE.values()} == STAGES
 
 
 PROOFS = {

@@ -11,7 +11,7 @@ from support.samples import NOW, task
 from support.task_histories import MOST_ANSWERS, History
 
 from sow.domain.reviews.finding import read
-from sow.domain.reviews.verdict import Verdict, capped, combined, may_retry, parse
+from sow.domain.reviews.verdict import Verdict, combined, may_retry, parse
 from sow.domain.runs.stages import LOOP, next_stage, times_asked
 
 SEEDS = 20_000 if FULL else 1500
@@ -149,7 +149,6 @@ def test_together_reviewers_are_as_strict_as_the_strictest(flags):
     assert together.passes == (set(flags) <= {"GREEN", "YELLOW"})
     assert (together.flag == "RED") == ("RED" in flags)
     assert (together.flag == "GREEN") == (set(flags) == {"GREEN"})
-    assert not capped(together, evidence_failed=True).passes
 
 
 @pytest.mark.parametrize("text", ["", "I looked at it.", "Quality Control: PURPLE", "{}", json.dumps({"nonce": NONCE})])

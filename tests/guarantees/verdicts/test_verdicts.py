@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from guarantees.input_limits.test_linear import check_linear
 from guarantees.oversized_texts import pattern
-from sow.domain.reviews.verdict import FORMS, MAX_READ, parse
+from sow.domain.reviews.final_answer import MAX_READ
+from sow.domain.reviews.verdict import FORMS, parse
 
 NONCE = "7d1f0c52a9e84b63"
 OLD = "0f3c9a1be2d74c55"  # of another review

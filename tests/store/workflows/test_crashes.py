@@ -16,6 +16,7 @@ from support.workflow_store import ADA, TIME, Flow, begun, deaths, itself, resul
 from sow.domain.documents.state import RunSettings
 from sow.domain.workflows import escalation
 from sow.errors import SowError
+from sow.store.files import disk
 from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
 from sow.store.workflows import archive, member_notes, members, note_archive, question_updates
@@ -235,10 +236,10 @@ def test_archiving_never_writes_over_a_file(repo: Repo):
     """A name that is taken gets a number behind it."""
     flow = begun(repo)
     stem = flow.root / "orchestration/x"
-    assert note_archive.free_path(str(stem), ".json") == f"{stem}.json"
+    assert disk.free_path(str(stem), ".json") == f"{stem}.json"
     Path(f"{stem}.json").touch()
     Path(f"{stem}-2.json").touch()
-    assert note_archive.free_path(str(stem), ".json") == f"{stem}-3.json"
+    assert disk.free_path(str(stem), ".json") == f"{stem}-3.json"
 
 
 def test_a_failed_archival_is_said_and_logged(repo: Repo):

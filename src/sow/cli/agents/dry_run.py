@@ -25,8 +25,7 @@ SESSIONS = {
 def show(preview: Preview, *, json: bool) -> int:
     """Prints the command line, its folder and the names of its environment variables."""
     if json:
-        emit(document(preview))
-        return 0
+        return emit(document(preview))
     kind = preview.turn.adapter.capabilities.session
     session = f"goes on: {preview.request.session}" if preview.kind == "resume" else f"new; the CLI {SESSIONS[kind]}"
     out(escape_control(shlex.join(preview.arguments)))

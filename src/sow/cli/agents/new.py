@@ -5,7 +5,6 @@ from __future__ import annotations
 from sow import config as configs
 from sow.agents.discovery import split
 from sow.agents.registry import FOLDER
-from sow.cli.agents.spawn import registry_of
 from sow.domain.text import inputs
 from sow.errors import SowError
 from sow.store import layout
@@ -34,7 +33,9 @@ You are {name}. {description}
 """
 
 
-def new(context: Context, name: str, description: str, prompt: str) -> int:
+def new(context: Context, *, name: str, description: str, prompt: str, from_workflow: bool) -> int:
+    if from_workflow:
+        return _from_workflow(context, name)
     context.require_non_worker("write a role")
     if not name:
         raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
@@ -46,15 +47,15 @@ def new(context: Context, name: str, description: str, prompt: str) -> int:
     return 0
 
 
-def from_workflow(context: Context, name: str) -> int:
-    """Write the agent types that the plan requires and that are not there."""
+def _from_workflow(context: Context, name: str) -> int:
+    """Writes the agent types that the plan requires and that are not there."""
     from sow.engine.workflows import design_check
     from sow.engine.workflows.design import missing
 
     context.require_non_worker("write a role")
     home = context.project_home()
     config = configs.load(context.environment)
-    agents = registry_of(context, home, config)
+    agents = context.agents(home.root, config)
     design = design_check.of_checkout(home, agents.names())
     missing_agents = missing(design, agents.names())
     if name:

@@ -7,9 +7,9 @@ import os
 from sow import config as configs
 from sow.agents.briefing import load_role_prompt
 from sow.agents.discovery import read_agent, real_path
-from sow.agents.registry import AgentRegistry
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings, table
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.files.checkout_home import enclosing
 from sow.system.terminal.terminal import err, escape_control, escape_line, out
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.agents.agent import Agent
+    from sow.agents.registry import AgentRegistry
     from sow.config import Config
 
 
@@ -31,8 +32,7 @@ def roles(context: Context, config: Config) -> AgentRegistry:
             root = enclosing(context.cwd).root
         except SowError:
             root = ""
-    user_home = context.environment.get("HOME", "")
-    return AgentRegistry(root=root, user_home=user_home, trusted=bool(root) and config.trusts(root))
+    return context.agents(root, config)
 
 
 def _facts(agent: Agent, config: Config) -> dict[str, Any]:
@@ -55,8 +55,7 @@ def list_agents(context: Context, *, json: bool) -> int:
     registry = roles(context, config)
     facts = [_facts(registry.get(name), config) for name in registry.names()]
     if json:
-        emit({"agents": facts, "warnings": registry.warnings})
-        return 0
+        return emit({"agents": facts, "warnings": registry.warnings})
     rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
     out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
     _warn(registry.warnings)
@@ -68,40 +67,34 @@ def _warn(warnings: list[str]) -> None:
         err(f"warning: {escape_line(warning)}")
 
 
-def show_agent(context: Context, name: str, *, json: bool) -> int:
+def show_agent(context: Context, *, agent: str, json: bool) -> int:
     config = configs.load(context.environment)
-    agent = roles(context, config).get(name)
-    facts = _facts(agent, config)
+    role = roles(context, config).get(agent)
+    facts = _facts(role, config)
     if json:
-        emit({**facts, "prompt": load_role_prompt(agent)})
-        return 0
+        return emit({**facts, "prompt": load_role_prompt(role)})
     facts["executor"] = f"{facts['executor']} ({facts.pop('executor_origin')})"
     rows = [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in facts.items() if value]
     out(table(rows))
-    out(f"\n{escape_control(load_role_prompt(agent)).strip()}")
+    out(f"\n{escape_control(load_role_prompt(role)).strip()}")
     return 0
 
 
-def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
+def validate_agents(context: Context, *, file: list[str], json: bool) -> int:
     """Checks the given files, or all that exist; an invalid file gives exit code 2 only if it was named."""
-    return _validate_named(context, files, json=json) if files else _validate_all(context, json=json)
+    return _validate_named(context, file, json=json) if file else _validate_all(context, json=json)
 
 
 def _validate_all(context: Context, *, json: bool) -> int:
     registry = roles(context, configs.load(context.environment))
     remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.unused_fields]
     if json:
-        emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
-        return 0
+        return emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
     _warn(registry.warnings)
     for remark in remarks:
         out(escape_line(remark))
-    out(f"{_count(len(registry.agents), 'agent')}, {_count(len(registry.warnings), 'warning')}")
+    out(f"{counted(len(registry.agents), 'agent')}, {counted(len(registry.warnings), 'warning')}")
     return 0
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _remark(agent: Agent, shown_path: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sow import config as configs
-from sow.agents.registry import AgentRegistry
 from sow.cli.agents.screen import Screen
 from sow.cli.context import Context
-from sow.domain.text.inputs import is_model
+from sow.domain import ids
+from sow.domain.text import inputs
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
@@ -20,6 +20,7 @@ from sow.system.terminal.terminal import err
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from sow.config import Config, ExecutorConfig
     from sow.engine.turns.turn_settings import TurnResult
@@ -44,17 +45,12 @@ class TurnOptions:
         return TurnSettings(home, config, context.environment, tell=tell, model=self.model, timeout=self.timeout)
 
 
-def registry_of(context: Context, home: Home, config: Config) -> AgentRegistry:
-    """Returns the roles of this checkout."""
-    user_home = context.environment.get("HOME", "")
-    return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
-
-
-def spawn_worker(context: Context, agent: str, task: str, options: TurnOptions, *, executor: str, fresh: bool) -> int:
+def spawn_worker(context: Context, *, agent: str, task: str, executor: str, fresh: bool, **turn: Any) -> int:
+    options, task = TurnOptions(**turn), ids.task_id(task)
     actor = context.require_non_worker("spawn a worker")
     home = context.project_home()
     config = configs.load(context.environment)
-    role = registry_of(context, home, config).get(agent)
+    role = context.agents(home.root, config).get(agent)
     name, origin = (executor, "from --executor") if executor else config.binding(agent)
     fallbacks = [] if executor else config.fallbacks.get(agent, [])
     candidates = [config.executor(executor_name) for executor_name in (name, *fallbacks)]
@@ -80,13 +76,15 @@ def spawn_worker(context: Context, agent: str, task: str, options: TurnOptions, 
     )
 
 
-def resume_worker(context: Context, task: str, message: str, options: TurnOptions, *, executor: str) -> int:
+def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **turn: Any) -> int:
+    message = inputs.checked_text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
+    options, task = TurnOptions(**turn), ids.task_id(task)
     actor = context.require_non_worker("resume a worker")
     home = context.project_home()
     config = configs.load(context.environment)
     folder = desks.find(home, projects.load(home), task)
     state = folder.task()
-    role = registry_of(context, home, config).get(state["assigned_agent"])
+    role = context.agents(home.root, config).get(state["assigned_agent"])
     bound, origin = config.binding(role.name)
     record = sessions.current(folder, state["session_id"]) if "session_id" in state else None
     name = executor or (record.session["executor"] if record else bound)
@@ -168,7 +166,7 @@ def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
 
 def check_model(executor: ExecutorConfig, model: str) -> None:
     """Refuses --model if the executor takes no model, or if the CLI could read the value as a flag."""
-    if model and not is_model(model):
+    if model and not inputs.is_model(model):
         raise SowError(f"--model {model!r:.80} is not the name of a model", "use one word, such as sonnet")
     if model and not adapter(executor.type).capabilities.model:
         raise SowError(

@@ -6,10 +6,13 @@ import os
 import sys
 from contextlib import suppress
 
+from sow import config as configs
 from sow.cli.output import emit, table
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.knowledge import installed_sources as keepers
 from sow.knowledge import updates
+from sow.knowledge.fetcher import FetchLimits
 from sow.store.layout import create_missing
 from sow.system import git
 from sow.system.terminal.terminal import err, escape_line, is_interactive, out, paint
@@ -18,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.cli.context import Context
     from sow.knowledge.installed_sources import SourceManager, UpdateResult
     from sow.knowledge.updates import SourceStatus
 
@@ -39,10 +43,9 @@ def size_of(entry: Any) -> str:
     """Returns the number of files and the size of an entry."""
     if "size" not in entry:
         return "a link"
-    count = f"{entry.get('files', 0)} file{'s' if entry.get('files') != 1 else ''}"
     size = entry["size"]
     unit = f"{size / (1 << 20):.1f} MB" if size >= 1 << 20 else f"{size / 1024:.1f} KB"
-    return f"{count}, {unit}"
+    return f"{counted(entry.get('files', 0), 'file')}, {unit}"
 
 
 def pin_of(entry: Any) -> str:
@@ -75,7 +78,7 @@ def ignore_in_git(keeper: SourceManager, name: str) -> None:
         err(f"note: git does not ignore {path}: add the line /{keeper.catalog.key}/ to .sow/.gitignore")
 
 
-def show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
+def _show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
     """Prints whether each source has a newer commit; returns 1 if a source could not be reached."""
     bad = int(any(result.status in updates.BAD for result in polled))
     if json:
@@ -109,18 +112,43 @@ def _poll_document(polled: SourceStatus) -> dict[str, Any]:
     return {**facts, "source": entry["source"], "problem": problem}
 
 
-def update(keeper: SourceManager, names: list[str], *, ref: str | None, force: bool, json: bool) -> int:
-    """Updates the entries and prints each result; returns 1 if one failed."""
+def limits(context: Context, size_setting: str, files: int) -> FetchLimits:
+    """Returns the user's limits for a fetch."""
+    config = configs.load(context.environment)
+    seconds = configs.seconds(config.setting("knowledge", "timeout"))
+    return FetchLimits(megabytes=config.setting("knowledge", size_setting), files=files, seconds=seconds)
+
+
+def update(
+    context: Context,
+    keeper: SourceManager,
+    names: list[str],
+    noun: str,
+    *,
+    check: bool,
+    ref: str,
+    force: bool,
+    json: bool,
+) -> int:
+    """Updates or checks the entries and prints each result; returns 1 if one failed."""
+    key = keeper.catalog.key
+    if check:
+        if ref or force:
+            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
+        return _show_polled(keeper.poll(names), key, json=json)
+    context.require_non_worker(f"update a {noun}")
+    if ref and len(names) != 1:
+        raise SowError(f"--ref is for one {noun}", f"name it: sow {key} update NAME --ref v2")
     results: list[UpdateResult] = []
     print_fetching("all sources" if not names else ", ".join(names))
-    for result in keeper.update(names, ref=ref, force=force):
+    for result in keeper.update(names, ref=ref or None, force=force):
         results.append(result)
         if not json:
-            _tell(result, keeper.catalog.key)
+            _tell(result, key)
     if json:
-        emit({keeper.catalog.key: [_update_document(result) for result in results]})
+        emit({key: [_update_document(result) for result in results]})
     elif not results:
-        out(f"there is nothing to update: see 'sow {keeper.catalog.key} list'")
+        out(f"there is nothing to update: see 'sow {key} list'")
     return int(any(result.status in BAD for result in results))
 
 

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.knowledge import fetched
+from sow.cli.output import emit, table
+from sow.domain.text import inputs
 from sow.errors import SowError
+from sow.knowledge.repos import RepoDescription, Repos
+from sow.store.knowledge import repo_index
 from sow.system.terminal.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.documents.index import Repo, RepoHint
-    from sow.knowledge.repos import RepoDescription, Repos
 
 MOST_FILES = 200_000
 
 
 def keeper(context: Context) -> Repos:
     """Returns the linked repositories of this checkout, with the user's limits."""
-    from sow import config as configs
-    from sow.knowledge.fetcher import FetchLimits
-    from sow.knowledge.repos import Repos
-
-    config = configs.load(context.environment)
-    megabytes = config.setting("knowledge", "repo_mb")
-    seconds = configs.seconds(config.setting("knowledge", "timeout"))
-    limits = FetchLimits(megabytes=megabytes, files=MOST_FILES, seconds=seconds)
-    return Repos(context.project_home(), context.environment, limits)
+    return Repos(context.project_home(), context.environment, fetched.limits(context, "repo_mb", MOST_FILES))
 
 
 def _description(context: Context, purpose: str, hint: list[str], tag: list[str]) -> RepoDescription:
     """Checks the user's description of a repository."""
-    from sow.domain.text import inputs
-    from sow.knowledge.repos import RepoDescription
-
     return RepoDescription(
         purpose=inputs.checked_text(context.text(purpose, "--purpose"), "--purpose", 4000).strip() if purpose else "",
         hints=[_hint(value) for value in hint],
@@ -42,8 +35,6 @@ def _description(context: Context, purpose: str, hint: list[str], tag: list[str]
 
 def _hint(value: str) -> RepoHint:
     """Splits `docs/api.md: the REST interface` into a path and its description."""
-    from sow.domain.text import inputs
-
     path, _, about = inputs.checked_line(value, "--hint", 2000).partition(": ")
     return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
 
@@ -60,8 +51,6 @@ def add(
     clone: bool,
     json: bool,
 ) -> int:
-    from sow.cli.knowledge import fetched
-
     context.require_non_worker("link a repository")
     about = _description(context, purpose, hint, tag)
     fetched.print_fetching(url)
@@ -70,10 +59,7 @@ def add(
     fetched.print_remarks(remarks)
     fetched.ignore_in_git(repos, entry["name"])
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     location = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
     out(escape_line(f"linked {entry['name']} ({fetched.size_of(entry)}){location}"))
     _print_description(entry)
@@ -89,29 +75,14 @@ def _print_description(entry: Repo) -> None:
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
-    from sow.cli.knowledge import fetched
-
-    repos = keeper(context)
-    if check:
-        if ref or force:
-            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
-        return fetched.show_polled(repos.poll(name), "repos", json=json)
-    context.require_non_worker("update a repository")
-    if ref and len(name) != 1:
-        raise SowError("--ref is for one repository", "name it: sow repos update NAME --ref v2")
-    return fetched.update(repos, name, ref=ref or None, force=force, json=json)
+    return fetched.update(context, keeper(context), name, "repository", check=check, ref=ref, force=force, json=json)
 
 
 def list_repos(context: Context, *, json: bool) -> int:
-    from sow.cli.output import emit, table
-    from sow.store.knowledge import repo_index
-
     repos = repo_index.load(context.project_home())
     if json:
         emit({"repos": repos})
     elif repos:
-        from sow.cli.knowledge import fetched
-
         rows = [(e["name"], e["mode"], fetched.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos]
         out(table(rows))
     else:
@@ -120,16 +91,11 @@ def list_repos(context: Context, *, json: bool) -> int:
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    from sow.cli.knowledge import fetched
-
     repos = keeper(context)
     entry: Repo = repos.entry(name)
     edited = repos.is_edited(entry)
     if json:
-        from sow.cli.output import emit
-
-        emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
-        return 0
+        return emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
     out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/repos/{name}"))
     _print_description(entry)
     out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
@@ -141,8 +107,6 @@ def show(context: Context, *, name: str, json: bool) -> int:
 
 
 def remove(context: Context, *, name: str, force: bool) -> int:
-    from sow.cli.knowledge import fetched
-
     context.require_non_worker("remove a repository")
     repos = keeper(context)
     return fetched.print_removed(repos.remove(name, force=force, forget=False), repos, forget=False)
@@ -155,10 +119,7 @@ def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag:
         raise SowError("what is to be said about it?", "give --purpose, --hint or --tag")
     entry = keeper(context).describe(name, about)
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     _print_description(entry)
     return 0
 

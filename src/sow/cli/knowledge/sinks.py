@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.knowledge import fetched
+from sow.cli.output import emit, table
+from sow.domain.text import inputs
 from sow.errors import SowError
+from sow.knowledge.descriptions import BY_USER, Description
+from sow.knowledge.sinks import Sinks
+from sow.store.knowledge.sink_index import CATALOG
 from sow.system.terminal.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.cli.knowledge.describe import Describer
     from sow.domain.documents.index import Sink
-    from sow.knowledge.sinks import Sinks
 
 MOST_FILES = 5000
 
 
 def keeper(context: Context) -> Sinks:
     """Returns the sinks of this checkout, with the user's limits."""
-    from sow import config as configs
-    from sow.knowledge.fetcher import FetchLimits
-    from sow.knowledge.sinks import Sinks
-
-    config = configs.load(context.environment)
-    megabytes = config.setting("knowledge", "sink_mb")
-    seconds = configs.seconds(config.setting("knowledge", "timeout"))
-    limits = FetchLimits(megabytes=megabytes, files=MOST_FILES, seconds=seconds)
-    return Sinks(context.project_home(), context.environment, limits)
+    return Sinks(context.project_home(), context.environment, fetched.limits(context, "sink_mb", MOST_FILES))
 
 
 def install(
     context: Context, *, url: str, path: str, ref: str, name: str, describe: bool, executor: str, json: bool
 ) -> int:
-    from sow.cli.knowledge import fetched
-
     context.require_non_worker("install a sink")
     sinks = keeper(context)
     if executor and not describe:
@@ -46,10 +41,7 @@ def install(
     if describer:
         entry = describer.describe(entry["name"])
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     out(escape_line(f"installed {entry['name']} ({fetched.size_of(entry)}) at {fetched.pin_of(entry)}"))
     _print_description(entry)
     return 0
@@ -63,29 +55,14 @@ def _print_description(entry: Sink) -> None:
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
-    from sow.cli.knowledge import fetched
-
-    sinks = keeper(context)
-    if check:
-        if ref or force:
-            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
-        return fetched.show_polled(sinks.poll(name), "sinks", json=json)
-    context.require_non_worker("update a sink")
-    if ref and len(name) != 1:
-        raise SowError("--ref is for one sink", "name it: sow sinks update NAME --ref v2")
-    return fetched.update(sinks, name, ref=ref or None, force=force, json=json)
+    return fetched.update(context, keeper(context), name, "sink", check=check, ref=ref, force=force, json=json)
 
 
 def list_sinks(context: Context, *, known: bool, json: bool) -> int:
-    from sow.cli.output import emit, table
-    from sow.store.knowledge.sink_index import CATALOG
-
     sinks: list[Sink] = CATALOG.load_user(context.environment) if known else CATALOG.load(context.project_home())
     if json:
         emit({"sinks": sinks})
     elif sinks:
-        from sow.cli.knowledge import fetched
-
         rows = [(sink["name"], fetched.pin_of(sink), fetched.size_of(sink), sink["summary"][:100]) for sink in sinks]
         out(table(rows))
     else:
@@ -94,16 +71,11 @@ def list_sinks(context: Context, *, known: bool, json: bool) -> int:
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    from sow.cli.knowledge import fetched
-
     sinks = keeper(context)
     entry: Sink = sinks.entry(name)
     edited = sinks.is_edited(entry)
     if json:
-        from sow.cli.output import emit
-
-        emit({**entry, "folder": f".sow/sinks/{name}", "edited": edited})
-        return 0
+        return emit({**entry, "folder": f".sow/sinks/{name}", "edited": edited})
     out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/sinks/{name}"))
     _print_description(entry)
     out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
@@ -115,8 +87,6 @@ def show(context: Context, *, name: str, json: bool) -> int:
 
 
 def remove(context: Context, *, name: str, force: bool, forget: bool) -> int:
-    from sow.cli.knowledge import fetched
-
     context.require_non_worker("remove a sink")
     sinks = keeper(context)
     return fetched.print_removed(sinks.remove(name, force=force, forget=forget), sinks, forget=forget)
@@ -135,18 +105,12 @@ def describe(context: Context, *, name: str, summary: str, when: str, tag: list[
         sinks.entry(name)
         entry = _describer(context, sinks, executor).describe(name)
     if json:
-        from sow.cli.output import emit
-
-        emit(entry)
-        return 0
+        return emit(entry)
     _print_description(entry)
     return 0
 
 
 def _by_hand(context: Context, sinks: Sinks, name: str, summary: str, when: str, tag: list[str]) -> Sink:
-    from sow.domain.text import inputs
-    from sow.knowledge.descriptions import BY_USER, Description
-
     description = Description(
         summary=inputs.checked_text(context.text(summary, "--summary"), "--summary", 4000).strip() if summary else "",
         when_to_use=inputs.checked_text(context.text(when, "--when"), "--when", 4000).strip() if when else "",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sow.cli.output import emit, table
-from sow.cli.plans.load import path_of
+from sow.cli.plans import load
 from sow.cli.project.project import prepare_project
 from sow.domain import phase as phases
 from sow.domain.plans import plan_import as rules
+from sow.domain.text.units import counted
 from sow.errors import Waiting
 from sow.plans.describe import description
 from sow.store.projects import plan_import
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 
     from sow.cli.context import Context
     from sow.cli.plans.load import LoadedPlan
-    from sow.domain.actor import Actor
     from sow.domain.plans.plan_import import Difference
     from sow.store.files.checkout_home import Home
 
 MOST_ROWS = 100
 
 
-def import_plan(
-    context: Context, reading: LoadedPlan, actor: Actor, *, phase: str, yes: bool, dry_run: bool, json: bool
-) -> int:
-    """Imports a plan that has no errors."""
+def import_plan(context: Context, *, plan: list[str], phase: str, yes: bool, dry_run: bool, json: bool) -> int:
+    actor = context.require_non_worker("import a plan")
+    reading = load.load_valid(context, plan)
+    if reading is None:
+        return load.BAD_PLAN
     home = context.project_home()
     request = intake_of(context, home, reading, phase)
     create_project = None
@@ -60,7 +61,9 @@ def intake_of(context: Context, home: Home, reading: LoadedPlan, phase: str) -> 
     plan = reading.plan
     return PlanImport(
         plan,
-        paths={source.name: plan_import.state_path(home, path_of(context, source.name)) for source in reading.sources},
+        paths={
+            source.name: plan_import.state_path(home, load.path_of(context, source.name)) for source in reading.sources
+        },
         digests={source.name: plan_import.digest(source.text) for source in reading.sources},
         descriptions={task.id: description(plan, task) for task in plan.tasks},
         agents={task.id: rules.agent_of(task, plan, reading.agents) for task in plan.tasks},
@@ -91,7 +94,7 @@ def confirm_changes(differences: Sequence[Difference], *, yes: bool) -> None:
     touched = [difference for difference in differences if difference.kind in ("changed", "gone")]
     if not touched or yes:
         return
-    tasks = f"{len(touched)} task{'' if len(touched) == 1 else 's'}"
+    tasks = counted(len(touched), "task")
     if not is_interactive():
         raise Waiting(f"the import changes {tasks}, which needs your word", "look at the changes above, then add --yes")
     if not confirm(f"Change {tasks}?"):

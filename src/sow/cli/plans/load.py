@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sow.domain.runs.forecast import Estimate, Forecast
     from sow.store.files.checkout_home import Home
 
+BAD_PLAN = 2  # exit code
 BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
 MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
 
@@ -36,10 +37,7 @@ class AgentNames:
 
     def _all(self) -> frozenset[str]:
         if self._names is None:
-            from sow.agents.registry import AgentRegistry
-
-            user_home = self._context.environment.get("HOME", "")
-            self._names = frozenset(AgentRegistry(root=self._root, user_home=user_home).names())
+            self._names = frozenset(self._context.agents(self._root).names())
         return self._names
 
     def __contains__(self, name: object) -> bool:

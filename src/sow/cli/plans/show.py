@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from sow.cli.output import emit, table
+from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.task import DEFAULT_AGENT
-from sow.domain.text.units import format_minutes
+from sow.domain.text.units import counted, format_minutes
 from sow.system.terminal.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.cli.context import Context
     from sow.cli.plans.load import LoadedPlan
     from sow.domain.plans.plan import Plan, PlanFinding, PlanTask
 
@@ -22,7 +24,43 @@ def finding(warning: PlanFinding) -> dict[str, Any]:
     return {**location, "message": warning.message, "hint": warning.hint or None, "asks": warning.needs_confirmation}
 
 
-def show(reading: LoadedPlan, *, json: bool) -> int:
+def validate(context: Context, *, plan: list[str], json: bool) -> int:
+    reading = load.read(context, plan)
+    parsed = reading.plan
+    for problem in parsed.warnings if json else (*parsed.errors, *parsed.warnings):
+        load.print_finding(problem)
+    if json:
+        errors = [finding(error) for error in parsed.errors]
+        emit({"valid": not errors, "errors": errors, "warnings": [finding(warning) for warning in parsed.warnings]})
+        return load.BAD_PLAN if errors else 0
+    error_count, warning_count = len(parsed.errors), len(parsed.warnings)
+    names = ", ".join(parsed.files) or ", ".join(plan)
+    counts = (
+        _counted_or_no(len(parsed.tasks), "task"),
+        _counted_or_no(error_count, "error"),
+        _counted_or_no(warning_count, "warning"),
+    )
+    out(escape_line(f"{names}: {', '.join(counts)}"))
+    return load.BAD_PLAN if error_count else 0
+
+
+def _counted_or_no(count: int, noun: str) -> str:
+    return counted(count, noun) if count else f"no {noun}s"
+
+
+def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
+    reading = load.load_valid(context, plan)
+    if reading is None:
+        return load.BAD_PLAN
+    if graph:
+        from sow.cli.plans.graph import draw
+
+        out(draw(reading, graph))
+        return 0
+    return print_plan(reading, json=json)
+
+
+def print_plan(reading: LoadedPlan, *, json: bool) -> int:
     """Prints the whole plan."""
     plan = reading.plan
     needs = plan.needs()
@@ -44,8 +82,7 @@ def show(reading: LoadedPlan, *, json: bool) -> int:
         document["critical_path"] = path
         document["order"] = graph.ready_order(needs, minutes)
         document["minutes"] = {"work": round(sum(minutes.values()), 2), "critical_path": round(longest, 2)}
-        emit(document)
-        return 0
+        return emit(document)
     out(_headline(plan, len(levels)))
     out("")
     out(table(_rows(plan, levels)))
@@ -82,9 +119,8 @@ def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
 
 def _headline(plan: Plan, levels: int) -> str:
     files = ", ".join(plan.files[:3]) + (f" and {len(plan.files) - 3} more" if len(plan.files) > 3 else "")
-    tasks = f"{len(plan.tasks)} task{'' if len(plan.tasks) == 1 else 's'}"
-    count = f"{levels} wave{'' if levels == 1 else 's'}"
-    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(files)}): {tasks} in {count}"
+    size = f"{counted(len(plan.tasks), 'task')} in {counted(levels, 'wave')}"
+    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(files)}): {size}"
 
 
 def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
@@ -103,23 +139,24 @@ def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
     return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
 
 
-def waves(reading: LoadedPlan, *, json: bool) -> int:
-    """Prints the waves: the tasks that can run at the same time."""
-    plan = reading.plan
-    levels = graph.waves(plan.needs())
+def waves(context: Context, *, plan: list[str], json: bool) -> int:
+    reading = load.load_valid(context, plan)
+    if reading is None:
+        return load.BAD_PLAN
+    parsed = reading.plan
+    levels = graph.waves(parsed.needs())
     if json:
-        limit = plan.max_concurrency
-        emit(
+        limit = parsed.max_concurrency
+        return emit(
             {
-                "name": plan.name,
+                "name": parsed.name,
                 "waves": [
                     {"name": f"Wave {number}", "tasks": wave, "max_concurrency": limit}
                     for number, wave in enumerate(levels, 1)
                 ],
             }
         )
-        return 0
-    names = {task.id: task.name for task in plan.tasks}
+    names = {task.id: task.name for task in parsed.tasks}
     for number, wave in enumerate(levels, 1):
         out(paint(f"Wave {number}", "bold"))
         out(table([(ident, names[ident]) for ident in wave], indent="  "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from sow.cli.output import emit
+from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.text.units import format_minutes
 from sow.errors import SowError
@@ -14,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sow.cli.context import Context
     from sow.cli.plans.load import LoadedPlan
 
     Slots = list[tuple[float, str, float]]
@@ -23,7 +25,7 @@ USUAL = 3
 MOST_ROWS = 40
 
 
-def parse_concurrency(text: str) -> int:
+def _parse_concurrency(text: str) -> int:
     """Returns the value of --max-concurrency."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
         raise SowError(
@@ -32,7 +34,13 @@ def parse_concurrency(text: str) -> int:
     return int(text)
 
 
-def simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: bool) -> int:
+def simulate(context: Context, *, plan: list[str], max_concurrency: str, schedule: str, json: bool) -> int:
+    count = _parse_concurrency(max_concurrency) if max_concurrency else 0
+    reading = load.load_valid(context, plan)
+    return _simulate(reading, count, schedule, json=json) if reading else load.BAD_PLAN
+
+
+def _simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: bool) -> int:
     """Prints the duration for each number of workers, and the timeline for the chosen one."""
     plan = reading.plan
     needs = plan.needs()
@@ -46,7 +54,7 @@ def simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: bool
         for workers in _counts(chosen, max((len(wave) for wave in graph.waves(needs)), default=1))
     }
     if json:
-        emit(
+        return emit(
             {
                 "name": plan.name,
                 "schedule": schedule,
@@ -62,7 +70,6 @@ def simulate(reading: LoadedPlan, concurrency: int, schedule: str, *, json: bool
                 ],
             }
         )
-        return 0
     origins = sorted({estimate.origin for estimate in expected.values() if estimate.minutes})
     work = format_minutes(sum(minutes.values()))
     out(escape_line(f"{plan.name}: {len(plan.tasks)} tasks, {work} of work, from: {', '.join(origins) or 'nothing'}"))

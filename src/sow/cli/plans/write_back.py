@@ -33,7 +33,12 @@ PLAN_STATUS = {
 }
 
 
-def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
+def update(context: Context, *, plan: list[str], dry_run: bool, json: bool) -> int:
+    context.require_non_worker("write into a plan")
+    return write_statuses(context, plan, dry_run=dry_run, json=json)
+
+
+def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
     """Writes the statuses into the given plans, or into all imported ones."""
     home = context.project_home()
     project = projects.load(home)
@@ -56,8 +61,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
         return 0
     if json:
         keys = ("file", "id", "before", "after")
-        emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
-        return 0
+        return emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
     if rows:
         out(table([("PLAN", "ID", "WAS", "IS"), *rows]))
     out(f"{len(rows)} changed{' (dry run: nothing was written)' if dry_run else ''}" if rows else "nothing to change")

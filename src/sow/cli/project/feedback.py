@@ -30,8 +30,7 @@ def list_feedback(context: Context, *, task: str, json: bool) -> int:
     folder = desks.find(home, projects.load(home), context.task(task))
     entries = feedback.read(folder)
     if json:
-        emit({"task": folder.id, "feedback": entries})
-        return 0
+        return emit({"task": folder.id, "feedback": entries})
     for entry in entries:
         signature = escape_line(f"by {entry['by']}, on iteration {entry['iteration']}")
         out(f"{entry['number']}  {escape_line(entry['at'])}  {signature}")

@@ -105,8 +105,7 @@ def _write(
     if json:
         from sow.cli.output import emit
 
-        emit({"task": folder.id if folder else None, "path": home.relative(path), "entry": entry})
-        return 0
+        return emit({"task": folder.id if folder else None, "path": home.relative(path), "entry": entry})
     out(f"logged to {home.relative(path)}")
     return 0
 
@@ -137,8 +136,7 @@ def _show(home: Home, folder: TaskFolder | AgentFolder | None, *, json: bool) ->
     if json:
         from sow.cli.output import emit
 
-        emit({"task": folder.id if folder else None, "entries": entries})
-        return 0
+        return emit({"task": folder.id if folder else None, "entries": entries})
     for entry in entries:
         files = f"  ({', '.join(entry['files'])})" if entry["files"] else ""
         out(escape_control(f"{entry['timestamp']}  {entry['agent']}  {entry['action']}  {entry['result']}{files}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
+from sow.domain.text.units import counted
 from sow.errors import Waiting
 from sow.store.formats.schema import VERSION
 from sow.store.migration import apply, plan, unreadable
@@ -29,22 +30,18 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
         out(f"Migrating {escape_line(path)}: v{step.version} → v{VERSION}")
         out("".join(f"  - {line}\n" for line in step.lines))
     if local:
-        out(f"Migrating {_files(len(local))} of runs and sessions on this machine")
+        out(f"Migrating {counted(len(local), 'file')} of runs and sessions on this machine")
     if dry_run:
-        out(f"Dry run: {_files(len(steps))} would be updated.")
+        out(f"Dry run: {counted(len(steps), 'file')} would be updated.")
         return 0
     if not yes and not is_interactive():
         raise Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes")
-    if not yes and not confirm(f"Change {_files(len(steps))}?"):
+    if not yes and not confirm(f"Change {counted(len(steps), 'file')}?"):
         raise Waiting("nothing was migrated", "run 'sow migrate' again when you are ready")
     backup = apply(home, steps)
-    out(f"Migration complete! {_files(len(steps))} updated.")
+    out(f"Migration complete! {counted(len(steps), 'file')} updated.")
     out(f"The project as it was is in {backup}")
     return 0
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"
 
 
 COMMANDS = (

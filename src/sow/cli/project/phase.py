@@ -41,8 +41,7 @@ def list_phases(context: Context, *, json: bool) -> int:
         statuses = [task["status"] for folder, task in readable if folder.phase == phase["name"]]
         rows.append({**phase, "tasks": len(statuses), **{status: statuses.count(status) for status in ENDED_STATUSES}})
     if json:
-        emit({"phases": rows, "broken": broken})
-        return 0
+        return emit({"phases": rows, "broken": broken})
     lines = [(row["name"], row["status"], str(row["tasks"]), str(row["completed"])) for row in rows]
     out(table([("PHASE", "STATUS", "TASKS", "DONE"), *lines]))
     return 0

@@ -62,8 +62,7 @@ def show(context: Context, *, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
     if json:
-        emit({**project, "memories": memory.read(home)})
-        return 0
+        return emit({**project, "memories": memory.read(home)})
     keys = ("name", "description", "branch", "project_id", "created_at", "updated_at")
     rows = [(key, str(project[key])) for key in keys]  # type: ignore[literal-required]
     rows.append(("phases", ", ".join(f"{phase['name']} ({phase['status']})" for phase in project["phases"])))

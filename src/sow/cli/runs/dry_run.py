@@ -7,7 +7,7 @@ from contextlib import suppress
 from sow.cli.output import emit
 from sow.cli.plans.import_plan import describe_changes
 from sow.cli.plans.load import path_of
-from sow.cli.plans.show import finding, show
+from sow.cli.plans.show import finding, print_plan
 from sow.cli.plans.write_back import statuses_of
 from sow.cli.runs import consent_question, preflight, setup_questions
 from sow.domain.plans import graph
@@ -68,9 +68,8 @@ def show_dry_run(
         left_alone = [{"id": task, "why": reason} for task, reason in outlook.skip_reasons.items()]
         facts |= {"goes_on": outlook.continued, "left_alone": left_alone, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
-        emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
-        return 0
-    show(reading, json=False)
+        return emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
+    print_plan(reading, json=False)
     out("")
     for member in crew:
         out(escape_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.text.units import counted
 from sow.errors import SystemFailure, Waiting
 from sow.store import git_watch
 from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out
@@ -42,7 +43,7 @@ def keep(home: Home, *, yes: bool) -> int:
         _list(changes)
         _agree("Keep these changes, and let sow use them?", git_watch.KEEP, yes=yes)
     git_watch.accept_changes(home)
-    out(f"kept {len(changes)} change{'' if len(changes) == 1 else 's'}")
+    out(f"kept {counted(len(changes), 'change')}")
     return 0
 
 
@@ -51,7 +52,7 @@ def _undo(home: Home) -> None:
     failures = git_watch.undo(home)
     if failures:
         raise SystemFailure(f"cannot undo: {escape_line(failures[0])}", f"undo it by hand, then: {git_watch.KEEP}")
-    out(f"undid {count} change{'' if count == 1 else 's'}; removed files are in .git/sow/removed")
+    out(f"undid {counted(count, 'change')}; removed files are in .git/sow/removed")
 
 
 def _list(changes: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.cli.runs import consent_question
 from sow.cli.runs.reopened_run import pasteable_command, reopened_run
 from sow.errors import SystemFailure, Waiting
@@ -35,8 +36,6 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
         if result.refused is None and not dry_run:
             finish.end_if_delivered(run_context)
     if json:
-        from sow.cli.output import emit
-
         emit(_document(run_context, result, dry_run=dry_run))
         return 0 if result.refused is None else 1 if result.failed else 4
     if result.refused is not None:

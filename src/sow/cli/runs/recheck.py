@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.cli.runs import consent_question
 from sow.cli.runs.reopened_run import pasteable_command, reopened_run
 from sow.domain.checks import check_list
@@ -48,8 +49,6 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
     proven = recheck.HOLDS in verdicts or (bool(final) and excused)  # else nothing could be repeated
     holds = proven and recheck.DIFFERS not in verdicts and all(each["list"] in red for _, each in failed)
     if json:
-        from sow.cli.output import emit
-
         lists = [_final_document(owners, done, red) for owners, done in final]
         emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
     else:

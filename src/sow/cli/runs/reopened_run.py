@@ -68,10 +68,8 @@ def _require_branch(folder: RunFolder) -> None:
 
 def _run_context(context: Context, folder: RunFolder) -> RunContext:
     from sow import config as configs
-    from sow.agents.registry import AgentRegistry
     from sow.engine.runs import start
 
     home, config = folder.home, configs.load(context.environment)
-    user_home = context.environment.get("HOME", "")
-    agents = AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
+    agents = context.agents(home.root, config)
     return start.open_run(home, config, context.environment, agents=agents, folder=folder, listeners=[])

@@ -13,7 +13,7 @@ from sow.cli.plans import import_plan, load
 from sow.cli.project.project import prepare_project
 from sow.cli.runs import consent_question, feature_branch, git_changes, preflight, setup_questions
 from sow.cli.runs.reopened_run import pasteable_command
-from sow.cli.runs.settings import reviewers_of, settings_of, typed_options
+from sow.cli.runs.settings import check_executors, reviewers_of, settings_of, typed_options
 from sow.domain import phase as phases
 from sow.engine import consent
 from sow.errors import InvalidFile, SowError
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from sow.store.files.claim import Claim
     from sow.store.projects.plan_import import PlanImport
     from sow.store.runs.run_folder import RunFolder
-
-BAD_PLAN = 2
 
 
 class RunOptions:
@@ -85,47 +83,18 @@ def run(
     dry_run: bool,
     yes: bool,
     json: bool,
-    max_concurrency: str,
-    executor: str,
-    agent: str,
-    schedule: str,
-    isolation: str,
-    review: str,
-    baseline: str,
-    retries: str,
-    timeout: str,
-    max_cost: str,
-    max_wait: str,
-    accept: str,
-    final_checks: str,
-    history: str,
+    **call: str,
 ) -> int:
     actor = context.require_non_worker("run a plan")
     home = context.checkout()
     if not dry_run:
         home.refuse_second_run()
-    call = {
-        "max_concurrency": max_concurrency,
-        "executor": executor,
-        "agent": agent,
-        "schedule": schedule,
-        "isolation": isolation,
-        "review": review,
-        "baseline": baseline,
-        "retries": retries,
-        "timeout": timeout,
-        "max_cost": max_cost,
-        "max_wait": max_wait,
-        "accept": accept,
-        "final_checks": final_checks,
-        "history": history,
-    }
     config = configs.load(context.environment)
     reading = load.load_valid(context, plan)
     if reading is None:
-        return BAD_PLAN
+        return load.BAD_PLAN
     settings = settings_of(config, reading.plan, call)
-    agents = _agents(context, home, config)
+    agents = context.agents(home.root, config, [str(name) for name in config.setting("review", "agents")])
     reviewers, notes = reviewers_of(config, reading.plan, agents)
     asked = typed_options(call, update_plan=update_plan, yes=yes)
     wish = RunOptions(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
@@ -142,35 +111,16 @@ def run(
     return _run(context, home, config, reading, wish, actor)
 
 
-def _agents(context: Context, home: Home, config: Config) -> AgentRegistry:
-    from sow.agents.registry import AgentRegistry
-
-    user_home = context.environment.get("HOME", "")
-    reviewers = [str(name) for name in config.setting("review", "agents")]
-    return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root), reviewers=reviewers)
-
-
 def _check_executors(context: Context, config: Config, reading: LoadedPlan, wish: RunOptions) -> None:
     """Checks that every program of the run exists before any state is written."""
     from sow.domain.plans.plan_import import agent_of
-    from sow.executors.executor import find_binary, missing_binary
-    from sow.executors.registry import adapter
-    from sow.executors.settings import program
 
     settings = wish.settings
     if "agent" in settings:
         wish.agents.get(settings["agent"])
     roles = {settings.get("agent") or agent_of(task, reading.plan, reading.agents) for task in reading.plan.tasks}
     roles |= set(wish.reviewers) if settings["review"] == "on" else set()
-    for role in sorted(roles):
-        wish.agents.get(role)
-        names = [settings["executor"]] if "executor" in settings else [config.binding(role)[0]]
-        names += [] if "executor" in settings else config.fallbacks.get(role, [])
-        for name in names:
-            chosen = config.executor(name)
-            binary = program(chosen.type, chosen.settings)
-            if not find_binary(binary, context.environment):
-                raise missing_binary(name, binary, adapter(chosen.type).capabilities.install)
+    check_executors(context, config, wish.agents, settings, roles)
 
 
 def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish: RunOptions, actor: Actor) -> int:
@@ -193,10 +143,10 @@ def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish
         setup_questions.record(folder, accepted)
         remarks = _execute(context, config, folder, project, wish, agreed, goes_on=goes_on)
         if wish.update_plan:
-            from sow.cli.plans.write_back import update
+            from sow.cli.plans.write_back import write_statuses
 
             files = [os.path.join(context.cwd, name) for name in reading.plan.files]
-            update(context, files, dry_run=False, json=False, quiet=wish.json)
+            write_statuses(context, files, dry_run=False, json=False, quiet=wish.json)
     for note in remarks:
         err(f"note: {escape_line(note)}")
     git_changes.offer_undo(home, yes=wish.yes or wish.json)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.errors import SowError, Waiting
+from sow.errors import Waiting
 from sow.reports.resume_command import HintContext
 from sow.store.runs import run_folder
 from sow.system.terminal import terminal
@@ -14,86 +12,9 @@ from sow.system.terminal.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from sow.store.files.checkout_home import Home
 
 RUN = Argument("run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs")
-
-
-def list_runs(context: Context, *, json: bool) -> int:
-    from sow.cli.runs import show
-    from sow.reports import run_report
-
-    home = context.project_home()
-    summaries = [run_report.run_summary(folder) for folder in run_folder.listed(home)]
-    if json:
-        from sow.cli.output import emit
-
-        emit({"runs": summaries})
-    else:
-        show.listing(summaries)
-    return 0
-
-
-def _facts(context: Context, run: str) -> dict[str, Any]:
-    from sow.reports import run_report
-
-    home = context.project_home()
-    return run_report.report_data(home, run_folder.find(home, run), HintContext(context.environment, context.cwd))
-
-
-def show(context: Context, *, run: str, format: str, json: bool) -> int:
-    if json and format not in ("", "json"):
-        raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
-    facts = _facts(context, run)
-    if json or format == "json":
-        from sow.cli.output import emit
-
-        emit(facts)
-    elif format == "md":
-        from sow.reports import run_report
-
-        terminal.out(run_report.render_markdown(facts).rstrip("\n"))
-    else:
-        from sow.cli.runs import show
-
-        show.show(facts)
-    return 0
-
-
-def report_run(context: Context, *, run: str, format: str, out: str) -> int:
-    from sow.reports import run_report
-
-    if out:
-        context.require_non_worker("write a report into a file")
-    home = context.project_home()
-    text = run_report.render(home, run_folder.find(home, run), format, HintContext(context.environment, context.cwd))
-    if out:
-        _write(os.path.join(context.cwd, out), text)
-        terminal.out(escape_line(f"the report is in {out}"))
-        return 0
-    from sow.cli.output import ESCAPED
-
-    terminal.out((text.translate(ESCAPED) if format == "json" else text).rstrip("\n"))
-    return 0
-
-
-def _write(path: str, text: str) -> None:
-    """Writes the user's file in an existing folder."""
-    from sow.store.files.disk import Disk, replace_file
-
-    if os.path.lexists(path) and not os.path.isfile(path):
-        raise SowError(f"--out: {path} is not a regular file", "give the name of a file")
-    if not os.path.isdir(os.path.dirname(path)):
-        raise SowError(f"--out: there is no folder {os.path.dirname(path)}", "make it first, or give another name")
-    replace_file(Disk(), os.path.realpath(path), text)
-
-
-def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
-    from sow.cli.runs.recheck import verify as repeat
-
-    return repeat(context, run=run, task=task, yes=yes, json=json)
 
 
 def stop(context: Context, *, run: str, wait: str) -> int:
@@ -161,10 +82,10 @@ def _status(folder: run_folder.RunFolder) -> str:
 
 
 COMMANDS = (
-    Command("runs list", list_runs, "Show the runs of this checkout, oldest first", json=True),
+    Command("runs list", "runs.show:list_runs", "Show the runs of this checkout, oldest first", json=True),
     Command(
         "runs show",
-        show,
+        "runs.show:show_run",
         "Show what came of a run: its tasks by outcome, time, cost, and what to do next",
         arguments=(RUN,),
         options=(Option("--format", "FORMAT", "In which form; without: text", choices=("text", "md", "json")),),
@@ -172,7 +93,7 @@ COMMANDS = (
     ),
     Command(
         "runs report",
-        report_run,
+        "runs.show:report_run",
         "Print the whole report of a run, or write it into a file",
         arguments=(RUN,),
         options=(
@@ -182,7 +103,7 @@ COMMANDS = (
     ),
     Command(
         "runs verify",
-        verify,
+        "runs.recheck:verify",
         "Repeat the evidence of accepted results: each command again, on the tree that it was run on",
         arguments=(RUN,),
         options=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, Waiting
 from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out, paint
@@ -25,8 +26,6 @@ def list_kept(context: Context, *, json: bool) -> int:
 
     entries = list_items(context.project_home())
     if json:
-        from sow.cli.output import emit
-
         emit({"kept": [_document(entry) for entry in entries]})
     elif not entries:
         out("no run has left anything here")
@@ -96,10 +95,7 @@ def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, 
             _agree(preview, unmerged=unmerged)
         result = prune(home, age, ended=ended, unmerged=unmerged) if preview.removed else preview
     if json:
-        from sow.cli.output import emit
-
-        emit({"dropped": result.removed, "kept": result.kept})
-        return 0
+        return emit({"dropped": result.removed, "kept": result.kept})
     for name in result.removed:
         out(escape_line(f"let go: {name}"))
     for name, reason in result.kept.items():

@@ -7,10 +7,11 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from sow.agents.registry import AgentRegistry
+    from sow.cli.context import Context
     from sow.config import Config
     from sow.domain.documents.state import RunSettings
 
@@ -72,6 +73,24 @@ def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
         "max_wait": configs.seconds(call["max_wait"] or str(config.setting("run", "max_wait"))),
     }
     return _with_limits(settings, config, call)
+
+
+def check_executors(
+    context: Context, config: Config, agents: AgentRegistry, settings: RunSettings, roles: Iterable[str]
+) -> None:
+    """Checks that every role and every program of a run exists before any state is written."""
+    from sow.executors.executor import find_binary, missing_binary
+    from sow.executors.registry import adapter
+    from sow.executors.settings import program
+
+    for role in sorted(roles):
+        agents.get(role)
+        bound = [config.binding(role)[0], *config.fallbacks.get(role, [])]
+        for name in [settings["executor"]] if "executor" in settings else bound:
+            chosen = config.executor(name)
+            binary = program(chosen.type, chosen.settings)
+            if not find_binary(binary, context.environment):
+                raise missing_binary(name, binary, adapter(chosen.type).capabilities.install)
 
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:

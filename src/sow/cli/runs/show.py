@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from sow.cli.output import table
+import os
+
+from sow.cli.output import ESCAPED, emit, table
 from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
+from sow.errors import SowError
 from sow.reports import report_text as words
+from sow.reports import run_report
+from sow.reports.resume_command import HintContext
+from sow.store.files.disk import Disk, replace_file
+from sow.store.runs import run_folder
+from sow.system.terminal import terminal
 from sow.system.terminal.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    from sow.cli.context import Context
 
     Facts = dict[str, Any]
 
@@ -21,17 +31,61 @@ LONGEST = 48
 LONGEST_TEXT = 200
 
 
-def listing(summaries: Sequence[Facts]) -> None:
-    """Prints one line for each run."""
+def list_runs(context: Context, *, json: bool) -> int:
+    home = context.project_home()
+    summaries = [run_report.run_summary(folder) for folder in run_folder.listed(home)]
+    if json:
+        return emit({"runs": summaries})
     if not summaries:
         out("no runs yet; start one: sow run PLAN")
-        return
+        return 0
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
         (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
         for run in summaries
     ]
     out(table(rows))
+    return 0
+
+
+def show_run(context: Context, *, run: str, format: str, json: bool) -> int:
+    if json and format not in ("", "json"):
+        raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
+    facts = _facts(context, run)
+    if json or format == "json":
+        emit(facts)
+    elif format == "md":
+        out(run_report.render_markdown(facts).rstrip("\n"))
+    else:
+        show(facts)
+    return 0
+
+
+def report_run(context: Context, *, run: str, format: str, out: str) -> int:
+    if out:
+        context.require_non_worker("write a report into a file")
+    home = context.project_home()
+    text = run_report.render(home, run_folder.find(home, run), format, HintContext(context.environment, context.cwd))
+    if out:
+        _write(os.path.join(context.cwd, out), text)
+        terminal.out(escape_line(f"the report is in {out}"))
+        return 0
+    terminal.out((text.translate(ESCAPED) if format == "json" else text).rstrip("\n"))
+    return 0
+
+
+def _facts(context: Context, run: str) -> Facts:
+    home = context.project_home()
+    return run_report.report_data(home, run_folder.find(home, run), HintContext(context.environment, context.cwd))
+
+
+def _write(path: str, text: str) -> None:
+    """Writes the user's file in an existing folder."""
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise SowError(f"--out: {path} is not a regular file", "give the name of a file")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise SowError(f"--out: there is no folder {os.path.dirname(path)}", "make it first, or give another name")
+    replace_file(Disk(), os.path.realpath(path), text)
 
 
 def show(document: Facts) -> None:

@@ -101,7 +101,8 @@ def show(*, json: bool) -> int:
     """Prints the tools."""
     rows = [(name, command.summary) for name, command in tools().items()]
     if json:
-        emit({"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]})
-        return 0
+        return emit(
+            {"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]}
+        )
     out(table([("TOOL", "WHAT IT DOES"), *rows]))
     return 0

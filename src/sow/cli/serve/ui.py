@@ -7,6 +7,7 @@ import sys
 
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError, Waiting
 from sow.system.terminal.terminal import err, escape_line, out
 
@@ -97,8 +98,6 @@ def _show_running(context: Context, home: Home, *, read_only: bool, open: bool, 
 
 def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bool) -> None:
     if json:
-        from sow.cli.output import emit
-
         emit({"url": url, "port": port, "pid": pid, "read_only": read_only, "started": new})
     else:
         out(url)

@@ -8,6 +8,7 @@ from sow import config as configs
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.domain.text.units import counted
 from sow.errors import SowError, SystemFailure, Waiting
 from sow.system.terminal.terminal import confirm, escape_control, escape_line, is_interactive, out, paint
 
@@ -73,7 +74,7 @@ def _list(findings: list[Finding], file: str) -> None:
         prefix = "" if file in message or message.startswith(configs.VARIABLE_PREFIX) else f"{file}: "
         raise SowError(f"{prefix}{message}{more}", problems[0]["hint"])
     warnings = sum(finding["state"] == "warning" for finding in findings)
-    suffix = f" with {warnings} warning{'' if warnings == 1 else 's'}" if warnings else ""
+    suffix = f" with {counted(warnings, 'warning')}" if warnings else ""
     out(f"\nConfiguration is valid{suffix}.")
 
 

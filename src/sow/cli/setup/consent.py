@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError
 from sow.store.user import consents
 from sow.store.user.consents import CONSENTS, REFUSED
@@ -13,11 +14,8 @@ from sow.system.terminal.terminal import escape_line, out, paint
 def list_consents(context: Context, *, json: bool) -> int:
     found = _known(context)
     if json:
-        from sow.cli.output import emit
-
         facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in found]
-        emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
-        return 0
+        return emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
     for number, (at, command, kind) in enumerate(found, 1):
         since = f"({'refused' if kind == REFUSED else 'agreed'} {escape_line(at[:10])})"
         out(f"{paint(f'{number}.', 'bold')} {escape_line(command)} {paint(since, 'dim')}")

@@ -10,6 +10,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain.advice import STOP_COMMAND
 from sow.domain.task import ENDED_STATUSES
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.reports.idle_project import idle_tasks
 from sow.reports.resume_command import HintContext
@@ -46,7 +47,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
         out(f"{paint(mark, colour)} {escape_line(finding['what'])}")
         if finding["hint"]:
             out(f"    {escape_line(finding['hint'])}")
-    out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
+    out(f"\n{counted(problems, 'problem')}, {counted(warnings, 'warning')}")
     return 1 if problems else 0
 
 

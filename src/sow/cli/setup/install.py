@@ -49,8 +49,7 @@ def _apply(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run
             {"path": s.path, "act": s.action, "changed": s.edited_text is not None, "kept": backup_paths.get(s.path)}
             for s in steps
         ]
-        emit({"cli": cli, "root": target.root, "version": __version__, "dry_run": dry_run, "files": files})
-        return 0
+        return emit({"cli": cli, "root": target.root, "version": __version__, "dry_run": dry_run, "files": files})
     _tell(target, cli, steps, dry_run=dry_run)
     for path, backup in backups:
         err(escape_line(f"note: {path} was changed by hand; your words are kept in {backup}"))

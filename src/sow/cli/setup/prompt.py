@@ -20,8 +20,7 @@ def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
         )
     text = _fill_in(context, prompts.load(name))
     if json:
-        emit({"name": name, "title": prompts.title(text), "text": text})
-        return 0
+        return emit({"name": name, "title": prompts.title(text), "text": text})
     out(text.rstrip("\n"))
     return 0
 
@@ -43,8 +42,7 @@ def _list(top: str, *, json: bool) -> int:
         prompts.load(top)
     rows = [(name, prompts.title(prompts.load(name))) for name in names]
     if json:
-        emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
-        return 0
+        return emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
     out(table([("PROMPT", "WHAT IT IS"), *rows]))
     return 0
 

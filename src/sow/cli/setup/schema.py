@@ -23,8 +23,7 @@ def list_schemas(context: Context, *, json: bool) -> int:
         for version in schema.versions()
     ]
     if json:
-        emit({"versions": rows})
-        return 0
+        return emit({"versions": rows})
     for row in rows:
         out(f"{row['version']}{' (current)' if row['current'] else ''}: {', '.join(map(str, row['schemas']))}")  # type: ignore[call-overload]
     return 0
@@ -44,7 +43,7 @@ def show(context: Context, *, name: str, format: str, version: str, json: bool) 
 def diff(context: Context, *, older: str, newer: str, json: bool) -> int:
     differences = changes(schema.check_version(older), schema.check_version(newer))
     if json:
-        emit(
+        return emit(
             {
                 "changes": [
                     {
@@ -58,7 +57,6 @@ def diff(context: Context, *, older: str, newer: str, json: bool) -> int:
                 ]
             }
         )
-        return 0
     if not differences:
         out("No changes.")
         return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sow import config as configs
 from sow.agents import orchestrator_prompt
 from sow.agents.orchestrator_prompt import ROLE, Situation
-from sow.cli.agents.spawn import registry_of
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.open_cli import InteractiveCli, require_terminal
@@ -138,7 +137,7 @@ def _situation(home: Home, standpoint: HintContext) -> Situation:
 
 
 def _show(context: Context, home: Home, situation: Situation) -> int:
-    agents = registry_of(context, home, configs.load(context.environment))
+    agents = context.agents(home.root, configs.load(context.environment))
     out(orchestrator_prompt.prompt(agents.get(ROLE), situation))
     return 0
 

@@ -12,8 +12,7 @@ from sow.system.terminal.terminal import out
 
 def version(context: Context, *, schema: bool, json: bool) -> int:
     if json:
-        emit({"version": __version__, "schema": VERSION})
-        return 0
+        return emit({"version": __version__, "schema": VERSION})
     out(VERSION if schema else f"sow {__version__}")
     return 0
 

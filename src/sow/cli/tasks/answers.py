@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.errors import SowError
 from sow.store.user.standing_answers import StandingAnswers
 from sow.system.terminal.terminal import escape_line, out, paint
@@ -12,11 +13,10 @@ from sow.system.terminal.terminal import escape_line, out, paint
 def list_answers(context: Context, *, json: bool) -> int:
     answers = StandingAnswers(context.checkout(), context.environment).listed()
     if json:
-        from sow.cli.output import emit
-
         fields = ("question", "answer", "since")
-        emit({"answers": [{"number": n, **{f: getattr(a, f) for f in fields}} for n, a in enumerate(answers, 1)]})
-        return 0
+        return emit(
+            {"answers": [{"number": n, **{f: getattr(a, f) for f in fields}} for n, a in enumerate(answers, 1)]}
+        )
     for number, answer in enumerate(answers, 1):
         out(f"{paint(f'{number}.', 'bold')} {escape_line(answer.question)}")
         out(f"   {escape_line(answer.answer)} {paint(f'(since {escape_line(answer.since[:10])})', 'dim')}")

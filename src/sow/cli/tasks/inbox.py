@@ -29,8 +29,7 @@ NO = ("n", "no", "reject", "rejected")
 def inbox(context: Context, *, json: bool) -> int:
     items = waiting(context.project_home())
     if json:
-        emit({"items": items})
-        return 0
+        return emit({"items": items})
     for item in items:
         number = f"{item['number']}." if item["number"] else "-"
         agent = f" agent {item['agent']}" if item["agent"] else ""

@@ -50,8 +50,9 @@ def list_notes(context: Context, *, task: str, json: bool) -> int:
     if json:
         from sow.cli.output import emit
 
-        emit({"task": folder.id, "notes": notes, "unresolved": sum(note["status"] != "resolved" for note in notes)})
-        return 0
+        return emit(
+            {"task": folder.id, "notes": notes, "unresolved": sum(note["status"] != "resolved" for note in notes)}
+        )
     for note in notes:
         category = f", {note['category']}" if "category" in note else ""
         out(

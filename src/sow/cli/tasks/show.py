@@ -33,8 +33,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
     ]
     if json:
-        emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
-        return 0
+        return emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
     if not selected and not broken:
         out("no tasks")
         return 0
@@ -59,41 +58,41 @@ def display_name(task: Task) -> str:
     return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
 
 
-def show_task(context: Context, ident: str, *, json: bool) -> int:
+def show_task(context: Context, *, task: str, json: bool) -> int:
+    ident = context.task(task)
     home = context.project_home()
     project = projects.load(home)
     folder = desks.find(home, project, ident)
-    task = document(folder, project, folder.task())
+    shown = document(folder, project, folder.task())
     if json:
-        emit(task)
-        return 0
-    out(paint(f"Task {ident}: {escape_line(task['name'])}", "bold"))
-    out(table(_facts(task)))
-    _section("Description", task["description"])
-    _section("References", "\n".join(_references(task, home.root)))
+        return emit(shown)
+    out(paint(f"Task {ident}: {escape_line(shown['name'])}", "bold"))
+    out(table(_facts(shown)))
+    _section("Description", shown["description"])
+    _section("References", "\n".join(_references(shown, home.root)))
     _section(
         "Feedback",
         "\n\n".join(
             f"[{f['number']}, by {f['by'] or 'hand'}, on iteration {f['iteration'] or '?'}]\n{f['text']}"
-            for f in task["feedback"]
+            for f in shown["feedback"]
         ),
     )
-    _section("Checks", "\n".join(_checks(task)))
-    _section("Notes", "\n".join(_note(note) for note in task["notes"]))
+    _section("Checks", "\n".join(_checks(shown)))
+    _section("Notes", "\n".join(_note(note) for note in shown["notes"]))
     _section(
         "Questions answered",
         "\n".join(
-            f"{question['number']}. {question['text']}\n   → {question['answer']}" for question in task["questions"]
+            f"{question['number']}. {question['text']}\n   → {question['answer']}" for question in shown["questions"]
         ),
     )
-    if "question" in task:
-        _section("Question", f"{task['question']['number']}. {task['question']['text']}")
-    _section("Refused", "\n".join(_refused(task)))
-    _section("Look at this", "\n".join(_concerns(task)))
-    recent = task["log"][-RECENT:]
-    title = "Log" if len(recent) == len(task["log"]) else f"Log (the last {RECENT} of {len(task['log'])})"
+    if "question" in shown:
+        _section("Question", f"{shown['question']['number']}. {shown['question']['text']}")
+    _section("Refused", "\n".join(_refused(shown)))
+    _section("Look at this", "\n".join(_concerns(shown)))
+    recent = shown["log"][-RECENT:]
+    title = "Log" if len(recent) == len(shown["log"]) else f"Log (the last {RECENT} of {len(shown['log'])})"
     _section(title, "\n".join(_entry(entry) for entry in recent))
-    _section("Next", task["next"])
+    _section("Next", shown["next"])
     return 0
 
 

@@ -52,8 +52,7 @@ def create(
     if json:
         from sow.cli.output import emit
 
-        emit({**change.task, "phase": change.folder.phase, "path": home.relative(change.folder.folder)})
-        return 0
+        return emit({**change.task, "phase": change.folder.phase, "path": home.relative(change.folder.folder)})
     out(f"task {change.task['id']} in {change.folder.phase}: {home.relative(change.folder.folder)}")
     return 0
 
@@ -106,18 +105,6 @@ def abandon(context: Context, *, task: str, reason: str) -> int:
     return 0
 
 
-def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
-    from sow.cli.tasks.show import list_tasks
-
-    return list_tasks(context, phase=phase, status=status, json=json)
-
-
-def show(context: Context, *, task: str, json: bool) -> int:
-    from sow.cli.tasks.show import show_task
-
-    return show_task(context, context.task(task), json=json)
-
-
 CREATE_OPTIONS = (
     Option("--name", "NAME", "What is to be done, in one line", required=True),
     Option("--agent", "ROLE", "Which role works on it", default=DEFAULT_AGENT),
@@ -136,7 +123,7 @@ COMMANDS = (
     Command("task add", create, "The same as task create", options=CREATE_OPTIONS, json=True),
     Command(
         "task list",
-        list_tasks,
+        "tasks.show:list_tasks",
         "List the tasks",
         options=(
             Option("--phase", "PHASE", "Only those of one phase", completes="phases"),
@@ -146,7 +133,7 @@ COMMANDS = (
     ),
     Command(
         "task show",
-        show,
+        "tasks.show:show_task",
         "Show all that a worker with no history needs to go on with a task",
         arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
         json=True,

@@ -23,7 +23,7 @@ FORM = "protocol/conversation-summary"
 MOST = 1 << 20
 
 
-def new(context: Context, name: str, summary: str, *, json: bool) -> int:
+def new(context: Context, *, name: str, summary: str, json: bool) -> int:
     context.require_non_worker("begin a workflow")
     if not ids.is_member(name):
         raise SowError(
@@ -37,8 +37,7 @@ def new(context: Context, name: str, summary: str, *, json: bool) -> int:
     folder = design_state.create(home, name, summary_text)
     path = home.relative(folder.summary_path(name))
     if json:
-        emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
-        return 0
+        return emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
     out(f"made workflow {name} in {home.relative(folder.path)}/")
     verb = "look at" if summary else "fill in"
     out(f"{verb} {path}, then: sow workflow design")
@@ -61,7 +60,7 @@ def _summary(context: Context, name: str, given: str) -> str:
     return f"{inputs.checked_text(context.text(source, '--summary'), '--summary', MOST).strip()}\n"
 
 
-def archive(context: Context, name: str, *, yes: bool) -> int:
+def archive(context: Context, *, name: str, yes: bool) -> int:
     context.require_non_worker("archive a workflow")
     home = context.project_home()
     folder = WorkflowFolder(home)

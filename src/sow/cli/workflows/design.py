@@ -6,7 +6,6 @@ import os
 
 from sow import config as configs
 from sow.cli.agents.screen import Screen
-from sow.cli.agents.spawn import registry_of
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.workflows.create import form
 from sow.engine.turns.turn_settings import TurnSettings
@@ -46,7 +45,7 @@ class DesignContext:
     def __init__(self, context: Context) -> None:
         self.home: Home = context.project_home()
         self.config: Config = configs.load(context.environment)
-        self.agents: AgentRegistry = registry_of(context, self.home, self.config)
+        self.agents: AgentRegistry = context.agents(self.home.root, self.config)
         workflow = WorkflowFolder(self.home).workflow()
         self.name = workflow["name"]
         self.workflow_id = workflow["id"]
@@ -55,13 +54,22 @@ class DesignContext:
         return design.prompt(self.home, self.agents, name=self.name, delegate=options.delegate, alone=alone)
 
 
-def show(context: Context, options: DesignOptions) -> int:
+def run_design(
+    context: Context, *, headless: bool, delegate: bool, print: bool, executor: str, timeout: str, yes: bool
+) -> int:
+    options = DesignOptions(delegate=delegate, executor=executor, timeout=timeout, yes=yes)
+    if print:
+        return _show(context, options)
+    return _run_alone(context, options) if headless else _run_with_person(context, options)
+
+
+def _show(context: Context, options: DesignOptions) -> int:
     """Prints the architect's prompt and starts nothing."""
     out(DesignContext(context).prompt(options, alone=False))
     return 0
 
 
-def headless(context: Context, options: DesignOptions) -> int:
+def _run_alone(context: Context, options: DesignOptions) -> int:
     """Runs the architect alone; a design with errors is sent back to it."""
     context.require_non_worker("design a workflow")
     studio = DesignContext(context)
@@ -89,7 +97,7 @@ def _say(text: str) -> None:
     err(f"# {escape_line(text)}")
 
 
-def with_person(context: Context, options: DesignOptions) -> int:
+def _run_with_person(context: Context, options: DesignOptions) -> int:
     """Opens the architect's CLI in this terminal and checks the design when it ends."""
     context.require_person("design a workflow at the terminal")
     studio = DesignContext(context)

@@ -6,10 +6,9 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
-from sow.cli.agents.spawn import registry_of
 from sow.cli.runs import git_changes
 from sow.cli.runs.live import Live
-from sow.cli.runs.settings import typed_options, workflow_settings
+from sow.cli.runs.settings import check_executors, typed_options, workflow_settings
 from sow.engine.runs.notify import Notifier, combine_ticks
 from sow.engine.workflows import finish, start
 from sow.engine.workflows.crew_run import CrewLoop
@@ -19,8 +18,6 @@ from sow.system.terminal.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sow.agents.registry import AgentRegistry
     from sow.cli.context import Context
     from sow.config import Config
@@ -31,19 +28,20 @@ if TYPE_CHECKING:
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 
 
-def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> int:
+def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
     context.require_non_worker("run a workflow")
     home = context.project_home()
     config = configs.load(context.environment)
     settings = workflow_settings(config, call)
-    agents = registry_of(context, home, config)
+    agents = context.agents(home.root, config)
     with home.claim("run", purpose="sow workflow run") as claim:
         for remark in start.recover_workflow(home, context.environment):
             err(f"note: {escape_line(remark)}")
         workflow = WorkflowFolder(home).workflow()
         if workflow["status"] == "completed":
             return _print_complete(workflow["name"], json=json)
-        _check_executors(context, config, agents, settings, home)
+        members = {member["agent"] for member in workflow["members"].values()}
+        check_executors(context, config, agents, settings, {*ROLES, *(members & agents.agents.keys())})
         asked = typed_options(call, yes=yes)
         code = _execute(context, claim, home, config, agents, settings, asked, yes=yes, json=json)
     if not json:
@@ -59,25 +57,6 @@ def _print_complete(name: str, *, json: bool) -> int:
     if not json:
         out(escape_line(f"workflow {name} is complete; put it away: sow workflow archive"))
     return 0
-
-
-def _check_executors(
-    context: Context, config: Config, agents: AgentRegistry, settings: RunSettings, home: Home
-) -> None:
-    """Checks that every program of the run exists before any state is written."""
-    from sow.executors.executor import find_binary, missing_binary
-    from sow.executors.registry import adapter
-    from sow.executors.settings import program
-
-    members = WorkflowFolder(home).workflow()["members"]
-    roles = sorted({*ROLES, *(member["agent"] for member in members.values() if member["agent"] in agents.agents)})
-    for role in roles:
-        bound = [config.binding(role)[0], *config.fallbacks.get(role, [])]
-        for name in [settings["executor"]] if "executor" in settings else bound:
-            chosen = config.executor(name)
-            binary = program(chosen.type, chosen.settings)
-            if not find_binary(binary, context.environment):
-                raise missing_binary(name, binary, adapter(chosen.type).capabilities.install)
 
 
 def _execute(

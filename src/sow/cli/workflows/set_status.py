@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sow.cli.context import Context
 
 
-def set_status(context: Context, status: str, *, agent: str) -> int:
+def set_status(context: Context, *, field: str, value: str, agent: str) -> int:
     home, actor = context.project_home(), context.actor()
     if actor.is_worker:
         if agent and agent != actor.task:
@@ -24,17 +24,17 @@ def set_status(context: Context, status: str, *, agent: str) -> int:
                 f"a worker on task {actor.task or '?'} is no agent of a workflow",
                 f"sow task set --id {actor.task or 'ID'} status needs_review",
             )
-        members.set_status(home, actor.task, status, actor=actor)
-        out(f"{actor.task}: status is {status}")
+        members.set_status(home, actor.task, value, actor=actor)
+        out(f"{actor.task}: status is {value}")
         return 0
     if not agent:
         raise SowError("which agent?", "name it: --agent NAME (agents themselves are known by SOW_TASK)")
-    if status != "working":
+    if value != "working":
         raise SowError(
-            f"a person does not set {agent} to {status}: its agent does",
+            f"a person does not set {agent} to {value}: its agent does",
             f"send a failed agent back: sow workflow set status working --agent {agent}",
         )
     context.require_person("send a failed agent back")
-    members.set_status(home, agent, status, actor=actor)
+    members.set_status(home, agent, value, actor=actor)
     out(f"{agent}: status is working; it goes on with 'sow workflow run'")
     return 0

@@ -33,8 +33,7 @@ def status(context: Context, *, json: bool) -> int:
     workflow = loaded["workflow"]
     facts = status_document.document(folder, loaded)
     if json:
-        emit(facts)
-        return 0
+        return emit(facts)
     name = f"Workflow {workflow['name']} ({workflow['task_id']})"
     out(f"{paint(escape_line(name), 'bold')}: {workflow['status']}, gate {facts['overall_completion_drive_gate']}")
     _members(workflow, facts["agents"])
@@ -106,8 +105,7 @@ def _facts(home: Home, path: str) -> dict[str, Any]:
 def list_workflows(context: Context, *, json: bool) -> int:
     workflows = _workflows(context.project_home())
     if json:
-        emit({"workflows": workflows})
-        return 0
+        return emit({"workflows": workflows})
     if not workflows:
         out("no workflows yet; begin one: sow workflow new NAME")
         return 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sow import config as configs
 from sow.cli.agents.screen import Screen
-from sow.cli.agents.spawn import registry_of
 from sow.cli.output import emit
+from sow.domain.text.units import counted
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import RoleConversations
@@ -32,7 +32,7 @@ PASSED, GAPS, ERRORS = 0, 1, 2
 def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
     home, actor = context.project_home(), context.actor()
     config = configs.load(context.environment)
-    agents = registry_of(context, home, config)
+    agents = context.agents(home.root, config)
     design = design_check.of_checkout(home, agents.names())
     if actor.is_worker:  # an architect looks at its own work: nothing is written
         return _tell(home, design, None, agents, json=json)
@@ -75,7 +75,7 @@ def _tell(
     tell_missing(design, agents)
     plan = design.plan
     numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
-    counts = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items())
+    counts = ", ".join(counted(number, noun) for noun, number in numbers.items())
     result = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
     out(f"{result}: {escape_line(plan.name or 'a plan without a name')}, {counts}")
     return code
@@ -123,7 +123,7 @@ def approve(context: Context) -> int:
     actor = context.require_person("approve a workflow's design")
     home = context.project_home()
     config = configs.load(context.environment)
-    agents = registry_of(context, home, config)
+    agents = context.agents(home.root, config)
     design = design_check.of_checkout(home, agents.names())
     _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
     out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")

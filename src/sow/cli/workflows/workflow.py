@@ -3,93 +3,15 @@
 from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
-from sow.cli.context import Context
 
 STATUSES = ("working", "completion_drive_review", "ready_for_verification", "blocked")
 EXECUTOR = Option("--executor", "NAME", "One executor for every role", completes="executors")
 TIMEOUT = Option("--timeout", "DURATION", "How long one turn may take, such as 45m")
 
-
-def new(context: Context, *, name: str, summary: str, json: bool) -> int:
-    from sow.cli.workflows import create
-
-    return create.new(context, name, summary, json=json)
-
-
-def design(
-    context: Context, *, headless: bool, delegate: bool, print: bool, executor: str, timeout: str, yes: bool
-) -> int:
-    from sow.cli.workflows import design
-
-    options = design.DesignOptions(delegate=delegate, executor=executor, timeout=timeout, yes=yes)
-    if print:
-        return design.show(context, options)
-    return design.headless(context, options) if headless else design.with_person(context, options)
-
-
-def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
-    from sow.cli.workflows import verify
-
-    return verify.verify(context, no_agent=no_agent, executor=executor, timeout=timeout, yes=yes, json=json)
-
-
-def approve(context: Context) -> int:
-    from sow.cli.workflows import verify
-
-    return verify.approve(context)
-
-
-def run(
-    context: Context,
-    *,
-    max_concurrency: str,
-    executor: str,
-    timeout: str,
-    max_cost: str,
-    max_wait: str,
-    yes: bool,
-    json: bool,
-) -> int:
-    from sow.cli.workflows import run
-
-    call = {
-        "max_concurrency": max_concurrency,
-        "executor": executor,
-        "timeout": timeout,
-        "max_cost": max_cost,
-        "max_wait": max_wait,
-    }
-    return run.run(context, call, yes=yes, json=json)
-
-
-def status(context: Context, *, json: bool) -> int:
-    from sow.cli.workflows import show
-
-    return show.status(context, json=json)
-
-
-def set_status(context: Context, *, field: str, value: str, agent: str) -> int:
-    from sow.cli.workflows import set_status
-
-    return set_status.set_status(context, value, agent=agent)
-
-
-def archive(context: Context, *, name: str, yes: bool) -> int:
-    from sow.cli.workflows import create
-
-    return create.archive(context, name, yes=yes)
-
-
-def list_workflows(context: Context, *, json: bool) -> int:
-    from sow.cli.workflows import show
-
-    return show.list_workflows(context, json=json)
-
-
 COMMANDS = (
     Command(
         "workflow new",
-        new,
+        "workflows.create:new",
         "Begin a workflow: its folder, and the summary of what is wanted",
         arguments=(Argument("name", "Its name, such as user_management"),),
         options=(
@@ -100,7 +22,7 @@ COMMANDS = (
     ),
     Command(
         "workflow design",
-        design,
+        "workflows.design:run_design",
         "Have the Workflow Architect design the crew: with you at the terminal, or by itself",
         options=(
             Option("--headless", help="The architect works by itself, and its files are checked"),
@@ -117,7 +39,7 @@ COMMANDS = (
     ),
     Command(
         "workflow verify",
-        verify,
+        "workflows.verify:verify",
         "Check the design: everything that code can check, then the Design Verifier; on a terminal you may approve it",
         options=(
             Option("--no-agent", help="Only what code can check"),
@@ -129,10 +51,10 @@ COMMANDS = (
         details="The report is orchestration/verification_report.md. Exit 0: it passed; 1: the Design Verifier found\n"
         "gaps; 2: the plan or instructions have errors; 4: it waits for a limit.",
     ),
-    Command("workflow approve", approve, "Approve the design that was verified, as it stands now"),
+    Command("workflow approve", "workflows.verify:approve", "Approve the design that was verified, as it stands now"),
     Command(
         "workflow run",
-        run,
+        "workflows.run:run",
         "Run the workflow: each agent when its dependencies are verified, with notes, verification and escalation",
         options=(
             Option("--max-concurrency", "N", "How many agents at once; the plan's groups say which may"),
@@ -146,10 +68,10 @@ COMMANDS = (
         details="Stopped or killed at any point, the same command goes on. Exit 0: the workflow is complete; 1: an\n"
         "agent failed; 4: a question waits for you ('sow inbox').",
     ),
-    Command("workflow status", status, "Show where every agent of the workflow stands", json=True),
+    Command("workflow status", "workflows.show:status", "Show where every agent of the workflow stands", json=True),
     Command(
         "workflow set",
-        set_status,
+        "workflows.set_status:set_status",
         "Set the status of your own desk; a person may send a failed agent back to working",
         arguments=(
             Argument("field", "What to set", choices=("status",)),
@@ -160,11 +82,16 @@ COMMANDS = (
     ),
     Command(
         "workflow archive",
-        archive,
+        "workflows.create:archive",
         "Put the whole workflow away, into orchestration/archive/NAME",
         arguments=(Argument("name", "The workflow's name, to be sure; without: the one that is here", optional=True),),
         options=(Option("--yes", help="Also one that has not ended"),),
         details="Nothing there is ever written over: a second one of the same name gets -2.",
     ),
-    Command("workflow list", list_workflows, "List the workflow that is here and those in the archive", json=True),
+    Command(
+        "workflow list",
+        "workflows.show:list_workflows",
+        "List the workflow that is here and those in the archive",
+        json=True,
+    ),
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from sow.domain.text.inputs import printable_line
+from sow.domain.text.units import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,12 +72,7 @@ def sentence(refusals: Sequence[Mapping[str, Any]]) -> str:
     total = sum(refusal["count"] for refusal in refusals)
     parts = [_with_count(refusal) for refusal in refusals[:MAX_LISTED]]
     parts += [f"{len(refusals) - MAX_LISTED} more"] if len(refusals) > MAX_LISTED else []
-    return f"{count(total)} refused: {', '.join(parts)}"
-
-
-def count(total: int) -> str:
-    """Return `1 command` or `3 commands`."""
-    return f"{total} command{'' if total == 1 else 's'}"
+    return f"{counted(total, 'command')} refused: {', '.join(parts)}"
 
 
 def _with_count(refusal: Mapping[str, Any]) -> str:
@@ -85,7 +83,7 @@ def _with_count(refusal: Mapping[str, Any]) -> str:
 def call_text(tool: str, command: str) -> str:
     """Return a refused call on one line. For a shell it is only the command."""
     text = command if command and tool.lower() in SHELLS else f"{tool} {command}"
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = printable_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 

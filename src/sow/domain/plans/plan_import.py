@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.domain import ids
 from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES
+from sow.domain.text.inputs import printable_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,17 +102,17 @@ def _id_from_number(number: str) -> str:
 def task_fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: Collection[str]) -> dict[str, Any]:
     """Return the fields of a task from the plan, in the form of the project's state."""
     values: dict[str, Any] = {
-        "name": _short(_one_line(task.name), LONGEST_NAME),
+        "name": _short(printable_line(task.name), LONGEST_NAME),
         "assigned_agent": agent,
         "depends_on": [numbers[dependency] for dependency in task.depends_on if dependency not in skipped],
         "after": [numbers[dependency] for dependency in task.implied_dependencies if dependency not in skipped],
         "criteria": _texts(criterion.text for criterion in [*task.success_criteria, *task.integration_criteria]),
-        "files": [_short(_one_line(path), LONGEST_PATH) for path in task.files if path.strip()],
+        "files": [_short(printable_line(path), LONGEST_PATH) for path in task.files if path.strip()],
         "checks": checks_of(task),
         "protected": list(task.protected),
         "estimated_minutes": _without_zero_fraction(task.estimated_minutes),
         "type": task.type if task.type != "regular" else "",
-        "worktree_group": _short(_one_line(task.worktree_group), LONGEST_NAME),
+        "worktree_group": _short(printable_line(task.worktree_group), LONGEST_NAME),
         "allow_empty": task.allow_empty,
     }
     return {key: value for key, value in values.items() if value or key in ("name", "depends_on", "criteria")}
@@ -142,10 +143,6 @@ def _check(kind: str, criterion: Criterion) -> Check:
 
 def _texts(values: Iterable[str]) -> list[str]:
     return [_short(value.strip(), LONGEST_TEXT) for value in values if value.strip()]
-
-
-def _one_line(text: str) -> str:
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _short(text: str, limit: int) -> str:

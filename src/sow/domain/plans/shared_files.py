@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain.text.inputs import plain_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +17,7 @@ class Writer:
     __slots__ = ("files", "is_exact", "parent_folders")
 
     def __init__(self, files: Iterable[str]) -> None:
-        self.files = frozenset(_plain(path) for path in files)
+        self.files = frozenset(plain_path(path.replace("\\", "/")) for path in files)
         self.parent_folders = frozenset(folder for path in self.files for folder in _folders(path))
         self.is_exact = bool(self.files) and all(map(_is_exact, self.files))
 
@@ -52,10 +54,6 @@ class SharedFolder:
             and self._above.isdisjoint(writer.files)
             and self._files.isdisjoint(writer.parent_folders)
         )
-
-
-def _plain(path: str) -> str:
-    return "/".join(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
 
 
 def _is_exact(path: str) -> bool:

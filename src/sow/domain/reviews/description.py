@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain.text.inputs import printable_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +61,7 @@ def _line(value: object) -> str:
     """Return a text on one line, in printable characters."""
     if not isinstance(value, str):
         return ""
-    return " ".join("".join(character if character.isprintable() else " " for character in value).split())[:LONGEST]
+    return printable_line(value)[:LONGEST]
 
 
 def _tags(value: object) -> tuple[str, ...]:

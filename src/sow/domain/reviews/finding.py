@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.text.inputs import plain_path
 from sow.domain.text.similar_text import steady, words
 
 TYPE_CHECKING = False
@@ -83,8 +84,7 @@ def _rule(rule: str) -> str:
 
 def _file(path: str) -> str:
     """Return a path below the root, without a line number."""
-    path = _without_line_number(path.strip().replace("\\", "/"))
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
+    return plain_path(_without_line_number(path.strip().replace("\\", "/")))
 
 
 def _symbol(symbol: str) -> str:

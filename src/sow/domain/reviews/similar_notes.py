@@ -6,6 +6,7 @@ Code cannot tell that two assumptions contradict each other. It can show a verif
 from __future__ import annotations
 
 from sow.domain.reviews.finding import clean_text
+from sow.domain.text.inputs import plain_path
 from sow.domain.text.similar_text import words
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def _by_file(workers: Sequence[WorkerNotes]) -> list[Group]:
     """Return one group for all files that the same owners change."""
     owners_by_file: dict[str, list[str]] = {}
     for owner, files, notes in workers:
-        for file in dict.fromkeys(_plain(file) for file in files) if notes else ():
+        for file in dict.fromkeys(plain_path(file) for file in files) if notes else ():
             owners_by_file.setdefault(file, []).append(owner)
     files_by_owners: dict[tuple[str, ...], list[str]] = {}
     for file, owners in owners_by_file.items():
@@ -81,10 +82,6 @@ def _by_file(workers: Sequence[WorkerNotes]) -> list[Group]:
         Group("file", files, [(owner, note) for owner, _, notes in workers if owner in owners for note in notes])
         for owners, files in files_by_owners.items()
     ]
-
-
-def _plain(path: str) -> str:
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _by_topic(workers: Sequence[WorkerNotes]) -> list[Group]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 GREEN, YELLOW, RED, DOUBTFUL = "GREEN", "YELLOW", "RED", ""
 FLAGS = (GREEN, YELLOW, RED)
 STRICTNESS = (GREEN, YELLOW, DOUBTFUL, RED)
-MAX_READ = final_answer.MAX_READ
 MAX_FEEDBACK = 20_000
 
 
@@ -71,13 +70,6 @@ def combined(verdicts: Iterable[Verdict | None]) -> Verdict:
         if flag == DOUBTFUL
         else "",
     )
-
-
-def capped(verdict: Verdict, *, evidence_failed: bool) -> Verdict:
-    """Return the verdict, or RED if a check failed."""
-    if not evidence_failed or not verdict.passes:
-        return verdict
-    return Verdict(RED, feedback=verdict.feedback, findings=verdict.findings, why="a check failed")
 
 
 def may_retry(flag: str, retries_used: int, limit: int) -> bool:

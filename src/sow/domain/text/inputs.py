@@ -29,6 +29,16 @@ def one_line(value: str) -> str:
     )
 
 
+def printable_line(value: str) -> str:
+    """Return a text on one line. Line breaks and other characters that are not printable become spaces."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())
+
+
+def plain_path(value: str) -> str:
+    """Return a path without `.`, doubled slashes and a slash at either end."""
+    return "/".join(part for part in value.split("/") if part not in ("", "."))
+
+
 def checked_text(value: str, label: str, limit: int = MAX_TEXT) -> str:
     """Return a longer text, or raise SowError. Control characters are escaped when it is written."""
     _decodable(value, label)

@@ -1,8 +1,13 @@
-"""Formats durations for people."""
+"""Formats counts, durations and sizes for people."""
 
 from __future__ import annotations
 
 from sow.errors import SowError
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 task`, `3 tasks`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def format_minutes(minutes: float) -> str:

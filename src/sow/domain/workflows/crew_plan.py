@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.plans.plan import PlanFinding
+from sow.domain.text.inputs import plain_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def normalized_path(path: str) -> str:
     """Return a path without ./ and doubled slashes, and without orchestration/ in an agent folder. /x is unchanged."""
     if path.startswith("/"):
         return path
-    return comparable_path("/".join(part for part in path.split("/") if part not in ("", ".")) or path)
+    return comparable_path(plain_path(path) or path)
 
 
 def own_path(name: str, path: str) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from sow.domain.documents.state import MemberState, Note
 
-STAGES = ("start", "work", "review_notes", "blocked", "verify", "done", "ask", "failed", "wait")
 TRIES = 3  # turns in a row that failed, of a member or of its verifier
 ROUNDS = 5  # failed verifications
 Stage = tuple[str, str]

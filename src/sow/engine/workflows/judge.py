@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         doubt: str
 
 
-TRIES = 3  # turns of a judge that fail or leave a doubt, before a person is asked
 REPAIR = """\
 Your answer cannot be read: {why}. Change nothing in your judgement, and answer once more with nothing but the answer.
 

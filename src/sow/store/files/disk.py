@@ -152,6 +152,15 @@ def list_folder(folder: str) -> list[str]:
         raise system_error("read", folder, error) from None
 
 
+def free_path(stem: str, ending: str = "") -> str:
+    """Returns a path that does not exist: the stem as it is, or with -2, -3, … appended."""
+    path, number = f"{stem}{ending}", 1
+    while os.path.lexists(path):
+        number += 1
+        path = f"{stem}-{number}{ending}"
+    return path
+
+
 def sync_folder(disk: Disk, folder: str) -> None:
     """Makes the names in a folder durable."""
     _sync(disk, folder, os.O_RDONLY | os.O_DIRECTORY)

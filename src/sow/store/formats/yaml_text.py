@@ -31,6 +31,11 @@ ESCAPES |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 
 SCALAR_CACHE: dict[str, str] = {}  # a cache of short strings as they are written
 
 
+def has_conflict(text: str) -> bool:
+    """Returns whether git left a conflict in a file, which a person resolves."""
+    return "\n<<<<<<< " in f"\n{text}"
+
+
 def scalar(value: object) -> str:
     """Returns one value on one line; quotes a string that any YAML version could read as something else."""
     if isinstance(value, str):

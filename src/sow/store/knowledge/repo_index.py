@@ -23,11 +23,6 @@ def load(home: Home) -> list[Repo]:
     return CATALOG.load(home)
 
 
-def folder(home: Home, name: str) -> str:
-    """Returns the folder of a repository; for a link, the link itself."""
-    return f"{home.sow}/repos/{name}"
-
-
 def targets(environment: Mapping[str, str]) -> frozenset[str]:
     """Returns the targets of the user's own links; a link from anybody else is not followed."""
     try:

@@ -16,8 +16,3 @@ CATALOG = Catalog("sinks", "sink", validate)
 def load(home: Home) -> list[Sink]:
     """Returns the sinks that are installed in this checkout, by name."""
     return CATALOG.load(home)
-
-
-def folder(home: Home, name: str) -> str:
-    """Returns the folder of a sink."""
-    return f"{home.sow}/sinks/{name}"

@@ -7,7 +7,7 @@ import os
 from sow.domain.phase import DEFAULT_PHASE
 from sow.errors import SowError, Waiting
 from sow.store.files.disk import make_folders
-from sow.store.formats.yaml_text import scalar
+from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_folder import TaskFolder
@@ -156,12 +156,12 @@ def _is_behind(text: str | None, copy: str, *, ahead: int) -> bool:
     """
     if text is None:
         return True
-    return not _in_conflict(text) and _revision(text) < _revision(copy) + ahead
+    return not has_conflict(text) and _revision(text) < _revision(copy) + ahead
 
 
 def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
     """Returns whether a file differs from its copy with the same revision, or is newer than sow's newest."""
-    if text == copy or _in_conflict(text):
+    if text == copy or has_conflict(text):
         return False
     ahead = _revision(text) - _revision(copy)
     return ahead == 0 or (ahead > 0 and is_newest)
@@ -174,10 +174,6 @@ def _set_aside(folder: TaskFolder, text: str) -> str:
         if text == UNREADABLE
         else set_aside.save_copy(folder.home, folder.id, text)
     )
-
-
-def _in_conflict(text: str) -> bool:
-    return "\n<<<<<<< " in f"\n{text}"
 
 
 def _revision(text: str) -> int:

@@ -18,6 +18,7 @@ from sow.domain.ids import is_task_id
 from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
 from sow.store.files import vouching
+from sow.store.formats.yaml_text import has_conflict
 from sow.store.state import backup, set_aside, state_file
 from sow.store.validators.task import validate as validate_task
 from sow.store.validators.workflow import validate as validate_workflow
@@ -74,7 +75,7 @@ class RunMemory:
         if text != self.texts.get(name):
             self.read_vouchers()
         remembered = self.texts.get(name, "")
-        if not self.is_responsible_for(name) or text == remembered or "\n<<<<<<< " in f"\n{text}":
+        if not self.is_responsible_for(name) or text == remembered or has_conflict(text):
             return text
         if not remembered or self._is_accepted(name, remembered, text):
             self.texts[name] = text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.store.files.disk import make_folders, sync_folder, system_error
+from sow.store.files.disk import free_path, make_folders, sync_folder, system_error
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -24,11 +24,7 @@ def save_copy(home: Home, name: str, text: str) -> str:
 def set_aside(home: Home, folder: str, path: str) -> str:
     """Moves a file into set_aside/ of a folder, and returns the new path; empty if the file is missing."""
     aside_folder = make_folders(home.disk, home.root, (*home.relative(folder).split("/"), ASIDE))
-    target = f"{aside_folder}/{clock.stamp()}_{os.path.basename(path)}"
-    number = 1
-    while os.path.lexists(target):
-        number += 1
-        target = f"{aside_folder}/{clock.stamp()}-{number}_{os.path.basename(path)}"
+    target = free_path(f"{aside_folder}/{clock.stamp()}", f"_{os.path.basename(path)}")
     try:
         home.disk.replace(path, target)
         sync_folder(home.disk, aside_folder)

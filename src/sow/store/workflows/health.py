@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.file_kinds import kind_by_name, validate_file
 from sow.store.files.checkout_home import Home
@@ -29,7 +30,7 @@ def examine(home: Home) -> Iterator[Finding]:
         return
     workflow = loaded["workflow"]
     crew = workflow["members"]
-    yield _finding("ok", f"workflow {workflow['name']} is {workflow['status']}, with {_count(len(crew), 'agent')}")
+    yield _finding("ok", f"workflow {workflow['name']} is {workflow['status']}, with {counted(len(crew), 'agent')}")
     broken = list(_broken(folder))
     yield from broken
     if not broken and folder.view_text() != folder.view(loaded):
@@ -65,16 +66,12 @@ def _set_aside(folder: WorkflowFolder) -> Iterator[Finding]:
         count = len(list_folder(f"{parent}/{ASIDE}")) if os.path.isdir(f"{parent}/{ASIDE}") else 0
         if count:
             yield _finding(
-                "warning", f"{_count(count, 'edited file')} set aside in {shown}", "look at it, then remove it"
+                "warning", f"{counted(count, 'edited file')} set aside in {shown}", "look at it, then remove it"
             )
     for name in list_folder(folder.path):
         if name.startswith("state.broken-"):
             message = f"a broken state was set aside: orchestration/{name}"
             yield _finding("warning", message, "look at it, then remove it")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _finding(state: str, message: str, hint: str = "") -> Finding:

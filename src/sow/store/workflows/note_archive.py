@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.files.disk import list_folder, system_error
+from sow.store.files.disk import free_path, list_folder, system_error
 from sow.store.formats import json_text
 from sow.store.projects import notes
 from sow.store.state import backup, state_file
@@ -44,15 +44,6 @@ def archive(folder: AgentFolder, *, reason: str) -> list[str]:
     except SowError as error:
         _log(folder, {**_cleanup(folder, "failed", reason), "error": error.message[:2000]})
         return [f"agent {folder.id}: its session was not archived: {error.message}"]
-
-
-def free_path(stem: str, ending: str = "") -> str:
-    """Returns a path that does not exist: the stem as it is, or with -2, -3, … appended."""
-    path, number = f"{stem}{ending}", 1
-    while os.path.lexists(path):
-        number += 1
-        path = f"{stem}-{number}{ending}"
-    return path
 
 
 def _folder(folder: AgentFolder) -> str:
