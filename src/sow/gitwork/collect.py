@@ -271,7 +271,6 @@ class WorktreeIndex:
             self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
 
     def _submodules(self) -> list[str]:
-        """List the submodule paths in the folder's .gitmodules."""
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
         settings = self.worktree.attempt(args).out.split("\0")
         return [setting.partition("\n")[2] for setting in settings if setting]

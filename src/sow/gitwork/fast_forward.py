@@ -128,7 +128,6 @@ def _blocking_files(repository: Repository, old: str, paths: Sequence[str]) -> l
 
 
 def _has_uncommitted(folder: str, root: str, committed: set[str]) -> bool:
-    """Whether a folder has a file that is not committed."""
     for directory, _, names in os.walk(folder):
         if any(f"{directory}/{name}".removeprefix(f"{root}/") not in committed for name in names):
             return True

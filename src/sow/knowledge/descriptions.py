@@ -170,7 +170,6 @@ def _fields(head: str, path: str) -> dict[Any, Any]:
 
 
 def _outside_fences(body: str) -> list[str]:
-    """Returns the lines of a document without its code blocks."""
     kept: list[str] = []
     fence = ""
     for line in body.replace("\r\n", "\n").split("\n"):
@@ -183,7 +182,6 @@ def _outside_fences(body: str) -> list[str]:
 
 
 def _paragraph(lines: list[str]) -> str:
-    """Returns the first paragraph of prose."""
     prose_lines: list[str] = []
     for line in lines:
         prose = line.strip()

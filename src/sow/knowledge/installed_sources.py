@@ -243,5 +243,4 @@ class SourceManager:
 
 
 def _with_ref(entry: Any, ref: str) -> Any:
-    """Returns the entry with another ref."""
     return {**entry, "source": {**entry["source"], "ref": ref}}

@@ -101,7 +101,6 @@ def _header(document: Facts) -> Html:
 
 
 def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
-    """Return the outcome of the run in one phrase."""
     run, counts = document["run"], document["counts"]
     if run["live"]:
         return "running", OUTCOME_BADGES["running"]
@@ -120,7 +119,6 @@ def _time(at: str) -> str:
 
 
 def _share(counts: Facts) -> Html | None:
-    """Return one bar with the share of each outcome."""
     parts, x = [], 0.0
     for outcome in ("completed", "running", "waiting", "failed", "blocked", "pending", "abandoned", "unknown"):
         if counts[outcome]:

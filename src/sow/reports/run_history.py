@@ -118,7 +118,6 @@ def _number(entry: JournalEntry) -> int | str | None:
 
 
 def _is_worker(text: str) -> bool:
-    """Whether the text names a task or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 

@@ -134,7 +134,6 @@ def _drop_foreign(unmatched: list[TurnRecord], other_turns: list[TurnRecord]) ->
 
 
 def _nearest(records: list[TurnRecord], turn: TurnRecord) -> TurnRecord | None:
-    """Return the record that most likely belongs to a turn."""
     return min(
         (record for record in records if _same_agent(record, turn)),
         key=lambda record: _seconds_between(record, turn),

@@ -135,7 +135,6 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
 
 
 def _facts(checkout: Checkout) -> dict[str, Any]:
-    """Returns the content of a seal."""
     picture = _picture(checkout)
     files = {
         name: text
@@ -169,7 +168,6 @@ def _is_promise(key: str) -> bool:
 
 
 def _user_lists(checkout: Checkout, settings: list[list[str | None]]) -> dict[str, str]:
-    """Returns the paths of the user's own attributes and ignore files."""
     paths = {"attributes": f"{_user_git()}/attributes", "ignore": f"{_user_git()}/ignore"}
     for _, key, value in settings:
         name = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}.get(key or "")
@@ -289,7 +287,6 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
 
 
 def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
-    """Returns one line for each difference between two pictures."""
     lines = []
     removed = _new_settings(before["settings"], now["settings"])
     for origin, key, value in _new_settings(now["settings"], before["settings"]):

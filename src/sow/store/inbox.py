@@ -65,7 +65,6 @@ def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
 
 
 def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
-    """Returns the tasks of the run that another process executes now."""
     if not holder_of(home.claims, "run"):
         return ()
     from sow.store.runs import run_folder

@@ -78,7 +78,6 @@ def _parent_of_state(home: Home, branch: str) -> str:
 
 
 def _paths(home: Home) -> list[str]:
-    """Returns sow's paths that exist and that git does not ignore."""
     paths = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
     if any(os.path.lexists(f"{home.root}/{path}") for path in WORKFLOWS):
         paths.append("orchestration")

@@ -271,7 +271,6 @@ def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills git and the processes it started."""
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
     process.wait()

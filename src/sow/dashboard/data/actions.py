@@ -43,7 +43,6 @@ class Action:
 
 
 def _text(body: Body, name: str, longest: int = LONGEST) -> str:
-    """Returns a text from the request."""
     value = body.get(name)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)

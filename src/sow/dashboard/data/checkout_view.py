@@ -198,7 +198,6 @@ class CheckoutView:
         return store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
 
     def _next(self, inbox: list[Item]) -> dict[str, Any]:
-        """Returns the next step for the user."""
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:

@@ -116,7 +116,6 @@ class RunFollower:
         }
 
     def _resume_command(self) -> str:
-        """Returns the command that continues the run; empty while it is live."""
         if self.live:
             return ""
         if self.hint is None or self.hint[0] is not self.folder:

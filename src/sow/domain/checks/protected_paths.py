@@ -310,7 +310,6 @@ def _cargo(text: str, called: CheckCalls) -> Mapping[str, Any]:
 
 
 def _vite(text: str, called: CheckCalls) -> Mapping[str, Any]:
-    """Return the file's text if it configures vitest."""
     return {"test": text} if "test" in text else {}
 
 

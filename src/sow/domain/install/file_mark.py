@@ -88,7 +88,6 @@ def replace_block(page: str, ours: str) -> str:
 
 
 def _joined(before: str, after: str) -> str:
-    """Join two parts of a page with an empty line between them."""
     return f"{before}\n\n{after}" if before and after else f"{before}\n" if before else after
 
 

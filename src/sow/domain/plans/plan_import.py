@@ -187,7 +187,6 @@ def _is_same(wanted: PlannedTask, task: Task) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a field's value for display."""
     if isinstance(value, list):
         return ", ".join(item["command"] if isinstance(item, dict) else str(item) for item in value) or "nothing"
     return "nothing" if value in (None, "") else str(value)

@@ -82,7 +82,6 @@ def _rule(rule: str) -> str:
 
 
 def _file(path: str) -> str:
-    """Return a path below the root, without a line number."""
     path = _without_line_number(path.strip().replace("\\", "/"))
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 

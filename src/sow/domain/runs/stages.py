@@ -223,7 +223,6 @@ def _unmergeable(task: Task) -> Stage:
 
 
 def _collected(task: Task) -> Work | None:
-    """Return the collected work of this iteration."""
     work = task.get("work")
     return work if work is not None and work["iteration"] == task["iteration"] else None
 
@@ -276,7 +275,6 @@ def _reviews(task: Task, work: Work | None) -> list[Review]:
 
 
 def _findings_before(task: Task) -> list[Finding]:
-    """Return the findings of the last review before this iteration."""
     earlier = [review for review in task.get("reviews", ()) if review["iteration"] < task["iteration"]]
     last = max((review["iteration"] for review in earlier), default=0)
     return [finding for review in earlier if review["iteration"] == last for finding in review["findings"]]

@@ -62,7 +62,6 @@ def next_step(
 
 
 def _wait_for_question(state: MemberState, notes: list[str]) -> EscalationStep | None:
-    """Return a step that waits, if a person was asked."""
     question = state.get("question")
     return EscalationStep("wait", notes, f"question w{question['number']} waits for an answer") if question else None
 

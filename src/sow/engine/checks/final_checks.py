@@ -351,7 +351,6 @@ def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tre
 
 
 def _record(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
-    """Write the result into the run's state and journal."""
     entry: FinalCheck = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now(), "tasks": owners}
     failed = next((each for each in done.evidence if not each["passed"]), None)
     if failed is not None:

@@ -144,7 +144,6 @@ class MachineFacts:
 
 
 def _venv_of(root: str, environment: Mapping[str, str]) -> str:
-    """Return the user's virtual environment in the checkout, or ""."""
     active, local_venv = environment.get("VIRTUAL_ENV", ""), own_venv(root)
     if active and relative_to(active, root) and os.path.isdir(active):
         return active
@@ -245,7 +244,6 @@ def _pip(read: Read, around: MachineFacts, project: Mapping[str, Any]) -> Propos
 
 
 def _egg_infos(read: Read, project: Mapping[str, Any]) -> list[str]:
-    """List the folders that setuptools makes beside the code."""
     name = _table(project, "project").get("name")
     if not isinstance(name, str):
         lines = (read("setup.cfg") or b"").decode("utf-8", "replace").splitlines()
@@ -344,7 +342,6 @@ def _json(data: bytes | None) -> dict[str, Any]:
 
 
 def _table(data: Mapping[str, Any], *path: str) -> dict[str, Any]:
-    """Return a table in a document, or an empty one if there is none."""
     value: Any = data
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -211,7 +211,6 @@ class Loop:
                 self.context.journal("answered", task=ident, number=number, origin=origin)
 
     def _start(self) -> int:
-        """Start the jobs that the board selects."""
         if self.interrupts:
             return 0
         started = 0
@@ -322,7 +321,6 @@ class Loop:
                     self.board.transfer(ident, free[0].name)
 
     def _too_long(self, until: float | None) -> bool:
-        """Tell whether the wait is longer than the user allows."""
         max_wait = self.context.settings.get("max_wait")
         return until is not None and max_wait is not None and until - time.time() > max_wait
 

@@ -79,7 +79,6 @@ def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
 
 
 def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | None:
-    """Return the executor of a session, if it is still configured."""
     return job.context.config.executors.get(record.session["executor"]) if record is not None else None
 
 
@@ -129,7 +128,6 @@ def _spawn(
 
 
 def _end_if_over_budget(job: TaskJob, task: Task) -> JobEnd | None:
-    """Return how the job ends if a budget forbids another turn, else None."""
     reason = job.context.refuse_turn_reason()
     if reason:
         return JobEnd("waiting", reason=reason)
@@ -189,7 +187,6 @@ def _report_questions(job: TaskJob, before: Task, result: TurnResult) -> JobEnd 
 
 
 def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
-    """Handle a turn that was cut off."""
     outcome = result.outcome
     if outcome.kind == "interrupted":
         return JobEnd("stopped")

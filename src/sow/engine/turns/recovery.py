@@ -89,7 +89,6 @@ def end_left_turns(folder: TaskFolder | AgentFolder, environment: Mapping[str, s
 
 
 def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> bool:
-    """Tell whether any turn of a task needs recovery."""
     return any(
         _needs_recovery(turn, environment) for record in sessions.records(folder) for turn in record.session["turns"]
     )

@@ -72,7 +72,6 @@ class CrewLoop(Loop):
         return Scheduler([*jobs, *leaving], slots=slots, pool_slots=self.context.pool_slots(), guards=guards)
 
     def _status(self, name: str) -> str:
-        """Return an agent's status for the board."""
         if name in self.running:
             return "running"
         stage, _ = self.crew.stage(name)

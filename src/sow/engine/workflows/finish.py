@@ -77,7 +77,6 @@ def _end_dropped(crew: CrewContext, name: str) -> list[str]:
 
 
 def _waiting_for_approval(crew: CrewContext) -> list[str]:
-    """Return a remark that names the agents whose part of the plan waits for approval."""
     names = [name for name in crew.active_agents() if not crew.approved(name)]
     if not names:
         return []

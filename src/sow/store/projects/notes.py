@@ -131,7 +131,6 @@ def _text(folder: AnyDesk) -> str | None:
 
 
 def _load_backup(folder: AnyDesk) -> NoteSession | None:
-    """Returns the notes of the backup; None if it is missing or cannot be read."""
     text = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
     try:
         return parse(folder, text) if text else None

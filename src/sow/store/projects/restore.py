@@ -168,7 +168,6 @@ def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
 
 
 def _set_aside(folder: TaskFolder, text: str) -> str:
-    """Keeps an edited state aside, and returns its path."""
     return (
         move_aside(folder.home, folder.state_path)
         if text == UNREADABLE

@@ -95,7 +95,6 @@ def _add_to_index(folder: AgentFolder, path: str) -> str:
 
 
 def _index_path(folder: AgentFolder, path: str) -> str:
-    """Returns a path relative to orchestration/, as the index has it."""
     return folder.home.relative(path).removeprefix(f"{FOLDER}/")
 
 

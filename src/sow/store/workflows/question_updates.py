@@ -71,7 +71,6 @@ def record_routes(home: Home, name: str, decisions: Iterable[EscalationDecision]
 
 
 def _entry(opened: WorkflowTransaction, name: str, note_id: str) -> Escalation:
-    """Returns the history entry of a note."""
     entry = escalation.find_record(opened.workflow["escalations"], opened.member(name)["task_id"], note_id)
     if entry is None:
         raise SowError(f"agent {name} has not escalated {note_id}", f"see 'sow note list --task {name}'")
@@ -153,7 +152,6 @@ def answer(home: Home, number: int, text: str, *, actor: Actor) -> MemberChange:
 
 
 def _agent_of_question(opened: WorkflowTransaction, number: int) -> str:
-    """Returns the agent that asks the question with this number."""
     workflow = opened.workflow
     crew = workflow["members"]
     waiting = {

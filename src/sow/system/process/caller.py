@@ -56,7 +56,6 @@ def require_person(environment: Mapping[str, str], act: str) -> Actor:
 
 
 def _is_workplace(text: str) -> bool:
-    """Returns whether this names a task of a project or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 

@@ -277,7 +277,6 @@ class Child:
         self.kill_at = min(self.kill_at, time.monotonic())
 
     def _kill(self) -> None:
-        """Kills it with its group and its process tree."""
         process_tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
         process_tree.kill_all(
             process_tree.process_tree(self.process.pid, self.mark, self.relatives, self.census, since=self.born)

@@ -114,7 +114,6 @@ def _has_children() -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Reaps a child if it has ended, and returns whether it had."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

@@ -134,7 +134,6 @@ def run_until_stopped(
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Kills the program and all that it started."""
     relatives = process_tree.descendants_and_group(process.pid, process_table.process_queries().all_processes())
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
