@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sow.system.checkout import Checkout
     from sow.system.sealed_git import Seal
 
-    Setting = tuple[str, str, str | None]  # the file that holds it, the key, the value
     Picture = dict[str, Any]
 
 REPLACED = "refs/replace/"

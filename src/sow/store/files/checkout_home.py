@@ -84,6 +84,15 @@ class Home:
         self._refuse_linked(os.path.dirname(path))
         return read_text(self.disk, path, limit, torn=torn)
 
+    def read_or(self, unreadable: str, path: str) -> str | None:
+        """Returns the text of a state file, None if it is missing, and `unreadable` if it cannot be read."""
+        try:
+            return self.read(path)
+        except FileNotFoundError:
+            return None
+        except SowError:
+            return unreadable
+
     def _refuse_linked(self, folder: str) -> None:
         if len(folder) > len(self.root) and folder not in self.checked_folders:
             self._refuse_linked(os.path.dirname(folder))

@@ -49,14 +49,6 @@ def ask_person(home: Home, name: str, text: str, *, kind: str) -> MemberChange:
         return opened.save(name, asking)
 
 
-def record_escalations(home: Home, name: str) -> MemberChange:
-    """Adds a blocked agent's escalated notes to the history, including those written after it was blocked."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
-        opened.remember_escalations(name)
-        return opened.save(name, opened.member(name))
-
-
 def record_routes(home: Home, name: str, decisions: Iterable[EscalationDecision]) -> MemberChange:
     """Records the architect's route for each escalated note, and its question, if any."""
     with home.lock():
