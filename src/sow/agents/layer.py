@@ -17,10 +17,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "layer_text")
 CONTRACT = "protocol/agent-contract"
 JUDGE_TOOLS = "Read, Grep, Glob, Bash"
 ARGUMENTS = "$ARGUMENTS"
-HOOKS = {
-    "SessionStart": ("", "session-start"),
-    "PreToolUse": ("Edit|MultiEdit|Write|NotebookEdit", "before-edit"),
-}
+HOOKS = {"SessionStart": ("", "session-start"), "PreToolUse": ("Edit|MultiEdit|Write|NotebookEdit", "before-edit")}
 
 
 class LayerSource:

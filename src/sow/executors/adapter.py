@@ -108,13 +108,7 @@ class Role:
     __slots__ = ("description", "judges", "name", "subagent_prompt", "tools")
 
     def __init__(
-        self,
-        *,
-        name: str,
-        tools: tuple[str, ...] = (),
-        judges: bool = False,
-        description: str = "",
-        words: str = "",
+        self, *, name: str, tools: tuple[str, ...] = (), judges: bool = False, description: str = "", words: str = ""
     ) -> None:
         self.name = name
         self.tools = tools

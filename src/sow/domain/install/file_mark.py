@@ -29,12 +29,7 @@ class Mark:
 
 def add_mark(text: str, version: str, style: str) -> str:
     """Return the text with its mark: in the frontmatter, in JSON after the first bracket, else at the start or end."""
-    position = {
-        FRONTMATTER: text.find("\n---\n", 3) + 1,
-        PAGE: len(text),
-        HASHES: 0,
-        JSON: 2,
-    }[style]
+    position = {FRONTMATTER: text.find("\n---\n", 3) + 1, PAGE: len(text), HASHES: 0, JSON: 2}[style]
     line = LINES[style]
     head, tail = text[:position] + line.format(key=VERSION, value=version), text[position:]
     return head + line.format(key=DIGEST, value=digest(head + tail)) + tail

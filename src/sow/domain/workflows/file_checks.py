@@ -123,11 +123,7 @@ def _outputs(plan: WorkflowPlan, member: Member) -> Iterator[DesignProblem]:
 
 
 def _inputs(
-    plan: WorkflowPlan,
-    member: Member,
-    writers: Writers,
-    before: dict[str, set[str]],
-    existing: Collection[str] | None,
+    plan: WorkflowPlan, member: Member, writers: Writers, before: dict[str, set[str]], existing: Collection[str] | None
 ) -> Iterator[DesignProblem]:
     line = member.line_of("inputs")
     for path in dict.fromkeys(member.inputs):

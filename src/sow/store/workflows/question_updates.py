@@ -26,10 +26,7 @@ MOST_ANSWER = 100_000
 WITHDRAWN = "Withdrawn: nobody waits for this work any more."
 DROPPED = "Withdrawn: the agent is not in the design any more."
 EXECUTOR = "workflow_executor"
-ACTORS = {
-    "user": Actor(kind=PERSON, name="user"),
-    EXECUTOR: Actor(kind=ORCHESTRATOR, name=EXECUTOR),
-}
+ACTORS = {"user": Actor(kind=PERSON, name="user"), EXECUTOR: Actor(kind=ORCHESTRATOR, name=EXECUTOR)}
 
 
 def ask(opened: WorkflowTransaction, member: MemberState, text: str, *, kind: str) -> MemberState:
@@ -185,13 +182,7 @@ def withdraw(opened: WorkflowTransaction, name: str, reason: str) -> None:
     if question is None:
         return
     now = clock.now()
-    closed: AnsweredMember = {
-        **question,
-        "member": name,
-        "answer": reason,
-        "answered_at": now,
-        "answered_by": EXECUTOR,
-    }
+    closed: AnsweredMember = {**question, "member": name, "answer": reason, "answered_at": now, "answered_by": EXECUTOR}
     opened.workflow["answers"] = [*opened.workflow.get("answers", []), closed]
     opened.workflow["members"][name] = member
     entry = {"timestamp": now, "agent": EXECUTOR, "action": "withdraw", "result": "info", "files": []}
