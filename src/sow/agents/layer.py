@@ -103,8 +103,7 @@ def claude_files() -> dict[str, str]:
 
 def _claude(user: bool) -> Layer:
     pieces = [Piece(f".claude/{path}", text) for path, text in claude_files().items()]
-    settings = _stamped(_document(hooks()), file_mark.JSON)
-    pieces.append(Piece(".claude/settings.json", settings, settings=True))
+    pieces.append(Piece(".claude/settings.json", _stamped(_document(hooks()), file_mark.JSON), settings=True))
     if user:
         contract = _stamped(prompts.load(CONTRACT), file_mark.PAGE)
         pieces.append(Piece(".claude/protocols/orchestration_agent_contract.md", contract))

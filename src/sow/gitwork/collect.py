@@ -82,8 +82,7 @@ class Collection:
         if head:
             return head
         self.remarks.append("HEAD stood on a branch that is not there")
-        last = _last_line(f"{self.worktree.git_dir}/logs/HEAD").split()
-        commits = self.repository.only_commits(last[1:2])
+        commits = self.repository.only_commits(_last_line(f"{self.worktree.git_dir}/logs/HEAD").split()[1:2])
         return commits[0] if commits else self.repository.find_commit(self.branch) or self.base
 
     def _pin_commits(self) -> None:

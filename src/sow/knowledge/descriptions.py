@@ -80,7 +80,8 @@ class DescribedPage:
 
 def describe(folder: str, name: str) -> Description:
     """Describes a folder from its documents."""
-    pages = _pages(folder)
+    read = (_read(path, path.removeprefix(f"{folder}/")) for path in document_paths(folder))
+    pages = [page for page in read if page is not None]
     main = next((page for page in pages if _describes_folder(page)), pages[0] if len(pages) == 1 else None)
     main_pages = [main] if main else []
     summary = _first(
@@ -125,11 +126,8 @@ def document_paths(folder: str) -> list[str]:
     paths: list[str] = []
     for current, subfolders, names in os.walk(folder):
         deep = current.count("/") - folder.count("/") >= DEEPEST
-        subfolders[:] = (
-            []
-            if deep
-            else sorted(name for name in subfolders if not name.startswith(".") and name not in GENERATED_FOLDERS)
-        )
+        shown = sorted(name for name in subfolders if not name.startswith(".") and name not in GENERATED_FOLDERS)
+        subfolders[:] = [] if deep else shown
         paths += [f"{current}/{name}" for name in names if name.lower().endswith(TEXTS)]
     regular = [path for path in paths if not os.path.islink(path)]
     return sorted(regular, key=lambda path: (path.count("/"), _rank(path), path))[:MOST_FILES]
@@ -142,11 +140,6 @@ def _rank(path: str) -> int:
 
 def _describes_folder(page: DescribedPage) -> bool:
     return "/" not in page.path and _rank(page.path) < len(MAIN_STEMS)
-
-
-def _pages(folder: str) -> list[DescribedPage]:
-    pages = (_read(path, path.removeprefix(f"{folder}/")) for path in document_paths(folder))
-    return [page for page in pages if page is not None]
 
 
 def _read(path: str, shown: str) -> DescribedPage | None:

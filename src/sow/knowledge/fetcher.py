@@ -283,5 +283,4 @@ def fetch_repository(scratch: Scratch, url: str, commit: str, limits: FetchLimit
     for key, value in (("core.symlinks", "false"), ("remote.origin.url", url)):
         store.run_git(["config", key, value])
     store.run_git(["checkout", "--quiet", "--detach", commit], [f"--work-tree={target}"])
-    remarks = [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]
-    return target, remarks
+    return target, [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]

@@ -59,8 +59,7 @@ class Matches:
         return {number: score * self._share(number) for number, score in total.items() if self._is_enough(number)}
 
     def _share(self, number: int) -> float:
-        stem = self.index.documents_by_id[number].stem.lower()
-        return GENERAL_SHARE if stem in GENERAL else 1.0
+        return GENERAL_SHARE if self.index.documents_by_id[number].stem.lower() in GENERAL else 1.0
 
     def _is_enough(self, number: int) -> bool:
         """True if the match is more than chance: several words, or all words of the document's name."""

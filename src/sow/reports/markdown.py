@@ -30,7 +30,7 @@ def page(document: Facts) -> str:
     lines = [f"# Run {escape(run['id'])}: {escape(run['name'])}", "", *_head(run), ""]
     lines += [f"- {name}: {escape(value)}" for name, value in words.total_rows(document)]
     for title, part in (
-        ("Tasks", _tasks(document["tasks"])),
+        ("Tasks", _table(HEAD, [_row(row) for row in document["tasks"]]) if document["tasks"] else []),
         ("What is not done", _open(document["tasks"])),
         ("Look at this", _noted(document["tasks"])),
         ("Questions", _questions(document["questions"])),
@@ -55,10 +55,6 @@ def _head(run: Facts) -> list[str]:
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     return lines + [f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows]
-
-
-def _tasks(rows: Sequence[Facts]) -> list[str]:
-    return _table(HEAD, [_row(row) for row in rows]) if rows else []
 
 
 def _row(row: Facts) -> tuple[object, ...]:

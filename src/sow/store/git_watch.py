@@ -103,8 +103,7 @@ def undo(home: Home) -> list[str]:
         git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=checkout.root, check=False)
     for ref in _changed_keys(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
-        arguments = ["update-ref", ref, old] if old else ["update-ref", "-d", ref]
-        git.run(arguments, cwd=checkout.root, check=False)
+        git.run(["update-ref", ref, old] if old else ["update-ref", "-d", ref], cwd=checkout.root, check=False)
     remaining = _lines(checkout, before, _picture(checkout))
     if remaining:
         seal.write()
@@ -140,7 +139,8 @@ def _facts(checkout: Checkout) -> dict[str, Any]:
         for name in sealed_git.COPIES
         if (text := sealed_git.content(f"{checkout.common}/{name}")) is not None
     }
-    settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
+    pairs = [(key, value) for _, key, value in picture["settings"]]
+    settings = [(key, value) for key, value in pairs if not key.startswith(LEFT_OUT) and key not in LEFT_OUT_KEYS]
     for name, path in _user_lists(checkout, picture["settings"]).items():
         if text := sealed_git.content(path):
             files[name] = text
@@ -155,10 +155,6 @@ def _facts(checkout: Checkout) -> dict[str, Any]:
         "refused": {name: sealed_git.content(f"{checkout.common}/{name}") for name in sealed_git.REFUSED},
         "picture": picture,
     }
-
-
-def _is_left_out(key: str) -> bool:
-    return key.startswith(LEFT_OUT) or key in LEFT_OUT_KEYS
 
 
 def _is_promise(key: str) -> bool:

@@ -59,8 +59,7 @@ def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
     if run is None:
         return []
     settled = {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}
-    is_open = not settled.issuperset(run["tasks"])
-    step = advice.delivery(run, is_open=is_open, broken=advice.broken_by_user(run))
+    step = advice.delivery(run, is_open=not settled.issuperset(run["tasks"]), broken=advice.broken_by_user(run))
     return [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
 
 

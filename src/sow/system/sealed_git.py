@@ -108,8 +108,7 @@ class Seal:
 
     def current_stamps(self) -> list[Stamp | None]:
         """Returns the inodes, sizes and times of the folder's files; a program cannot set the change time back."""
-        names = ("", "info", *self.facts["files"])
-        return [stamp(f"{self.folder}/{name}") for name in names]
+        return [stamp(f"{self.folder}/{name}") for name in ("", "info", *self.facts["files"])]
 
     def remove(self) -> None:
         """Removes the folder; from now on git reads the repository's own settings again."""
@@ -299,8 +298,7 @@ def config_text(settings: Sequence[tuple[str, str | None]]) -> str:
 
 def _section(key: str) -> str:
     section, _, rest = key.partition(".")
-    name = rest.rpartition(".")[0]
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    quoted = rest.rpartition(".")[0].replace("\\", "\\\\").replace('"', '\\"')
     return f'[{section} "{quoted}"]\n' if "." in rest else f"[{section}]\n"
 
 

@@ -79,10 +79,6 @@ def _answer(body: Body) -> list[Action]:
     return [Action("answer", *flags, "--", _word(body, "question"), "-", given=_text(body, "text"))]
 
 
-def _approve(body: Body) -> list[Action]:
-    return [Action("approve", "--", _task(body))]
-
-
 def _send_back(body: Body) -> list[Action]:
     """Adds the feedback first: a task that goes back without it would be done the same way again."""
     ident = _task(body)
@@ -101,22 +97,14 @@ def _abandon(body: Body) -> list[Action]:
     return [Action("task", "abandon", f"--reason={_text(body, 'reason', LONGEST_REASON)}", "--", _task(body))]
 
 
-def _stop(body: Body) -> list[Action]:
-    return [Action("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))]
-
-
-def _approve_workflow(body: Body) -> list[Action]:
-    return [Action("workflow", "approve")]
-
-
 ACTS: dict[str, Callable[[Body], list[Action]]] = {
     "answer": _answer,
-    "approve": _approve,
+    "approve": lambda body: [Action("approve", "--", _task(body))],
     "send-back": _send_back,
     "retry": _retry,
     "abandon": _abandon,
-    "stop": _stop,
-    "approve-workflow": _approve_workflow,
+    "stop": lambda body: [Action("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))],
+    "approve-workflow": lambda body: [Action("workflow", "approve")],
 }
 
 

@@ -159,8 +159,7 @@ class CheckoutView:
 
     def rows(self) -> list[Row]:
         """Returns the rows of all tasks and agents; only changed rows are made again."""
-        tasks = self.cache.tasks
-        idents = sorted((ident for ident, cached in tasks.items() if cached.task), key=int)
+        idents = sorted((ident for ident, cached in self.cache.tasks.items() if cached.task), key=int)
         new = [ident for ident in idents if ident not in self.rows_by_id]
         self.rows_by_id |= {ident: self._row(ident) for ident in new}
         crew = self.crew.rows(self.run)

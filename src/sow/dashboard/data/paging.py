@@ -54,8 +54,7 @@ def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[s
         data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)
     finally:
         os.close(descriptor)
-    visible = redaction.redact_bytes(data, needles)[overlap : overlap + length]
-    return page(visible, begin, status.st_size)
+    return page(redaction.redact_bytes(data, needles)[overlap : overlap + length], begin, status.st_size)
 
 
 def text_page(text: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:

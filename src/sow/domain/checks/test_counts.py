@@ -136,8 +136,7 @@ def _jest_and_vitest(lines: Sequence[str], tally: _Tally) -> None:
         if summary is not None:
             parts = _parts(summary[1])
             failed = parts.get("failed", 0)
-            skipped = parts.get("skipped", 0) + parts.get("todo", 0)
-            tally.add(parts.get("passed", 0) + failed, failed, skipped)
+            tally.add(parts.get("passed", 0) + failed, failed, parts.get("skipped", 0) + parts.get("todo", 0))
         elif NO_FILES.match(line):
             tally.add(0)
 

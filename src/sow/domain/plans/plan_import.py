@@ -168,8 +168,7 @@ def compare(wanted: Sequence[PlannedTask], tasks: Sequence[Task], plans: Collect
 def _difference(wanted: PlannedTask, task: Task | None) -> Difference:
     kind = "new"
     if task is not None:
-        ended = task["status"] in ENDED_STATUSES
-        kind = "same" if _is_same(wanted, task) else "ended" if ended else "changed"
+        kind = "same" if _is_same(wanted, task) else "ended" if task["status"] in ENDED_STATUSES else "changed"
     difference = Difference(kind, wanted.id, number=wanted.source_id, name=wanted.fields["name"], wanted=wanted)
     if task is not None and kind != "same":
         difference.fields = [

@@ -69,8 +69,7 @@ class MarkdownText:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
             return start
-        line_end = self.text[end:].partition("\n")[0]
-        return start if line_end.strip() else end
+        return start if self.text[end:].partition("\n")[0].strip() else end
 
     def has_hidden_text_before(self, position: int) -> bool:
         """Return whether a tag before this position can hide text, or a control character changes how it is shown."""

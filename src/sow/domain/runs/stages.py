@@ -131,8 +131,7 @@ def needs_integrator(task: Task) -> bool:
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
     """Return the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
-    checks = check_list.checks_of(task)
-    return [] if _last_check_run(task, _collected(task) if isolated else None) else checks
+    return [] if _last_check_run(task, _collected(task) if isolated else None) else check_list.checks_of(task)
 
 
 def _paused(task: Task) -> Stage:

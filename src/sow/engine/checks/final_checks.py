@@ -119,8 +119,7 @@ class Final:
 
 def merged_tasks(context: RunContext) -> list[Task]:
     """The completed tasks that this run merged, and those that an earlier run of the project merged."""
-    integration = _integration(context)
-    here = {each["task"] for each in integration.merges}
+    here = {each["task"] for each in _integration(context).merges}
     project = projects.load(context.home)
     return [
         task

@@ -89,7 +89,7 @@ class MachineFacts:
         self.records_by_site: dict[str, list[InstalledPackage]] = {}
         self.own_records = self._records()
         active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.own_records else "")
-        sites = _sites(active, environment)
+        sites = site_folders(f"{active}/bin/python", environment) if active else []
         self.requested = [package for site in sites for package in requested_packages(site)]
         self.installed = {package for site in sites for package in installed_packages(site)}
         self.incomplete_requirements = self._unused()
@@ -148,10 +148,6 @@ def _venv_of(root: str, environment: Mapping[str, str]) -> str:
     if active and relative_to(active, root) and os.path.isdir(active):
         return active
     return f"{root}/{local_venv}" if local_venv else ""
-
-
-def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
-    return site_folders(f"{venv}/bin/python", environment) if venv else []
 
 
 def detect(read: Read, around: MachineFacts) -> Proposal:

@@ -278,8 +278,7 @@ class Loop:
         """Turn a problem that is not the work's into a question to a person."""
         del self.running[ident]
         self._count_failure()
-        number = self.ask(ident, problem)
-        self.context.journal("question", task=ident, number=number, text=problem.message)
+        self.context.journal("question", task=ident, number=self.ask(ident, problem), text=problem.message)
         self.board.ended(ident, "asking")
         self._tell_end(ident, problem.message)
 

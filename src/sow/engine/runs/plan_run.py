@@ -81,8 +81,7 @@ class PlanLoop(Loop):
             self.context.journal("plan_changed", path=path)
 
     def refresh_job(self, ident: str) -> None:
-        task = self._task(ident)
-        status = JOB_STATUS.get(task["status"], "waiting")
+        status = JOB_STATUS.get(self._task(ident)["status"], "waiting")
         if status == "waiting":
             self.journal_answers()
             self.board.answered(ident)

@@ -100,8 +100,7 @@ def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
 
 
 def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
-    turns = record.session["turns"]
-    turns_to_fix = [turn for turn in turns if _needs_recovery(turn, environment)]
+    turns_to_fix = [turn for turn in record.session["turns"] if _needs_recovery(turn, environment)]
     if not turns_to_fix:
         return []
     unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]

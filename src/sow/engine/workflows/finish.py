@@ -30,8 +30,7 @@ def close(crew: CrewContext, code: int) -> list[str]:
     if code != DONE:
         members.set_workflow_status(crew.home, PROGRESS.get(code, "failed"))
         remarks += _waiting_for_approval(crew)
-    run = crew.context.folder.run
-    run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
+    crew.context.folder.run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
     crew.context.folder.save()
     return remarks
 

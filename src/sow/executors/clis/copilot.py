@@ -96,8 +96,7 @@ class Copilot(Adapter):
         if kind in ("model.call_failure", "session.error"):
             return [failure_event(str(kind), fields)]
         if kind == "result":
-            failed = data.get("exitCode") != 0
-            return [Event("result", session=str(data.get("sessionId") or ""), failed=failed)]
+            return [Event("result", session=str(data.get("sessionId") or ""), failed=data.get("exitCode") != 0)]
         return []
 
     def read_report(self, text: str) -> list[Event]:

@@ -77,5 +77,4 @@ def _split(text: str) -> tuple[dict[str, str], str]:
     lines = head_fields.splitlines()
     if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
         return {}, text.strip()
-    fields = dict(line[2:].split(": ", 1) for line in lines)
-    return fields, rest.strip()
+    return dict(line[2:].split(": ", 1) for line in lines), rest.strip()

@@ -89,8 +89,7 @@ def _add_to_index(folder: AgentFolder, path: str) -> str:
         "notes": len(session["notes"]),
         "digest": hashlib.sha256(text.encode()).hexdigest(),
     }
-    current_index = index(folder)
-    _write(folder, INDEX, {"archives": [*current_index["archives"], entry]}, validate_index)
+    _write(folder, INDEX, {"archives": [*index(folder)["archives"], entry]}, validate_index)
     return f"agent {folder.id}: its session is archived as {folder.home.relative(path)}"
 
 

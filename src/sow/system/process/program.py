@@ -153,8 +153,7 @@ def _listen(process: subprocess.Popen[bytes], deadline: float) -> ProgramOutput:
         data = os.read(pipe, MOST) if ready else b""
         received += data
         if not data and (ended or ready):
-            code = _wait(process, deadline)
-            return ProgramOutput(code=code, text=_text(received))
+            return ProgramOutput(code=_wait(process, deadline), text=_text(received))
     return ProgramOutput(code=None, text=_text(received))
 
 
