@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
 AGAIN = "then 'sow integrate'"
 MERGE = [
-    "merge",
-    "--ff-only",
-    "--quiet",
-    "--no-stat",
-    "--no-autostash",
-    "--no-overwrite-ignore",
+    "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore",
     "--no-verify-signatures",
-]
+]  # fmt: skip
 STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
 STATUS += ["--ignore-submodules=dirty"]  # git would use the submodules' settings, which a worker can write
 UNTRACKED = "??"

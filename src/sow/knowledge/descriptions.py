@@ -18,16 +18,9 @@ BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
 TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")
 MAIN_STEMS = ("sink", "index", "readme", "skill")  # stems of files that describe the whole folder
 ENTRY_POINTS = (
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "docs",
-    "doc",
-    "api",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "CLAUDE.md", "docs", "doc", "api",
     "openapi.yaml",
-)
+)  # fmt: skip
 SUMMARY = ("summary", "description", "about")
 WHEN = ("when_to_use", "when-to-use", "when", "use_when", "applies_to")
 TAGS = ("tags", "keywords", "topics")

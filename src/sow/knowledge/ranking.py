@@ -25,15 +25,8 @@ class Matches:
     """The words that each document shares with a task."""
 
     __slots__ = (
-        "head_by_word",
-        "index",
-        "languages",
-        "max_weight",
-        "own_by_word",
-        "scores_by_word",
-        "title",
-        "weights",
-    )
+        "head_by_word", "index", "languages", "max_weight", "own_by_word", "scores_by_word", "title", "weights",
+    )  # fmt: skip
 
     def __init__(
         self, index: TextIndex, task_words: Sequence[str], title: Sequence[str], languages: Sequence[str]

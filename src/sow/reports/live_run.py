@@ -249,20 +249,10 @@ def stop_reason(entry: JournalEntry) -> str:
 RUN_EVENTS = frozenset({"run_started", "final_step", "limit", "breaker", "budget", "waiting"})
 TASK_EVENTS = frozenset(
     {
-        "task_started",
-        "turn_started",
-        "turn_ended",
-        "step",
-        "collected",
-        "check",
-        "reviewed",
-        "sent_back",
-        "merged",
-        "escalated",
-        "resolved",
-        "verification",
+        "task_started", "turn_started", "turn_ended", "step", "collected", "check", "reviewed", "sent_back",
+        "merged", "escalated", "resolved", "verification",
     }
-)
+)  # fmt: skip
 EVENTS: dict[str, Callable[[LiveRun, JournalEntry, float], None]] = {
     "run_started": LiveRun._run_started,
     "turn_started": LiveRun._turn_started,

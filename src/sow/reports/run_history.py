@@ -21,19 +21,8 @@ class TurnRecord:
     """One turn of an agent. Unknown values are None."""
 
     __slots__ = (
-        "at",
-        "cost",
-        "ended",
-        "executor",
-        "input_tokens",
-        "iteration",
-        "kind",
-        "outcome",
-        "output_tokens",
-        "role",
-        "seconds",
-        "started",
-        "task",
+        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
+        "seconds", "started", "task",
     )  # fmt: skip
 
     def __init__(self, entry: JournalEntry, begun: float | None) -> None:
@@ -71,21 +60,8 @@ class TaskHistory:
     """The journal's data about one task."""
 
     __slots__ = (
-        "active",
-        "checks",
-        "conflicts",
-        "ended_at",
-        "iteration",
-        "merges",
-        "reason",
-        "result",
-        "retries",
-        "reviews",
-        "sent_back",
-        "start_entry",
-        "started",
-        "started_at",
-        "status",
+        "active", "checks", "conflicts", "ended_at", "iteration", "merges", "reason", "result", "retries", "reviews",
+        "sent_back", "start_entry", "started", "started_at", "status",
     )  # fmt: skip
 
     def __init__(self) -> None:

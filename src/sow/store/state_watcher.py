@@ -76,19 +76,8 @@ class StateWatcher:
     """Shared knowledge of a process's turns about the state files of a project and a workflow; use under the lock."""
 
     __slots__ = (
-        "changes",
-        "copies",
-        "cost",
-        "deferred",
-        "files",
-        "files_by_folder",
-        "folders",
-        "home",
-        "is_shared",
-        "looks",
-        "paths_by_task",
-        "scanned",
-        "turns",
+        "changes", "copies", "cost", "deferred", "files", "files_by_folder", "folders", "home", "is_shared", "looks",
+        "paths_by_task", "scanned", "turns",
     )  # fmt: skip
 
     def __init__(self, home: Home, *, is_shared: bool = False) -> None:

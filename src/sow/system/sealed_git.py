@@ -29,18 +29,8 @@ WORKTREES = "/.sow/local/worktrees/"
 FACTS = "seal.json"
 # A seal links to everything of the repository that git may write; a link may point to nothing yet.
 LINKS = (
-    "HEAD",
-    "objects",
-    "refs",
-    "packed-refs",
-    "logs",
-    "worktrees",
-    "modules",
-    "rr-cache",
-    "reftable",
-    "lfs",
-    "annex",
-)
+    "HEAD", "objects", "refs", "packed-refs", "logs", "worktrees", "modules", "rr-cache", "reftable", "lfs", "annex",
+)  # fmt: skip
 # A seal has these files only if the repository had them.
 COPIES = ("info/attributes", "info/exclude", "info/grafts", "shallow")
 # Git has no way to ignore these files. If one of them changes, our calls stop.

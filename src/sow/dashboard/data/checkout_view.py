@@ -50,19 +50,9 @@ class CheckoutView:
     """The state of one checkout; not safe for two threads at once."""
 
     __slots__ = (
-        "cache",
-        "crew",
-        "dependencies",
-        "home",
-        "problem",
-        "project",
-        "rows_by_id",
-        "run",
-        "run_index",
-        "stamps",
-        "standpoint",
-        "workers",
-    )
+        "cache", "crew", "dependencies", "home", "problem", "project", "rows_by_id", "run", "run_index", "stamps",
+        "standpoint", "workers",
+    )  # fmt: skip
 
     def __init__(self, home: Home, standpoint: HintContext) -> None:
         self.home = home

@@ -31,16 +31,8 @@ if TYPE_CHECKING:
 RECENT = 500  # log entries
 TURN = ("number", "kind", "started_at", "reason")
 MEASURED = (
-    "iteration",
-    "ended_at",
-    "seconds",
-    "outcome",
-    "cost_usd",
-    "input_tokens",
-    "output_tokens",
-    "exit",
-    "status",
-)
+    "iteration", "ended_at", "seconds", "outcome", "cost_usd", "input_tokens", "output_tokens", "exit", "status",
+)  # fmt: skip
 # The acts that are possible in each status; a question of the task can always be answered.
 ACTS = {
     "pending": ("abandon",),

@@ -15,19 +15,9 @@ if TYPE_CHECKING:
 
 # The fields of a task that its plan decides. All others belong to the project.
 FIELDS = (
-    "name",
-    "assigned_agent",
-    "depends_on",
-    "after",
-    "criteria",
-    "files",
-    "checks",
-    "protected",
-    "estimated_minutes",
-    "type",
-    "worktree_group",
-    "allow_empty",
-)
+    "name", "assigned_agent", "depends_on", "after", "criteria", "files", "checks", "protected", "estimated_minutes",
+    "type", "worktree_group", "allow_empty",
+)  # fmt: skip
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000
 LONGEST_PATH = 1000

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 # After one of these tags, a reader may not see a line, or not as text of the answer.
 HIDING_TAGS = (
-    "<!--",
-    "<pre",
-    "<code",
-    "<blockquote",
-    "<details",
-    "<script",
-    "<style",
-    "<template",
-    "<textarea",
-    "<xmp",
-)
+    "<!--", "<pre", "<code", "<blockquote", "<details", "<script", "<style", "<template", "<textarea", "<xmp",
+)  # fmt: skip
 BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 

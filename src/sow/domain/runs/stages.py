@@ -20,20 +20,9 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
 
 STAGES = (
-    "start",
-    "resume",
-    "hand_in",
-    "collect",
-    "check",
-    "review",
-    "merge",
-    "send_back",
-    "ask",
-    "waive",
-    "wait",
-    "done",
+    "start", "resume", "hand_in", "collect", "check", "review", "merge", "send_back", "ask", "waive", "wait", "done",
     "failed",
-)
+)  # fmt: skip
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # If the same question is asked this often, only a person can end the loop.
 PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path

@@ -71,16 +71,9 @@ class MachineFacts:
     """Facts about the user's checkout and machine, read once per run."""
 
     __slots__ = (
-        "environment",
-        "incomplete_requirements",
-        "installed",
-        "own_records",
-        "python",
-        "records_by_site",
-        "requested",
-        "root",
-        "venv",
-    )
+        "environment", "incomplete_requirements", "installed", "own_records", "python", "records_by_site",
+        "requested", "root", "venv",
+    )  # fmt: skip
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root = root

@@ -36,17 +36,9 @@ class Setup:
     """The setup of one tree, and the environment of programs in a checkout of it."""
 
     __slots__ = (
-        "commands",
-        "copies",
-        "go_work",
-        "key",
-        "links",
-        "machine",
-        "outputs",
-        "passed_variables",
-        "side_outputs",
+        "commands", "copies", "go_work", "key", "links", "machine", "outputs", "passed_variables", "side_outputs",
         "sources",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -34,20 +34,9 @@ class Loop:
 
     is_workflow = False
     __slots__ = (
-        "background",
-        "board",
-        "breaker",
-        "budget",
-        "context",
-        "delivered_interrupts",
-        "interrupts",
-        "job_started_at",
-        "last_poll",
-        "open_questions",
-        "running",
-        "tick",
-        "waiting_reason",
-    )
+        "background", "board", "breaker", "budget", "context", "delivered_interrupts", "interrupts",
+        "job_started_at", "last_poll", "open_questions", "running", "tick", "waiting_reason",
+    )  # fmt: skip
 
     def __init__(
         self, context: RunContext, folders: Iterable[TaskFolder | AgentFolder], *, tick: Callable[[float], None]

@@ -76,23 +76,9 @@ class AgentTurn:
     """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
 
     __slots__ = (
-        "adapter",
-        "agent",
-        "busy_since",
-        "cwd",
-        "executor",
-        "folder",
-        "iteration",
-        "model",
-        "on_session",
-        "other_session_id",
-        "path",
-        "read_only",
-        "refusals",
-        "settings",
-        "snapshot",
-        "watch",
-    )
+        "adapter", "agent", "busy_since", "cwd", "executor", "folder", "iteration", "model", "on_session",
+        "other_session_id", "path", "read_only", "refusals", "settings", "snapshot", "watch",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -43,37 +43,15 @@ class Claude(Adapter):
         reports_cost=True,
         reports_tokens=True,
         variables=(
-            "ANTHROPIC_",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_DISABLE_",
-            "CLAUDE_CODE_USE_",
-            "DISABLE_AUTOUPDATER",
-            "DISABLE_TELEMETRY",
-            "IS_SANDBOX",
-            "AWS_",
-            "CLOUD_ML_REGION",
+            "ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_DISABLE_", "CLAUDE_CODE_USE_",
+            "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "IS_SANDBOX", "AWS_", "CLOUD_ML_REGION",
         ),
         known_flags=(
-            "-p",
-            "--session-id",
-            "--resume",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--settings",
-            "--setting-sources",
-            "--model",
-            "--permission-mode",
-            "acceptEdits",
-            "--dangerously-skip-permissions",
-            "--add-dir",
-            "--tools",
-            "--allowedTools",
-            "--disallowedTools",
-            "--agents",
+            "-p", "--session-id", "--resume", "--output-format", "stream-json", "--verbose", "--settings",
+            "--setting-sources", "--model", "--permission-mode", "acceptEdits", "--dangerously-skip-permissions",
+            "--add-dir", "--tools", "--allowedTools", "--disallowedTools", "--agents",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No conversation found with session ID",)
     in_use = ("is already in use",)
     limits = ("usage limit reached", "hit your session limit", "hit your usage limit")

@@ -40,34 +40,15 @@ class Copilot(Adapter):
         cumulative_tokens=True,
         stop_group=True,
         variables=(
-            "COPILOT_PROVIDER_",
-            "COPILOT_OFFLINE",
-            "COPILOT_MODEL",
-            "COPILOT_HOME",
-            "COPILOT_AUTO_UPDATE",
-            "COPILOT_GITHUB_TOKEN",
-            "GH_TOKEN",
-            "GITHUB_TOKEN",
-            "GH_HOST",
+            "COPILOT_PROVIDER_", "COPILOT_OFFLINE", "COPILOT_MODEL", "COPILOT_HOME", "COPILOT_AUTO_UPDATE",
+            "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST",
         ),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--output-format",
-            "--usage-output-file",
-            "--no-auto-update",
-            "--no-ask-user",
-            "--model",
-            "-C",
-            "--allow-all",
-            "--allow-tool",
-            "--deny-tool",
-            "--available-tools",
-            "--add-dir",
-            "--disallow-temp-dir",
-            "--no-custom-instructions",
+            "--session-id", "--resume", "--output-format", "--usage-output-file", "--no-auto-update",
+            "--no-ask-user", "--model", "-C", "--allow-all", "--allow-tool", "--deny-tool", "--available-tools",
+            "--add-dir", "--disallow-temp-dir", "--no-custom-instructions",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No session, task, or name matched",)
 
     def spawn_command(self, request: Request) -> AgentCommand:

@@ -48,18 +48,10 @@ class Gemini(Adapter):
         hides_git_identity=True,
         variables=("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GOOGLE_"),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--model",
-            "--yolo",
-            "--approval-mode",
-            "auto_edit",
-            "--policy",
-            "--include-directories",
-            "--output-format",
-            "stream-json",
+            "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "auto_edit", "--policy",
+            "--include-directories", "--output-format", "stream-json",
         ),
-    )
+    )  # fmt: skip
     not_found = ("Error resuming session:",)
     in_use = ("Error starting session:",)
 

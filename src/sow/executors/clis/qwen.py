@@ -50,19 +50,10 @@ class Qwen(Adapter):
         stop_group=True,
         variables=("OPENAI_", "DASHSCOPE_", "BAILIAN_", "QWEN_HOME", "QWEN_RUNTIME_DIR"),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--model",
-            "--yolo",
-            "--approval-mode",
-            "--allowed-tools",
-            "--exclude-tools",
-            "--add-dir",
-            "--safe-mode",
-            "--output-format",
-            "stream-json",
+            "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "--allowed-tools", "--exclude-tools",
+            "--add-dir", "--safe-mode", "--output-format", "stream-json",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No saved session found with ID",)
     in_use = ("already exists (active or archived)",)
 

@@ -39,16 +39,9 @@ class Home:
     """Holds one checkout with its .sow/ folder, and gives the path of every file in it."""
 
     __slots__ = (
-        "checked_folders",
-        "checkout",
-        "disk",
-        "environment",
-        "memory",
-        "root",
-        "secrets",
-        "stale_backups",
+        "checked_folders", "checkout", "disk", "environment", "memory", "root", "secrets", "stale_backups",
         "vouchers",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, checkout: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None

@@ -132,30 +132,10 @@ class Child:
     """One running agent."""
 
     __slots__ = (
-        "born",
-        "census",
-        "ended",
-        "errors",
-        "final_event_at",
-        "kill_at",
-        "limits",
-        "lines",
-        "mark",
-        "outputs",
-        "paths",
-        "process",
-        "quiet_since",
-        "relatives",
-        "scanned",
-        "sealed",
-        "silent_size",
-        "started",
-        "stderr_text",
-        "stop_group",
-        "stop_signal",
-        "stopped",
-        "tree_ended",
-    )
+        "born", "census", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark", "outputs",
+        "paths", "process", "quiet_since", "relatives", "scanned", "sealed", "silent_size", "started", "stderr_text",
+        "stop_group", "stop_signal", "stopped", "tree_ended",
+    )  # fmt: skip
 
     def __init__(
         self,
