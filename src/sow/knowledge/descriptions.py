@@ -80,14 +80,8 @@ def describe(folder: str, name: str) -> Description:
     summary = _first(
         [*(page.field(SUMMARY) for page in main_pages), *(_titled(page) for page in main_pages), _outline(pages)]
     )
-    when = _first(
-        [
-            *(page.field(WHEN) for page in main_pages),
-            *(page.when for page in main_pages),
-            _usage_hints(pages),
-            _topics(pages, name),
-        ]
-    )
+    main_hints = [*(page.field(WHEN) for page in main_pages), *(page.when for page in main_pages)]
+    when = _first([*main_hints, _usage_hints(pages), _topics(pages, name)])
     tags = [tag for page in (*main_pages, *pages) for tag in _tags(page.field(TAGS))]
     return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
 

@@ -80,15 +80,8 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
         collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
     # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
-        DesignProblem(
-            finding.file,
-            finding.line,
-            "form",
-            finding.message,
-            finding.hint,
-            error=finding.error or ADVICE in finding.hint,
-        )
-        for finding in collector.findings
+        DesignProblem(each.file, each.line, "form", each.message, each.hint, error=each.error or ADVICE in each.hint)
+        for each in collector.findings
     ]
 
 

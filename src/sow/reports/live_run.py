@@ -161,9 +161,8 @@ class LiveRun:
         """Return how much longer this run's tasks take than expected, once enough are completed."""
         if len(self._durations) < ENOUGH:
             return 1.0
-        return sum(actual for actual, _ in self._durations.values()) / sum(
-            estimate for _, estimate in self._durations.values()
-        )
+        durations = self._durations.values()
+        return sum(actual for actual, _ in durations) / sum(estimate for _, estimate in durations)
 
     def _mark_running(self, entry: JournalEntry, now: float) -> None:
         """Mark a task as running, even if its start was not seen."""

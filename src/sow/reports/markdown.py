@@ -60,17 +60,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 def _row(row: Facts) -> tuple[object, ...]:
     verdicts = " → ".join(review["verdict"] for review in row["reviews"])
     result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
-    return (
-        words.task_label(row),
-        row["name"],
-        row["outcome"],
-        result,
-        row["tries"],
-        row["agent"],
-        row["executor"] or "-",
-        words.time_of(row),
-        words.money(row),
-    )
+    outcome = words.task_label(row), row["name"], row["outcome"], result, row["tries"]
+    return (*outcome, row["agent"], row["executor"] or "-", words.time_of(row), words.money(row))
 
 
 def _open(rows: Sequence[Facts]) -> Iterator[str]:

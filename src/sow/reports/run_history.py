@@ -242,14 +242,8 @@ class History:
     def _reviewed(self, entry: JournalEntry) -> None:
         task = self._task_of(entry)
         verdict = entry.text("verdict")
-        task.reviews.append(
-            {
-                "iteration": entry.count("iteration"),
-                "verdict": verdict,
-                "by": entry.text("by"),
-                "findings": entry.count("findings"),
-            }
-        )
+        iteration, findings = entry.count("iteration"), entry.count("findings")
+        task.reviews.append({"iteration": iteration, "verdict": verdict, "by": entry.text("by"), "findings": findings})
         task.reason = entry.text("feedback") or task.reason if verdict == "RED" else task.reason
 
     def _sent_back(self, entry: JournalEntry) -> None:

@@ -266,11 +266,8 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
         f"{checkout.common}/{name}"
         for name in ("config", "packed-refs", "refs/replace", *sealed_git.REFUSED, "shallow")
     }
-    paths |= {
-        os.path.expanduser("~/.gitconfig"),
-        f"{_user_git()}/config",
-        *_user_lists(checkout, before["settings"]).values(),
-    }
+    paths |= {os.path.expanduser("~/.gitconfig"), f"{_user_git()}/config"}
+    paths.update(_user_lists(checkout, before["settings"]).values())
     paths |= {
         os.path.join(os.path.dirname(origin), os.path.expanduser(value))
         for origin, key, value in before["settings"]

@@ -137,10 +137,8 @@ class ActRunner:
             if result.code:
                 return _refusal(result)
             outputs.append(result.out.strip())
-        return 200, {
-            "ok": True,
-            "text": escape_control("\n".join(output for output in outputs if output))[-MAX_OUTPUT:],
-        }
+        text = escape_control("\n".join(output for output in outputs if output))[-MAX_OUTPUT:]
+        return 200, {"ok": True, "text": text}
 
     def _run(self, call: Action) -> ProgramResult | None:
         """Runs one call to its end; None if it took too long and was stopped."""

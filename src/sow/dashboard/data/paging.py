@@ -29,11 +29,9 @@ def whole_number(text: str, name: str, otherwise: int) -> int:
 
 def parse_offset(offset_text: str) -> int:
     """Parses an offset; a negative offset counts from the end of the file."""
-    return (
-        -whole_number(offset_text[1:], "from", 0)
-        if offset_text.startswith("-")
-        else whole_number(offset_text, "from", 0)
-    )
+    if offset_text.startswith("-"):
+        return -whole_number(offset_text[1:], "from", 0)
+    return whole_number(offset_text, "from", 0)
 
 
 def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:

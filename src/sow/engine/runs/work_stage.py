@@ -92,11 +92,9 @@ def _can_go_on(job: TaskJob, record: SessionRecord | None, executor: ExecutorCon
 def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
     """Return the executors that may take a session over, and its own, which can wait for the end of its limit."""
     executors = job.context.executors_of(role.name)
-    return (
-        executors
-        if executor is None or executor.name in [candidate.name for candidate in executors]
-        else [*executors, executor]
-    )
+    if executor is None or executor.name in [candidate.name for candidate in executors]:
+        return executors
+    return [*executors, executor]
 
 
 def _spawn(

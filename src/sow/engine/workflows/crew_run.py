@@ -57,14 +57,9 @@ class CrewLoop(Loop):
         for position, name in enumerate(reversed(crew.blocked_agents()), len(names) + 1):
             rest[name] = float(position)  # blocked agents go before all others, longest blocked first
         leaving = [Job(name, status="running") for name in self.running if name not in names]
+        pools = {name: self.executors_for(name)[0].name for name in names}
         jobs = [
-            Job(
-                name,
-                needs=needs.get(name, []),
-                rest=rest[name],
-                pool=self.executors_for(name)[0].name,
-                status=self._status(name),
-            )
+            Job(name, needs=needs.get(name, []), rest=rest[name], pool=pools[name], status=self._status(name))
             for name in names
         ]
         slots, guards = self.context.settings["max_concurrency"], (self.budget, self.breaker)

@@ -77,12 +77,8 @@ class Aider(Adapter):
             "--no-stream",
         ]
         arguments += ["--no-fancy-input", "--no-gitignore", "--no-check-update", "--no-show-release-notes"]
-        arguments += [
-            "--no-show-model-warnings",
-            "--no-detect-urls",
-            "--disable-playwright",
-            "--no-suggest-shell-commands",
-        ]
+        arguments += ["--no-show-model-warnings", "--no-detect-urls", "--disable-playwright"]
+        arguments += ["--no-suggest-shell-commands"]
         arguments += ["--no-dirty-commits"]  # it must not commit the user's own changes
         arguments += ["--model", request.model] if request.model else []
         arguments += [] if request.yolo and not request.role.reads_only else NO_COMMANDS

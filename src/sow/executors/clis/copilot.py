@@ -106,13 +106,8 @@ def permissions(request: Request) -> list[str]:
         return [*arguments, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
     arguments += [f"--allow-tool=write({literal(folder)}/**)" for folder in (request.cwd, *request.writable)]
     arguments += [f"--deny-tool=write({pattern})" for pattern in request.write_protected]
-    return [
-        *arguments,
-        *(
-            f"--add-dir={folder}"
-            for folder in (*request.writable, *request.readable_outside, *request.external_readable)
-        ),
-    ]
+    folders = (*request.writable, *request.readable_outside, *request.external_readable)
+    return [*arguments, *(f"--add-dir={folder}" for folder in folders)]
 
 
 def output_event(fields: dict[str, Any]) -> Event:

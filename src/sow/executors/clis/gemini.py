@@ -100,12 +100,9 @@ def approval_flags(request: Request) -> list[str]:
         return ["--approval-mode", "default"]
     if request.yolo:
         return ["--yolo"]
-    folders = [
-        argument
-        for folder in (*request.writable_outside, *request.readable_outside)
-        for argument in ("--include-directories", folder)
-    ]
-    return ["--approval-mode", "auto_edit", *folders]
+    folders = (*request.writable_outside, *request.readable_outside)
+    flags = [argument for folder in folders for argument in ("--include-directories", folder)]
+    return ["--approval-mode", "auto_edit", *flags]
 
 
 def policy(request: Request) -> str:

@@ -115,9 +115,6 @@ def permissions(request: Request) -> list[str]:
     allowed += [
         f"{tool}(/{literal(folder)}/**)" for folder in (request.cwd, *request.writable_outside) for tool in WRITERS
     ]
-    folders = [
-        argument
-        for folder in (*request.writable_outside, *request.readable_outside, *request.external_readable)
-        for argument in ("--add-dir", folder)
-    ]
-    return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]
+    folders = (*request.writable_outside, *request.readable_outside, *request.external_readable)
+    flags = [argument for folder in folders for argument in ("--add-dir", folder)]
+    return ["--approval-mode", "default", *flags, "--allowed-tools", *allowed, *excluded]

@@ -211,12 +211,8 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
                 levels.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
                 expects_key.append(True)
                 if len(levels) > max_depth:
-                    _refuse(
-                        path,
-                        line_number,
-                        f"nested deeper than {max_depth} levels",
-                        "a state file is flat: restore it from git",
-                    )
+                    problem = f"nested deeper than {max_depth} levels"
+                    _refuse(path, line_number, problem, "a state file is flat: restore it from git")
     except yaml.YAMLError as error:
         raise _syntax_error(error, text, path) from None
     return count

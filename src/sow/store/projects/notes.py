@@ -77,10 +77,8 @@ def reconcile_member_notes(folder: AgentFolder, answers: Mapping[str, str] | Non
     that change is checked here too: the `answers` are already in the history, so they stay. Other changes that an
     agent may not make are undone.
     """
-    text, backup = (
-        folder.home.read_or("", folder.notes_path),
-        state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id)),
-    )
+    text = folder.home.read_or("", folder.notes_path)
+    backup = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
     if text == backup:
         return ""
     before, shown_path = _load_backup(folder), folder.home.relative(folder.notes_path)

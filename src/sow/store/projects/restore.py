@@ -55,10 +55,8 @@ def reconcile(folder: TaskFolder, project_id: str) -> tuple[str, bool]:
         and not folder.home.task_holder(folder.id)
     ):
         aside_path = memory.restore(folder.id, folder.state_path)
-        copy, current = (
-            backup.load(folder.home, project_id, folder.id),
-            folder.home.read_or(UNREADABLE, folder.state_path),
-        )
+        copy = backup.load(folder.home, project_id, folder.id)
+        current = folder.home.read_or(UNREADABLE, folder.state_path)
     is_newest = not backup.is_stale(folder.home, project_id, folder.id)
     if (
         copy
@@ -171,11 +169,9 @@ def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
 
 
 def _set_aside(folder: TaskFolder, text: str) -> str:
-    return (
-        move_aside(folder.home, folder.state_path)
-        if text == UNREADABLE
-        else set_aside.save_copy(folder.home, folder.id, text)
-    )
+    if text == UNREADABLE:
+        return move_aside(folder.home, folder.state_path)
+    return set_aside.save_copy(folder.home, folder.id, text)
 
 
 def _in_conflict(text: str) -> bool:

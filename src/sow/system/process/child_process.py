@@ -334,11 +334,9 @@ def _read_for_a_while(lines: Lines, handler: Callable[[str], None]) -> None:
 def _create(path: str, *, sealed: bool) -> int:
     """Creates a private file that can only grow; a sealed one has no name that others could open."""
     try:
-        return (
-            plain_file.create_unnamed(os.path.dirname(path))
-            if sealed
-            else plain_file.create(path, os.O_RDWR | os.O_APPEND)
-        )
+        if sealed:
+            return plain_file.create_unnamed(os.path.dirname(path))
+        return plain_file.create(path, os.O_RDWR | os.O_APPEND)
     except OSError as error:
         raise SystemFailure(
             f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only"
