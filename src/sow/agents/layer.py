@@ -17,10 +17,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "layer_text")
 CONTRACT = "protocol/agent-contract"
 JUDGE_TOOLS = "Read, Grep, Glob, Bash"
 ARGUMENTS = "$ARGUMENTS"
-HOOKS = {
-    "SessionStart": ("", "session-start"),
-    "PreToolUse": ("Edit|MultiEdit|Write|NotebookEdit", "before-edit"),
-}
+HOOKS = {"SessionStart": ("", "session-start"), "PreToolUse": ("Edit|MultiEdit|Write|NotebookEdit", "before-edit")}
 
 
 class LayerSource:
@@ -106,8 +103,7 @@ def claude_files() -> dict[str, str]:
 
 def _claude(user: bool) -> Layer:
     pieces = [Piece(f".claude/{path}", text) for path, text in claude_files().items()]
-    settings = _stamped(_document(hooks()), file_mark.JSON)
-    pieces.append(Piece(".claude/settings.json", settings, settings=True))
+    pieces.append(Piece(".claude/settings.json", _stamped(_document(hooks()), file_mark.JSON), settings=True))
     if user:
         contract = _stamped(prompts.load(CONTRACT), file_mark.PAGE)
         pieces.append(Piece(".claude/protocols/orchestration_agent_contract.md", contract))

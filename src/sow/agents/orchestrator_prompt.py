@@ -85,5 +85,4 @@ def prompt(agent: Agent, situation: Situation) -> str:
 
 
 def _with_full_path(sow: str, command: str) -> str:
-    """Replaces `sow` in a command by the full path of sow."""
     return f"{sow} {command.removeprefix('sow ')}" if command.startswith("sow ") else command

@@ -73,36 +73,17 @@ def _of_task(task: Task, blocks: int) -> Item:
     if "question" in task:
         question = task["question"]
         do = answer_command(str(question["number"]), question["text"])
-        return item(
-            "question",
-            task=ident,
-            text=question["text"],
-            number=question["number"],
-            since=question["asked_at"],
-            blocks=blocks,
-            do=do,
-        )
+        number, text, asked_at = question["number"], question["text"], question["asked_at"]
+        return item("question", task=ident, text=text, number=number, since=asked_at, blocks=blocks, do=do)
     if task["status"] == "paused":
         return item(
             "question", task=ident, text=f"paused: {name}", since=since, blocks=blocks, do=f'sow answer {ident} "…"'
         )
     if task["status"] == "failed":
-        return item(
-            "failed",
-            task=ident,
-            text=name,
-            since=since,
-            blocks=blocks,
-            do=f"sow task set --id {ident} status in_progress",
-        )
-    return item(
-        "review",
-        task=ident,
-        text=f"{name} (iteration {task['iteration']})",
-        since=since,
-        blocks=blocks,
-        do=f"sow approve {ident}",
-    )
+        do = f"sow task set --id {ident} status in_progress"
+        return item("failed", task=ident, text=name, since=since, blocks=blocks, do=do)
+    text = f"{name} (iteration {task['iteration']})"
+    return item("review", task=ident, text=text, since=since, blocks=blocks, do=f"sow approve {ident}")
 
 
 def _with_refusals(entry: Item, task: Task) -> Item:
@@ -112,15 +93,9 @@ def _with_refusals(entry: Item, task: Task) -> Item:
 
 
 def _of_phase(phase: Phase) -> Item:
-    text = f"add phase {phase['name']}? {phase.get('reason', '')}".strip()
-    return item(
-        "phase",
-        text=text,
-        phase=phase["name"],
-        number=phase.get("question"),
-        since=phase["created_at"],
-        do=f"sow phase approve {phase['name']}",
-    )
+    name, number, since = phase["name"], phase.get("question"), phase["created_at"]
+    text = f"add phase {name}? {phase.get('reason', '')}".strip()
+    return item("phase", text=text, phase=name, number=number, since=since, do=f"sow phase approve {name}")
 
 
 def blocked_task_counts(

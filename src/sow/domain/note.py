@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 NOTE = Lifecycle(
     "note",
     start="open",
-    moves={
-        ("open", "resolved"): "resolve",
-        ("open", "escalated"): "escalate",
-        ("escalated", "resolved"): "answer",
-    },
+    moves={("open", "resolved"): "resolve", ("open", "escalated"): "escalate", ("escalated", "resolved"): "answer"},
 )
 
 # A worker lacks the authority to decide these matters and must escalate them.

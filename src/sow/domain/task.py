@@ -186,7 +186,6 @@ def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str,
 
 
 def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return a path of dependencies from start to goal, or an empty list."""
     came_from: dict[str, str] = {start: ""}
     stack = [start]
     while stack:

@@ -25,30 +25,11 @@ class Capabilities:
     """The features of a CLI, known before it starts."""
 
     __slots__ = (
-        "binary",
-        "closes",
-        "cumulative_cost",
-        "cumulative_tokens",
-        "help_arguments",
-        "hides_git_identity",
-        "install",
-        "leaves",
-        "model",
-        "needs_yolo",
-        "obeys",
-        "read_only",
-        "reports_cost",
-        "reports_tokens",
-        "required_flags",
-        "resumes",
-        "runs_commands",
-        "session",
-        "stop_signal",
-        "stops_group",
-        "structured",
-        "variables",
-        "version_arguments",
-    )
+        "binary", "closes", "cumulative_cost", "cumulative_tokens", "help_arguments", "hides_git_identity",
+        "install", "leaves", "model", "needs_yolo", "obeys", "read_only", "reports_cost", "reports_tokens",
+        "required_flags", "resumes", "runs_commands", "session", "stop_signal", "stops_group", "structured",
+        "variables", "version_arguments",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -108,13 +89,7 @@ class Role:
     __slots__ = ("description", "judges", "name", "subagent_prompt", "tools")
 
     def __init__(
-        self,
-        *,
-        name: str,
-        tools: tuple[str, ...] = (),
-        judges: bool = False,
-        description: str = "",
-        words: str = "",
+        self, *, name: str, tools: tuple[str, ...] = (), judges: bool = False, description: str = "", words: str = ""
     ) -> None:
         self.name = name
         self.tools = tools
@@ -132,22 +107,9 @@ class Request:
     """One turn to run."""
 
     __slots__ = (
-        "commands",
-        "custom_args",
-        "cwd",
-        "external_readable",
-        "extra",
-        "model",
-        "readable",
-        "role",
-        "session",
-        "session_folder",
-        "sow_folder",
-        "trusted",
-        "writable",
-        "write_protected",
-        "yolo",
-    )
+        "commands", "custom_args", "cwd", "external_readable", "extra", "model", "readable", "role", "session",
+        "session_folder", "sow_folder", "trusted", "writable", "write_protected", "yolo",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -21,20 +21,9 @@ class Event:
     """
 
     __slots__ = (
-        "call",
-        "command",
-        "cost",
-        "failed",
-        "input_tokens",
-        "kind",
-        "output_tokens",
-        "reset_at",
-        "session",
-        "status",
-        "text",
-        "tool",
-        "turns",
-    )
+        "call", "command", "cost", "failed", "input_tokens", "kind", "output_tokens", "reset_at", "session",
+        "status", "text", "tool", "turns",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -90,26 +79,10 @@ class TurnSummary:
     """The sum of a turn's events; its size is limited however long the output is."""
 
     __slots__ = (
-        "cost",
-        "error",
-        "error_status",
-        "failed",
-        "final_text",
-        "finished",
-        "input_tokens",
-        "last_text",
-        "limited_until",
-        "open_calls",
-        "output_tokens",
-        "raw",
-        "refusal_count",
-        "refusals",
-        "refused_calls",
-        "retries",
-        "session",
-        "tool_count",
-        "turns",
-    )
+        "cost", "error", "error_status", "failed", "final_text", "finished", "input_tokens", "last_text",
+        "limited_until", "open_calls", "output_tokens", "raw", "refusal_count", "refusals", "refused_calls",
+        "retries", "session", "tool_count", "turns",
+    )  # fmt: skip
     MOST_RAW = 20_000
 
     def __init__(self) -> None:

@@ -82,8 +82,7 @@ class Collection:
         if head:
             return head
         self.remarks.append("HEAD stood on a branch that is not there")
-        last = _last_line(f"{self.worktree.git_dir}/logs/HEAD").split()
-        commits = self.repository.only_commits(last[1:2])
+        commits = self.repository.only_commits(_last_line(f"{self.worktree.git_dir}/logs/HEAD").split()[1:2])
         return commits[0] if commits else self.repository.find_commit(self.branch) or self.base
 
     def _pin_commits(self) -> None:
@@ -271,7 +270,6 @@ class WorktreeIndex:
             self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
 
     def _submodules(self) -> list[str]:
-        """List the submodule paths in the folder's .gitmodules."""
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
         settings = self.worktree.attempt(args).out.split("\0")
         return [setting.partition("\n")[2] for setting in settings if setting]

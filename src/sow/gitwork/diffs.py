@@ -12,13 +12,8 @@ if TYPE_CHECKING:
 
 # No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
 DIFF_OPTIONS = (
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-renames",
-    "--submodule=short",
-    "--ignore-submodules=none",
-)
+    "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short", "--ignore-submodules=none",
+)  # fmt: skip
 OPTIONS = ("-c", "core.bigFileThreshold=10m", "-c", "diff.context=3")
 LONGEST_NAME = 1000  # bytes read per file, at most
 LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the list of files

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
 AGAIN = "then 'sow integrate'"
 MERGE = [
-    "merge",
-    "--ff-only",
-    "--quiet",
-    "--no-stat",
-    "--no-autostash",
-    "--no-overwrite-ignore",
+    "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore",
     "--no-verify-signatures",
-]
+]  # fmt: skip
 STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
 STATUS += ["--ignore-submodules=dirty"]  # git would use the submodules' settings, which a worker can write
 UNTRACKED = "??"
@@ -128,7 +123,6 @@ def _blocking_files(repository: Repository, old: str, paths: Sequence[str]) -> l
 
 
 def _has_uncommitted(folder: str, root: str, committed: set[str]) -> bool:
-    """Whether a folder has a file that is not committed."""
     for directory, _, names in os.walk(folder):
         if any(f"{directory}/{name}".removeprefix(f"{root}/") not in committed for name in names):
             return True

@@ -252,7 +252,6 @@ class Integration:
             return self.repository.git("merge-base", branch, self._head_with_work(task)).strip()
 
     def _merged_tree(self, ours: str, theirs: str, name: str) -> tuple[str, Merge | None]:
-        """Return the merged tree of two commits, or their conflicts."""
         worktree = self._worktree()
         ensure_linked(worktree, "", self.head)
         done = worktree.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])

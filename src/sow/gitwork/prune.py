@@ -115,8 +115,7 @@ class _Pruning:
         """Remove the worktrees of ended tasks and of their judges."""
         for name in leftover_worktrees(self.repository.home, self.ended):
             task = name.removesuffix(JUDGE)
-            worktree = Worktree(self.repository, task)
-            run = parse_ref(worktree.branch())[0] or UNKNOWN_RUN
+            run = parse_ref(Worktree(self.repository, task).branch())[0] or UNKNOWN_RUN
             worktrees = Worktrees(self.repository.home, run, repository=self.repository)
             if name.endswith(JUDGE) and not self.dry_run:
                 worktrees.remove_judge_checkout(task)

@@ -215,8 +215,7 @@ class Repository:
         if self.cached_identity is None:
             self.cached_identity = {}
             for person in ("AUTHOR", "COMMITTER"):
-                ident = self.run_git(["var", f"GIT_{person}_IDENT"], options=["-c", "user.useConfigOnly=true"])
-                if ident.code:
+                if self.run_git(["var", f"GIT_{person}_IDENT"], options=["-c", "user.useConfigOnly=true"]).code:
                     self.cached_identity |= {
                         f"GIT_{person}_{field}": value for field, value in DEFAULT_IDENTITY.items()
                     }

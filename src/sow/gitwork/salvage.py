@@ -87,9 +87,8 @@ def _worktrees(repository: Repository) -> list[KeptItem]:
         worktree = Worktree(repository, name)
         head = worktree.head() if os.path.isdir(worktree.path) else ""
         if head:
-            date, _, subject = repository.git("log", "-1", "--no-show-signature", "--format=%ct %s", head).partition(
-                " "
-            )
+            line = repository.git("log", "-1", "--no-show-signature", "--format=%ct %s", head)
+            date, _, subject = line.partition(" ")
             ref = worktree.branch()
             item = KeptItem(
                 kind=WORKTREE, ref=ref, commit=head, date=int(date), subject=subject.strip(), path=worktree.path

@@ -48,7 +48,6 @@ def refuse_work_elsewhere(home: Home, tasks: Sequence[Task], command: str) -> No
 
 
 def _has_work_elsewhere(repository: Repository, task: Task) -> bool:
-    """Whether a task has work that the user's checkout does not have."""
     head = repository.commit_of("HEAD")
     if repository.not_contained_in(repository.only_commits(_collected(task)), [head]):
         return True
@@ -75,7 +74,6 @@ def _branches(repository: Repository, task: str) -> dict[str, str]:
 
 
 def _merge_command(repository: Repository, task: Task) -> str:
-    """Return the command with which a person brings a task's work into their checkout."""
     worktree, branches = Worktree(repository, task["id"]), _branches(repository, task["id"])
     ref = (worktree.branch() if worktree.is_ready else "") or max(branches, default="")
     name = ref.removeprefix("refs/heads/") or "".join(_collected(task))

@@ -342,9 +342,5 @@ def _link_record(worktree: Worktree, branch: str, commit: str) -> None:
         os.makedirs(worktree.path, exist_ok=True)
     except OSError as error:
         raise system_error("make", worktree.path, error) from None
-    git_worktree_files.repair(
-        worktree.repository.home.checkout.common,
-        worktree.git_dir,
-        worktree.path,
-        head=f"ref: {branch}" if branch else commit,
-    )
+    common, head = worktree.repository.home.checkout.common, f"ref: {branch}" if branch else commit
+    git_worktree_files.repair(common, worktree.git_dir, worktree.path, head=head)

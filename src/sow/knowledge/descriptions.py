@@ -19,16 +19,9 @@ BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
 TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")
 MAIN_STEMS = ("sink", "index", "readme", "skill")  # stems of files that describe the whole folder
 ENTRY_POINTS = (
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "docs",
-    "doc",
-    "api",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "CLAUDE.md", "docs", "doc", "api",
     "openapi.yaml",
-)
+)  # fmt: skip
 SUMMARY = ("summary", "description", "about")
 WHEN = ("when_to_use", "when-to-use", "when", "use_when", "applies_to")
 TAGS = ("tags", "keywords", "topics")
@@ -81,20 +74,15 @@ class DescribedPage:
 
 def describe(folder: str, name: str) -> Description:
     """Describes a folder from its documents."""
-    pages = _pages(folder)
+    read = (_read(path, path.removeprefix(f"{folder}/")) for path in document_paths(folder))
+    pages = [page for page in read if page is not None]
     main = next((page for page in pages if _describes_folder(page)), pages[0] if len(pages) == 1 else None)
     main_pages = [main] if main else []
     summary = _first(
         [*(page.field(SUMMARY) for page in main_pages), *(_titled(page) for page in main_pages), _outline(pages)]
     )
-    when = _first(
-        [
-            *(page.field(WHEN) for page in main_pages),
-            *(page.when for page in main_pages),
-            _usage_hints(pages),
-            _topics(pages, name),
-        ]
-    )
+    main_hints = [*(page.field(WHEN) for page in main_pages), *(page.when for page in main_pages)]
+    when = _first([*main_hints, _usage_hints(pages), _topics(pages, name)])
     tags = [tag for page in (*main_pages, *pages) for tag in _tags(page.field(TAGS))]
     return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
 
@@ -126,11 +114,8 @@ def document_paths(folder: str) -> list[str]:
     paths: list[str] = []
     for current, subfolders, names in os.walk(folder):
         deep = current.count("/") - folder.count("/") >= DEEPEST
-        subfolders[:] = (
-            []
-            if deep
-            else sorted(name for name in subfolders if not name.startswith(".") and name not in GENERATED_FOLDERS)
-        )
+        shown = sorted(name for name in subfolders if not name.startswith(".") and name not in GENERATED_FOLDERS)
+        subfolders[:] = [] if deep else shown
         paths += [f"{current}/{name}" for name in names if name.lower().endswith(TEXTS)]
     regular = [path for path in paths if not os.path.islink(path)]
     return sorted(regular, key=lambda path: (path.count("/"), _rank(path), path))[:MOST_FILES]
@@ -143,11 +128,6 @@ def _rank(path: str) -> int:
 
 def _describes_folder(page: DescribedPage) -> bool:
     return "/" not in page.path and _rank(page.path) < len(MAIN_STEMS)
-
-
-def _pages(folder: str) -> list[DescribedPage]:
-    pages = (_read(path, path.removeprefix(f"{folder}/")) for path in document_paths(folder))
-    return [page for page in pages if page is not None]
 
 
 def _read(path: str, shown: str) -> DescribedPage | None:
@@ -171,7 +151,6 @@ def _fields(head: str, path: str) -> dict[Any, Any]:
 
 
 def _outside_fences(body: str) -> list[str]:
-    """Returns the lines of a document without its code blocks."""
     kept: list[str] = []
     fence = ""
     for line in body.replace("\r\n", "\n").split("\n"):
@@ -184,7 +163,6 @@ def _outside_fences(body: str) -> list[str]:
 
 
 def _paragraph(lines: list[str]) -> str:
-    """Returns the first paragraph of prose."""
     prose_lines: list[str] = []
     for line in lines:
         prose = line.strip()

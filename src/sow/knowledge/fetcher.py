@@ -208,7 +208,6 @@ def fetch_folder(scratch: Scratch, url: str, commit: str, path: str, limits: Fet
 
 
 def _tree_id(store: FetchRepository, path: str) -> str:
-    """Returns the id of the folder's tree object."""
     revision = f"{store.commit}:{path}"
     kind = git.run(["cat-file", "-t", revision], cwd=store.scratch.folder, options=store.options, check=False).strip()
     if kind != "tree":
@@ -260,7 +259,6 @@ def _write(store: FetchRepository, entries: list[TreeEntry], target: str) -> lis
 
 
 def _part_ends(folder: str) -> list[int]:
-    """Returns the positions at which the parts of a path end."""
     return [at for at in range(1, len(folder) + 1) if at == len(folder) or folder[at] == "/"]
 
 
@@ -285,5 +283,4 @@ def fetch_repository(scratch: Scratch, url: str, commit: str, limits: FetchLimit
     for key, value in (("core.symlinks", "false"), ("remote.origin.url", url)):
         store.run_git(["config", key, value])
     store.run_git(["checkout", "--quiet", "--detach", commit], [f"--work-tree={target}"])
-    remarks = [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]
-    return target, remarks
+    return target, [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]

@@ -33,13 +33,7 @@ class UpdateResult:
     __slots__ = ("before", "entry", "problem", "remarks", "status")
 
     def __init__(
-        self,
-        entry: Any,
-        status: str,
-        *,
-        before: str = "",
-        problem: SowError | None = None,
-        remarks: Sequence[str] = (),
+        self, entry: Any, status: str, *, before: str = "", problem: SowError | None = None, remarks: Sequence[str] = ()
     ) -> None:
         self.entry = entry
         self.status = status
@@ -243,5 +237,4 @@ class SourceManager:
 
 
 def _with_ref(entry: Any, ref: str) -> Any:
-    """Returns the entry with another ref."""
     return {**entry, "source": {**entry["source"], "ref": ref}}

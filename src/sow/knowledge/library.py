@@ -71,8 +71,7 @@ class Library:
                 parent, _, name = path.rpartition("/")
                 if name in GENERATED and parent in folders.values():
                     continue
-                is_adr = path.startswith(f"{folders['adrs']}/")
-                self._add(path, ADR if is_adr else KNOWLEDGE, root=self.folder)
+                self._add(path, ADR if path.startswith(f"{folders['adrs']}/") else KNOWLEDGE, root=self.folder)
 
     def _repos(self) -> None:
         repos: list[Repo] = self._entries(repo_index.load)

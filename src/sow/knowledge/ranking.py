@@ -25,15 +25,8 @@ class Matches:
     """The words that each document shares with a task."""
 
     __slots__ = (
-        "head_by_word",
-        "index",
-        "languages",
-        "max_weight",
-        "own_by_word",
-        "scores_by_word",
-        "title",
-        "weights",
-    )
+        "head_by_word", "index", "languages", "max_weight", "own_by_word", "scores_by_word", "title", "weights",
+    )  # fmt: skip
 
     def __init__(
         self, index: TextIndex, task_words: Sequence[str], title: Sequence[str], languages: Sequence[str]
@@ -59,8 +52,7 @@ class Matches:
         return {number: score * self._share(number) for number, score in total.items() if self._is_enough(number)}
 
     def _share(self, number: int) -> float:
-        stem = self.index.documents_by_id[number].stem.lower()
-        return GENERAL_SHARE if stem in GENERAL else 1.0
+        return GENERAL_SHARE if self.index.documents_by_id[number].stem.lower() in GENERAL else 1.0
 
     def _is_enough(self, number: int) -> bool:
         """True if the match is more than chance: several words, or all words of the document's name."""

@@ -60,7 +60,6 @@ def _scp_form(url: str) -> str:
 
 
 def _is_host(name: str) -> bool:
-    """Return whether this can be the name of a host or of a user on it."""
     return bool(name) and not name.startswith("-") and HOST.issuperset(name)
 
 

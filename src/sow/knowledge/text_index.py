@@ -42,8 +42,7 @@ class TextIndex:
     def __init__(self, home: Home, documents: Sequence[Document]) -> None:
         self.documents_by_id: dict[int, Document] = {}
         self.unreadable: set[str] = set()
-        searched = [document for document in documents if document.kind != UPSTREAM]
-        self.connection = self._open(home, searched)
+        self.connection = self._open(home, [document for document in documents if document.kind != UPSTREAM])
         self.count: int = self.connection.execute("SELECT count(*) FROM words").fetchone()[0]
 
     def _open(self, home: Home, documents: list[Document]) -> sqlite3.Connection:

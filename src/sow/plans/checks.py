@@ -160,7 +160,6 @@ def _members(plan: Plan) -> dict[str, list[PlanTask]]:
 
 
 def _writers(plan: Plan) -> dict[str, list[PlanTask]]:
-    """Returns the tasks that write each file."""
     tasks_of: dict[str, list[PlanTask]] = {}
     for task in plan.tasks:
         for file in dict.fromkeys(posixpath.normpath(path) for path in task.files):

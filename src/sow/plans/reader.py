@@ -101,8 +101,5 @@ def _sort_findings(plan: Plan) -> None:
         more = plan.counts[error] - MAX_FINDINGS
         if more > 0:
             file = plan.files[0] if plan.files else "plan"
-            plan.findings.append(
-                PlanFinding(
-                    file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error, kind="more"
-                )
-            )
+            text = f"there are {more:,} more {kind}"
+            plan.findings.append(PlanFinding(file, 0, text, hint="mend these first", error=error, kind="more"))

@@ -73,8 +73,7 @@ def _set(section: FieldReader) -> None:
     ):
         plan.quality_control = control
     for node in section.entries("protected"):
-        text = section.text_of(node, "protected")
-        plan.protected += fields.patterns(plan, "", section.file, text, node.line)
+        plan.protected += fields.patterns(plan, "", section.file, section.text_of(node, "protected"), node.line)
     for group in section.entries("worktree_groups"):
         _group(section, group)
 

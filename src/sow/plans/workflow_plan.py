@@ -52,10 +52,7 @@ def _complain(plan: WorkflowPlan, line: int, rule: str, text: str, hint: str) ->
 
 def _refuse_broken(plan: WorkflowPlan, text: str) -> None:
     """Complains about characters that are not text."""
-    index = next(
-        (i for i, character in enumerate(text) if character == "\0" or "\ud800" <= character <= "\udfff"),
-        -1,
-    )
+    index = next((i for i, character in enumerate(text) if character == "\0" or "\ud800" <= character <= "\udfff"), -1)
     if index >= 0:
         line = text.count("\n", 0, index) + 1
         _complain(plan, line, "form", "a character that is no text", "save the file as UTF-8 without NUL bytes")
@@ -83,15 +80,8 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
         collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
     # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
-        DesignProblem(
-            finding.file,
-            finding.line,
-            "form",
-            finding.message,
-            finding.hint,
-            error=finding.error or ADVICE in finding.hint,
-        )
-        for finding in collector.findings
+        DesignProblem(each.file, each.line, "form", each.message, each.hint, error=each.error or ADVICE in each.hint)
+        for each in collector.findings
     ]
 
 
@@ -185,10 +175,7 @@ def _timeout(entry: FieldReader) -> float:
 
 def _checker(entry: FieldReader, name: str) -> Verifier:
     return Verifier(
-        name,
-        agent=_line(entry, "agent") or "verifier",
-        verifies=_lines(entry, "verifies"),
-        line=entry.node.line,
+        name, agent=_line(entry, "agent") or "verifier", verifies=_lines(entry, "verifies"), line=entry.node.line
     )
 
 

@@ -149,7 +149,6 @@ def _lists(entry: FieldReader, task: PlanTask) -> None:
 
 
 def _command(entry: FieldReader, task: PlanTask, node: Node) -> str:
-    """Returns the command of a text, or of a mapping with a command."""
     if not isinstance(node.value, dict):
         return entry.text_of(node, "test_commands")
     task.context.setdefault("test_commands", []).append(node.data())

@@ -91,10 +91,6 @@ def _refused(entry: JournalEntry, scene: LiveRun) -> str:
     return f"refused: {refusals.call_text(entry.text('tool'), entry.text('command'))}{reason}"
 
 
-def _concern(entry: JournalEntry, scene: LiveRun) -> str:
-    return entry.text("text")
-
-
 def _check(entry: JournalEntry, scene: LiveRun) -> str:
     if entry.data.get("passed") is not False:
         return ""
@@ -114,18 +110,6 @@ def _reviewed(entry: JournalEntry, scene: LiveRun) -> str:
     findings = f", {counted(count, 'finding')}" if count else ""
     feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK) if count else ""
     return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
-
-
-def _sent_back(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"sent back: {entry.text('reason')}"
-
-
-def _merged(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"merged as {entry.text('commit')[:10]}"
-
-
-def _conflict(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
 
 
 def _question(entry: JournalEntry, scene: LiveRun) -> str:
@@ -173,29 +157,13 @@ def _plan_changed(entry: JournalEntry, scene: LiveRun) -> str:
     return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
 
 
-def _escalated(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"escalates {', '.join(entry.texts('notes'))} to the workflow architect"
-
-
-def _resolved(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"{entry.text('note')} is resolved by {entry.text('by')}"
-
-
 def _verification(entry: JournalEntry, scene: LiveRun) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
 
 
-def _approved(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"the design {entry.text('digest')[:12]} is approved ({entry.text('how')})"
-
-
 def _archived(entry: JournalEntry, scene: LiveRun) -> str:
     return f"its session is archived: {entry.text('file').rpartition('/')[2]}" if entry.text("file") else ""
-
-
-def _set_aside(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"{entry.text('file') or 'a file'} could not be read, and is set aside"
 
 
 def _git_changed(entry: JournalEntry, scene: LiveRun) -> str:
@@ -204,14 +172,6 @@ def _git_changed(entry: JournalEntry, scene: LiveRun) -> str:
     if len(changes) == 1:
         return f"{changes[0]} during the run; sow ignores it"
     return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
-
-
-def _notify_failed(entry: JournalEntry, scene: LiveRun) -> str:
-    return f"nobody is notified: {entry.text('reason')}"
-
-
-def _stop(entry: JournalEntry, scene: LiveRun) -> str:
-    return stop_reason(entry)
 
 
 def _task_ended(entry: JournalEntry, scene: LiveRun) -> str:
@@ -248,32 +208,32 @@ FORMATTERS: dict[str, Words] = {
     "turn_started": _turn_started,
     "turn_ended": _turn_ended,
     "refused": _refused,
-    "concern": _concern,
+    "concern": lambda entry, _: entry.text("text"),
     "check": _check,
     "baseline": _baseline,
     "reviewed": _reviewed,
-    "sent_back": _sent_back,
-    "merged": _merged,
-    "conflict": _conflict,
+    "sent_back": lambda entry, _: f"sent back: {entry.text('reason')}",
+    "merged": lambda entry, _: f"merged as {entry.text('commit')[:10]}",
+    "conflict": lambda entry, _: f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}",
     "question": _question,
     "answered": _answered,
     "plan_changed": _plan_changed,
-    "escalated": _escalated,
-    "resolved": _resolved,
+    "escalated": lambda entry, _: f"escalates {', '.join(entry.texts('notes'))} to the workflow architect",
+    "resolved": lambda entry, _: f"{entry.text('note')} is resolved by {entry.text('by')}",
     "verification": _verification,
-    "approved": _approved,
+    "approved": lambda entry, _: f"the design {entry.text('digest')[:12]} is approved ({entry.text('how')})",
     "archived": _archived,
-    "set_aside": _set_aside,
+    "set_aside": lambda entry, _: f"{entry.text('file') or 'a file'} could not be read, and is set aside",
     "restored": _restored,
     "git_changed": _git_changed,
-    "notify_failed": _notify_failed,
+    "notify_failed": lambda entry, _: f"nobody is notified: {entry.text('reason')}",
     "branch_moved": _branch_moved,
     "final_check": _final_check,
     "waived": _waived,
-    "limit": _stop,
-    "breaker": _stop,
-    "budget": _stop,
-    "waiting": _stop,
+    "limit": lambda entry, _: stop_reason(entry),
+    "breaker": lambda entry, _: stop_reason(entry),
+    "budget": lambda entry, _: stop_reason(entry),
+    "waiting": lambda entry, _: stop_reason(entry),
     "task_ended": _task_ended,
     "run_ended": _run_ended,
 }

@@ -101,7 +101,6 @@ def _header(document: Facts) -> Html:
 
 
 def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
-    """Return the outcome of the run in one phrase."""
     run, counts = document["run"], document["counts"]
     if run["live"]:
         return "running", OUTCOME_BADGES["running"]
@@ -120,7 +119,6 @@ def _time(at: str) -> str:
 
 
 def _share(counts: Facts) -> Html | None:
-    """Return one bar with the share of each outcome."""
     parts, x = [], 0.0
     for outcome in ("completed", "running", "waiting", "failed", "blocked", "pending", "abandoned", "unknown"):
         if counts[outcome]:
@@ -139,11 +137,8 @@ def _share(counts: Facts) -> Html | None:
 
 def _tiles(document: Facts) -> Html:
     total, counts = document["totals"], document["counts"]
-    waits = [
-        f"{format_seconds(total[key])} for {cause}"
-        for key, cause in (("waited_for_people_seconds", "people"), ("waited_for_limits_seconds", "limits"))
-        if total[key]
-    ]
+    causes = {"waited_for_people_seconds": "people", "waited_for_limits_seconds": "limits"}
+    waits = [f"{format_seconds(total[key])} for {cause}" for key, cause in causes.items() if total[key]]
     checks = total["checks"]
     tiles = [
         ("Tasks done", f"{counts['completed']} / {counts['total']}", words.outcomes(counts)),
@@ -199,11 +194,8 @@ def _verdicts(counts: Facts) -> str:
 
 
 def _other_counts(total: Facts) -> str:
-    parts = [
-        words.plural(total[key], noun)
-        for key, noun in (("limits", "limit"), ("conflicts", "conflict"), ("merges", "merge"))
-        if total[key]
-    ]
+    nouns = {"limits": "limit", "conflicts": "conflict", "merges": "merge"}
+    parts = [words.plural(total[key], noun) for key, noun in nouns.items() if total[key]]
     return ", ".join(parts) or "none asked"
 
 

@@ -26,8 +26,7 @@ def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], standpoint: HintContext
     idle = [(folder, task) for folder, task in tasks if _is_idle(folder, task)]
     if not idle:
         return [], {}
-    home = idle[0][0].home
-    command, in_run, live = _unfinished_run(home, standpoint)
+    command, in_run, live = _unfinished_run(idle[0][0].home, standpoint)
     if live:  # the run is between two turns of its tasks
         idle = [(folder, task) for folder, task in idle if task["id"] not in in_run]
     running = _still_running(idle)

@@ -161,9 +161,8 @@ class LiveRun:
         """Return how much longer this run's tasks take than expected, once enough are completed."""
         if len(self._durations) < ENOUGH:
             return 1.0
-        return sum(actual for actual, _ in self._durations.values()) / sum(
-            estimate for _, estimate in self._durations.values()
-        )
+        durations = self._durations.values()
+        return sum(actual for actual, _ in durations) / sum(estimate for _, estimate in durations)
 
     def _mark_running(self, entry: JournalEntry, now: float) -> None:
         """Mark a task as running, even if its start was not seen."""
@@ -249,20 +248,10 @@ def stop_reason(entry: JournalEntry) -> str:
 RUN_EVENTS = frozenset({"run_started", "final_step", "limit", "breaker", "budget", "waiting"})
 TASK_EVENTS = frozenset(
     {
-        "task_started",
-        "turn_started",
-        "turn_ended",
-        "step",
-        "collected",
-        "check",
-        "reviewed",
-        "sent_back",
-        "merged",
-        "escalated",
-        "resolved",
-        "verification",
+        "task_started", "turn_started", "turn_ended", "step", "collected", "check", "reviewed", "sent_back",
+        "merged", "escalated", "resolved", "verification",
     }
-)
+)  # fmt: skip
 EVENTS: dict[str, Callable[[LiveRun, JournalEntry, float], None]] = {
     "run_started": LiveRun._run_started,
     "turn_started": LiveRun._turn_started,

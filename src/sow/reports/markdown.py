@@ -30,7 +30,7 @@ def page(document: Facts) -> str:
     lines = [f"# Run {escape(run['id'])}: {escape(run['name'])}", "", *_head(run), ""]
     lines += [f"- {name}: {escape(value)}" for name, value in words.total_rows(document)]
     for title, part in (
-        ("Tasks", _tasks(document["tasks"])),
+        ("Tasks", _table(HEAD, [_row(row) for row in document["tasks"]]) if document["tasks"] else []),
         ("What is not done", _open(document["tasks"])),
         ("Look at this", _noted(document["tasks"])),
         ("Questions", _questions(document["questions"])),
@@ -57,24 +57,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return lines + [f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows]
 
 
-def _tasks(rows: Sequence[Facts]) -> list[str]:
-    return _table(HEAD, [_row(row) for row in rows]) if rows else []
-
-
 def _row(row: Facts) -> tuple[object, ...]:
     verdicts = " → ".join(review["verdict"] for review in row["reviews"])
     result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
-    return (
-        words.task_label(row),
-        row["name"],
-        row["outcome"],
-        result,
-        row["tries"],
-        row["agent"],
-        row["executor"] or "-",
-        words.time_of(row),
-        words.money(row),
-    )
+    outcome = words.task_label(row), row["name"], row["outcome"], result, row["tries"]
+    return (*outcome, row["agent"], row["executor"] or "-", words.time_of(row), words.money(row))
 
 
 def _open(rows: Sequence[Facts]) -> Iterator[str]:

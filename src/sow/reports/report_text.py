@@ -85,14 +85,8 @@ def total_rows(document: Facts) -> list[tuple[str, str]]:
 
 
 def _wall(total: Facts) -> str:
-    waits = [
-        f"{format_seconds(total[key])} {cause}"
-        for key, cause in (
-            ("waited_for_people_seconds", "waiting for people"),
-            ("waited_for_limits_seconds", "waiting for limits"),
-        )
-        if total[key]
-    ]
+    causes = {"waited_for_people_seconds": "people", "waited_for_limits_seconds": "limits"}
+    waits = [f"{format_seconds(total[key])} waiting for {cause}" for key, cause in causes.items() if total[key]]
     return format_seconds(total["wall_seconds"]) + (f", of that {' and '.join(waits)}" if waits else "")
 
 
@@ -124,16 +118,8 @@ def _turns(total: Facts) -> str:
     parts = [plural(total["turns"], "turn")]
     retries = plural(total["retries"], "retry").replace("retrys", "retries")
     parts += [retries] if total["retries"] else []
-    parts += [
-        plural(total[key], noun)
-        for key, noun in (
-            ("questions", "question"),
-            ("limits", "limit"),
-            ("merges", "merge"),
-            ("conflicts", "conflict"),
-        )
-        if total[key]
-    ]
+    nouns = {"questions": "question", "limits": "limit", "merges": "merge", "conflicts": "conflict"}
+    parts += [plural(total[key], noun) for key, noun in nouns.items() if total[key]]
     return ", ".join(parts)
 
 

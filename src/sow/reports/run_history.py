@@ -21,19 +21,8 @@ class TurnRecord:
     """One turn of an agent. Unknown values are None."""
 
     __slots__ = (
-        "at",
-        "cost",
-        "ended",
-        "executor",
-        "input_tokens",
-        "iteration",
-        "kind",
-        "outcome",
-        "output_tokens",
-        "role",
-        "seconds",
-        "started",
-        "task",
+        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
+        "seconds", "started", "task",
     )  # fmt: skip
 
     def __init__(self, entry: JournalEntry, begun: float | None) -> None:
@@ -71,21 +60,8 @@ class TaskHistory:
     """The journal's data about one task."""
 
     __slots__ = (
-        "active",
-        "checks",
-        "conflicts",
-        "ended_at",
-        "iteration",
-        "merges",
-        "reason",
-        "result",
-        "retries",
-        "reviews",
-        "sent_back",
-        "start_entry",
-        "started",
-        "started_at",
-        "status",
+        "active", "checks", "conflicts", "ended_at", "iteration", "merges", "reason", "result", "retries", "reviews",
+        "sent_back", "start_entry", "started", "started_at", "status",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -118,7 +94,6 @@ def _number(entry: JournalEntry) -> int | str | None:
 
 
 def _is_worker(text: str) -> bool:
-    """Whether the text names a task or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 
@@ -267,14 +242,8 @@ class History:
     def _reviewed(self, entry: JournalEntry) -> None:
         task = self._task_of(entry)
         verdict = entry.text("verdict")
-        task.reviews.append(
-            {
-                "iteration": entry.count("iteration"),
-                "verdict": verdict,
-                "by": entry.text("by"),
-                "findings": entry.count("findings"),
-            }
-        )
+        iteration, findings = entry.count("iteration"), entry.count("findings")
+        task.reviews.append({"iteration": iteration, "verdict": verdict, "by": entry.text("by"), "findings": findings})
         task.reason = entry.text("feedback") or task.reason if verdict == "RED" else task.reason
 
     def _sent_back(self, entry: JournalEntry) -> None:

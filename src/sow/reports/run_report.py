@@ -115,10 +115,8 @@ def _question(question: Document, states: dict[str, Document]) -> Document:
 def _next(
     folder: RunFolder, standpoint: HintContext, history: History, summary: Document, rows: list[Document]
 ) -> list[Document]:
-    command, precondition = (
-        resume_command.resume_command(folder, standpoint, history),
-        resume_command.precondition(folder, standpoint, history),
-    )
+    command = resume_command.resume_command(folder, standpoint, history)
+    precondition = resume_command.precondition(folder, standpoint, history)
     return next_steps.steps(summary, rows, command, precondition, broken=broken_by_user(folder.run))
 
 

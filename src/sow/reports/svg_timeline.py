@@ -113,7 +113,6 @@ def chart(timeline: Facts) -> Html:
 
 
 def _patterns() -> Html:
-    """Return stripe patterns for waits, limits and gaps."""
     stripes = [
         h(
             "pattern",

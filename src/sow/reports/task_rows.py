@@ -122,15 +122,10 @@ def _retries(record: TaskHistory, task: State) -> int:
 
 def _reviews(run: Run, task: State) -> list[dict[str, Any]]:
     """Return the reviews of this run from the task's state, used if the journal has none."""
+    reviews = [review for review in task.get("reviews", ()) if review["at"] >= run["started_at"]]
     return [
-        {
-            "iteration": review["iteration"],
-            "verdict": review["verdict"],
-            "by": review["by"],
-            "findings": len(review["findings"]),
-        }
-        for review in task.get("reviews", ())
-        if review["at"] >= run["started_at"]
+        {key: review[key] for key in ("iteration", "verdict", "by")} | {"findings": len(review["findings"])}
+        for review in reviews
     ]
 
 

@@ -134,12 +134,8 @@ def _drop_foreign(unmatched: list[TurnRecord], other_turns: list[TurnRecord]) ->
 
 
 def _nearest(records: list[TurnRecord], turn: TurnRecord) -> TurnRecord | None:
-    """Return the record that most likely belongs to a turn."""
-    return min(
-        (record for record in records if _same_agent(record, turn)),
-        key=lambda record: _seconds_between(record, turn),
-        default=None,
-    )
+    of_agent = [record for record in records if (record.role, record.executor) == (turn.role, turn.executor)]
+    return min(of_agent, key=lambda record: _seconds_between(record, turn), default=None)
 
 
 def _completed_record(record: TurnRecord, turn: TurnRecord) -> TurnRecord:
@@ -149,10 +145,6 @@ def _completed_record(record: TurnRecord, turn: TurnRecord) -> TurnRecord:
     record.iteration = turn.iteration
     record.seconds = turn.seconds if record.seconds is None else record.seconds
     return record
-
-
-def _same_agent(first: TurnRecord, second: TurnRecord) -> bool:
-    return (first.role, first.executor) == (second.role, second.executor)
 
 
 def _seconds_between(first: TurnRecord, second: TurnRecord) -> float:

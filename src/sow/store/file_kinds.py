@@ -99,7 +99,6 @@ def _validator(kind: str) -> Any:
 
 
 def _description(text: str, shown_path: str) -> dict[str, str]:
-    """Splits a description into its title and its text."""
     lines = text.lstrip().split("\n")
     if not lines[0].startswith("# "):
         raise InvalidFile(f"{shown_path}:1: no title", "begin it with '# ' and the task's name")

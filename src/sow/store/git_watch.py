@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sow.system.checkout import Checkout
     from sow.system.sealed_git import Seal
 
-    Setting = tuple[str, str, str | None]  # the file that holds it, the key, the value
     Picture = dict[str, Any]
 
 REPLACED = "refs/replace/"
@@ -104,8 +103,7 @@ def undo(home: Home) -> list[str]:
         git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=checkout.root, check=False)
     for ref in _changed_keys(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
-        arguments = ["update-ref", ref, old] if old else ["update-ref", "-d", ref]
-        git.run(arguments, cwd=checkout.root, check=False)
+        git.run(["update-ref", ref, old] if old else ["update-ref", "-d", ref], cwd=checkout.root, check=False)
     remaining = _lines(checkout, before, _picture(checkout))
     if remaining:
         seal.write()
@@ -135,14 +133,14 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
 
 
 def _facts(checkout: Checkout) -> dict[str, Any]:
-    """Returns the content of a seal."""
     picture = _picture(checkout)
     files = {
         name: text
         for name in sealed_git.COPIES
         if (text := sealed_git.content(f"{checkout.common}/{name}")) is not None
     }
-    settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
+    pairs = [(key, value) for _, key, value in picture["settings"]]
+    settings = [(key, value) for key, value in pairs if not key.startswith(LEFT_OUT) and key not in LEFT_OUT_KEYS]
     for name, path in _user_lists(checkout, picture["settings"]).items():
         if text := sealed_git.content(path):
             files[name] = text
@@ -159,17 +157,12 @@ def _facts(checkout: Checkout) -> dict[str, Any]:
     }
 
 
-def _is_left_out(key: str) -> bool:
-    return key.startswith(LEFT_OUT) or key in LEFT_OUT_KEYS
-
-
 def _is_promise(key: str) -> bool:
     """Returns True if a key marks the repository as a partial clone, whose missing objects are fetched."""
     return key == "extensions.partialclone" or (key.startswith("remote.") and key.endswith(".promisor"))
 
 
 def _user_lists(checkout: Checkout, settings: list[list[str | None]]) -> dict[str, str]:
-    """Returns the paths of the user's own attributes and ignore files."""
     paths = {"attributes": f"{_user_git()}/attributes", "ignore": f"{_user_git()}/ignore"}
     for _, key, value in settings:
         name = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}.get(key or "")
@@ -273,11 +266,8 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
         f"{checkout.common}/{name}"
         for name in ("config", "packed-refs", "refs/replace", *sealed_git.REFUSED, "shallow")
     }
-    paths |= {
-        os.path.expanduser("~/.gitconfig"),
-        f"{_user_git()}/config",
-        *_user_lists(checkout, before["settings"]).values(),
-    }
+    paths |= {os.path.expanduser("~/.gitconfig"), f"{_user_git()}/config"}
+    paths.update(_user_lists(checkout, before["settings"]).values())
     paths |= {
         os.path.join(os.path.dirname(origin), os.path.expanduser(value))
         for origin, key, value in before["settings"]
@@ -289,7 +279,6 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
 
 
 def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
-    """Returns one line for each difference between two pictures."""
     lines = []
     removed = _new_settings(before["settings"], now["settings"])
     for origin, key, value in _new_settings(now["settings"], before["settings"]):

@@ -7,7 +7,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 
-from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.file_kinds import validate_file
@@ -67,11 +66,8 @@ def _repository(home: Home) -> Iterator[Finding]:
     yield _finding("ok", f"repository {home.root}")
     kind = _file_system(home.root)
     if kind in NETWORK:
-        yield _finding(
-            "warning",
-            f"{home.root} is on a network file system ({kind})",
-            "locks are not promised there: use a local disk",
-        )
+        text = f"{home.root} is on a network file system ({kind})"
+        yield _finding("warning", text, "locks are not promised there: use a local disk")
     if not os.access(home.sow, os.W_OK):
         yield _finding("problem", f"{home.sow} is not writable", "change its owner or its permissions")
     for name in (".gitignore", "config.yaml"):
@@ -84,11 +80,8 @@ def _repository(home: Home) -> Iterator[Finding]:
         hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
         yield _finding("warning", f"{change} during a run; sow ignores it", hint)
     if _ignored(home):
-        yield _finding(
-            "warning",
-            ".sow/project is ignored by git",
-            "take it out of .gitignore: a project is committed on its branch",
-        )
+        hint = "take it out of .gitignore: a project is committed on its branch"
+        yield _finding("warning", ".sow/project is ignored by git", hint)
     leftovers = [
         name
         for _, folders, names in os.walk(home.sow)
@@ -96,11 +89,8 @@ def _repository(home: Home) -> Iterator[Finding]:
         if name.endswith(".tmp") and name.startswith(".")
     ]
     if leftovers:
-        yield _finding(
-            "warning",
-            f"{len(leftovers)} left-overs of interrupted writes below .sow",
-            "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +",
-        )
+        hint = "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +"
+        yield _finding("warning", f"{len(leftovers)} left-overs of interrupted writes below .sow", hint)
 
 
 def _ignored(home: Home) -> bool:
@@ -145,29 +135,18 @@ def _project(home: Home) -> Iterator[Finding]:
         except SowError as error:
             yield _finding("problem", error.message, error.hint)
         if not os.path.isfile(folder.description_path):
-            yield _finding(
-                "warning",
-                f"{home.relative(folder.description_path)} is missing",
-                "write what the task is about, or restore it from git",
-            )
-        yield from (
-            _finding(
-                "warning",
-                f"a broken state was set aside: {home.relative(folder.folder)}/{name}",
-                "look at it, then remove it",
-            )
-            for name in _broken_states(folder.folder)
-        )
+            text = f"{home.relative(folder.description_path)} is missing"
+            yield _finding("warning", text, "write what the task is about, or restore it from git")
+        for name in _broken_states(folder.folder):
+            text = f"a broken state was set aside: {home.relative(folder.folder)}/{name}"
+            yield _finding("warning", text, "look at it, then remove it")
     yield _finding("ok", f"{counted(readable, 'task')} can be read")
     phase_names = {phase["name"] for phase in project["phases"]}
     phases_folder = f"{home.project}/phases"
     for name in sorted(os.listdir(phases_folder)) if os.path.isdir(phases_folder) else ():
         if name not in phase_names:
-            yield _finding(
-                "warning",
-                f".sow/project/phases/{name} is not a phase of the project",
-                f"add it (sow phase add {name} --reason …), or remove the folder",
-            )
+            hint = f"add it (sow phase add {name} --reason …), or remove the folder"
+            yield _finding("warning", f".sow/project/phases/{name} is not a phase of the project", hint)
 
 
 def _broken_states(folder: str) -> list[str]:

@@ -59,13 +59,11 @@ def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
     if run is None:
         return []
     settled = {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}
-    is_open = not settled.issuperset(run["tasks"])
-    step = advice.delivery(run, is_open=is_open, broken=advice.broken_by_user(run))
+    step = advice.delivery(run, is_open=not settled.issuperset(run["tasks"]), broken=advice.broken_by_user(run))
     return [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
 
 
 def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
-    """Returns the tasks of the run that another process executes now."""
     if not holder_of(home.claims, "run"):
         return ()
     from sow.store.runs import run_folder

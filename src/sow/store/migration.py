@@ -64,7 +64,6 @@ def _scan(home: Home) -> tuple[list[MigrationStep], list[str]]:
 
 
 def _step(home: Home, path: str, name: str) -> MigrationStep | None:
-    """Returns the changes that one file needs; None if it is current."""
     shown_path = home.relative(path)
     data = yaml_text.load(home.read(path), shown_path)
     version = data.get("schema_version") if isinstance(data, dict) else None

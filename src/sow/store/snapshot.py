@@ -102,7 +102,6 @@ class Snapshot:
 
 
 def _project(home: Home) -> ProjectState | None:
-    """Returns the project of the checkout, if there is one that can be read."""
     try:
         return projects.load_anywhere(home) if os.path.lexists(projects.path(home)) else None
     except SowError:

@@ -41,12 +41,13 @@ def drop_state_commits(home: Home) -> int:
     from the index.
     """
     branch = home.checkout.branch()
-    if not branch or _is_under_way(home):
+    if not branch or any(os.path.lexists(f"{home.checkout.git}/{name}") for name in UNFINISHED_OPERATIONS):
         return 0
     dropped = 0
     with home.lock():
         while parent := _parent_of_state(home, branch):
-            command = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, _head(home)]
+            head = git.run(["rev-parse", "HEAD"], cwd=home.root).strip()
+            command = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, head]
             git.run(command, cwd=home.root)
             dropped += 1
         if dropped:
@@ -57,10 +58,6 @@ def drop_state_commits(home: Home) -> int:
 def is_saved(home: Home) -> bool:
     """Returns whether the branch has files of a project."""
     return bool(git.run(["ls-tree", "--name-only", "HEAD", "--", PROJECT], cwd=home.root, check=False).strip())
-
-
-def _head(home: Home) -> str:
-    return git.run(["rev-parse", "HEAD"], cwd=home.root).strip()
 
 
 def _parent_of_state(home: Home, branch: str) -> str:
@@ -78,7 +75,6 @@ def _parent_of_state(home: Home, branch: str) -> str:
 
 
 def _paths(home: Home) -> list[str]:
-    """Returns sow's paths that exist and that git does not ignore."""
     paths = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
     if any(os.path.lexists(f"{home.root}/{path}") for path in WORKFLOWS):
         paths.append("orchestration")
@@ -95,10 +91,6 @@ def _refuse_ignored(home: Home) -> None:
             f"{ignored[0]} is ignored by git: it cannot be saved",
             "take it out of .gitignore: a project is committed on its branch",
         )
-
-
-def _is_under_way(home: Home) -> bool:
-    return any(os.path.lexists(f"{home.checkout.git}/{name}") for name in UNFINISHED_OPERATIONS)
 
 
 def _refuse_under_way(home: Home) -> None:

@@ -76,19 +76,8 @@ class StateWatcher:
     """Shared knowledge of a process's turns about the state files of a project and a workflow; use under the lock."""
 
     __slots__ = (
-        "changes",
-        "copies",
-        "cost",
-        "deferred",
-        "files",
-        "files_by_folder",
-        "folders",
-        "home",
-        "is_shared",
-        "looks",
-        "paths_by_task",
-        "scanned",
-        "turns",
+        "changes", "copies", "cost", "deferred", "files", "files_by_folder", "folders", "home", "is_shared", "looks",
+        "paths_by_task", "scanned", "turns",
     )  # fmt: skip
 
     def __init__(self, home: Home, *, is_shared: bool = False) -> None:
@@ -243,7 +232,7 @@ class StateWatcher:
         file = self.files[path]
         copy = backup.version(self.home, file.owner, file.name)
         if stamp is not None:
-            text = self._read(path)
+            text = self.home.read_or(UNREADABLE, path)
             is_kept = text is not None and text == backup.load(self.home, file.owner, file.name)
             return FileVersion(stamp, text, copy, sure=_is_settled(stamp), is_kept=is_kept)
         if last is not None and last.stamp is None and last.text is None and last.copy == copy:
@@ -253,14 +242,6 @@ class StateWatcher:
     def expect_text(self, path: str, text: str, copy: tuple[int, int]) -> None:
         """Makes later turns compare a file with this text instead of the edited one."""
         self.looks = {**self.looks, path: FileVersion(None, text, copy, sure=False)}
-
-    def _read(self, path: str) -> str | None:
-        try:
-            return self.home.read(path)
-        except FileNotFoundError:
-            return None
-        except SowError:
-            return UNREADABLE
 
 
 def _stamp(path: str) -> Stamp | None:

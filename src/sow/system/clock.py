@@ -31,5 +31,4 @@ def local(seconds: float) -> str:
         moment = time.localtime(seconds)
     except (OverflowError, ValueError, OSError):
         return "later"
-    today = time.localtime()[:3] == moment[:3]
-    return time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", moment)
+    return time.strftime("%H:%M" if time.localtime()[:3] == moment[:3] else "%Y-%m-%d %H:%M", moment)

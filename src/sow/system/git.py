@@ -22,52 +22,21 @@ LONG = 1800  # for a checkout of a large repository on a slow disk, with files t
 SETTINGS = tuple(
     word
     for setting in (
-        "core.hooksPath=/dev/null",
-        "core.fsmonitor=false",
-        "core.abbrev=auto",
-        "core.commitGraph=false",
-        "core.ignoreStat=false",
-        "core.quotePath=false",
-        "core.safecrlf=false",
-        "commit.gpgSign=false",
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "fetch.writeCommitGraph=false",
-        "submodule.recurse=false",
-        "i18n.commitEncoding=UTF-8",
-        "i18n.logOutputEncoding=UTF-8",
-        "log.showSignature=false",
-        "color.ui=false",
-        "trailer.separators=:",
-        "diff.algorithm=default",
-        "merge.renames=true",
-        "merge.directoryRenames=conflict",
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.abbrev=auto", "core.commitGraph=false",
+        "core.ignoreStat=false", "core.quotePath=false", "core.safecrlf=false", "commit.gpgSign=false", "gc.auto=0",
+        "maintenance.auto=false", "fetch.writeCommitGraph=false", "submodule.recurse=false",
+        "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "log.showSignature=false", "color.ui=false",
+        "trailer.separators=:", "diff.algorithm=default", "merge.renames=true", "merge.directoryRenames=conflict",
         "merge.verbosity=2",
     )
     for word in ("-c", setting)
-)
+)  # fmt: skip
 REMOVED_VARIABLES = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_QUARANTINE_PATH",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_DIFF_OPTS",
-    "GIT_ATTR_SOURCE",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_GRAFT_FILE",
-    "GIT_SHALLOW_FILE",
-    "GIT_CONFIG",
-)
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
+    "GIT_ATTR_SOURCE", "GIT_REPLACE_REF_BASE", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_CONFIG",
+)  # fmt: skip
 ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -271,7 +240,6 @@ def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills git and the processes it started."""
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
     process.wait()

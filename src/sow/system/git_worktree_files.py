@@ -48,7 +48,6 @@ def _records(common: str) -> list[str]:
 
 
 def _folder_of(record: str) -> str:
-    """Returns the folder to which a record points back."""
     target = first_line(f"{record}/gitdir")
     return os.path.dirname(os.path.join(record, target)) if target else ""
 

@@ -21,12 +21,7 @@ CHUNK = 1 << 20
 FILLER = b"*"
 UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")  # in a URL
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
-NO_FILE = (
-    errno.ENOENT,
-    errno.ELOOP,
-    errno.ENXIO,
-    errno.EISDIR,
-)  # removed by a worker, or something else in its place
+NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR)  # removed by a worker, or something else in its place
 
 
 def secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> list[str]:

@@ -197,7 +197,6 @@ def _start(
 
 
 def _pump(pipes: selectors.BaseSelector) -> None:
-    """Reads what can be read, and writes what can be written."""
     for key, _ in pipes.select(TICK):
         running, data = key.data
         if key.events == selectors.EVENT_WRITE:

@@ -29,18 +29,8 @@ WORKTREES = "/.sow/local/worktrees/"
 FACTS = "seal.json"
 # A seal links to everything of the repository that git may write; a link may point to nothing yet.
 LINKS = (
-    "HEAD",
-    "objects",
-    "refs",
-    "packed-refs",
-    "logs",
-    "worktrees",
-    "modules",
-    "rr-cache",
-    "reftable",
-    "lfs",
-    "annex",
-)
+    "HEAD", "objects", "refs", "packed-refs", "logs", "worktrees", "modules", "rr-cache", "reftable", "lfs", "annex",
+)  # fmt: skip
 # A seal has these files only if the repository had them.
 COPIES = ("info/attributes", "info/exclude", "info/grafts", "shallow")
 # Git has no way to ignore these files. If one of them changes, our calls stop.
@@ -108,8 +98,7 @@ class Seal:
 
     def current_stamps(self) -> list[Stamp | None]:
         """Returns the inodes, sizes and times of the folder's files; a program cannot set the change time back."""
-        names = ("", "info", *self.facts["files"])
-        return [stamp(f"{self.folder}/{name}") for name in names]
+        return [stamp(f"{self.folder}/{name}") for name in ("", "info", *self.facts["files"])]
 
     def remove(self) -> None:
         """Removes the folder; from now on git reads the repository's own settings again."""
@@ -299,8 +288,7 @@ def config_text(settings: Sequence[tuple[str, str | None]]) -> str:
 
 def _section(key: str) -> str:
     section, _, rest = key.partition(".")
-    name = rest.rpartition(".")[0]
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    quoted = rest.rpartition(".")[0].replace("\\", "\\\\").replace('"', '\\"')
     return f'[{section} "{quoted}"]\n' if "." in rest else f"[{section}]\n"
 
 

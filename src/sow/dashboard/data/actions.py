@@ -43,7 +43,6 @@ class Action:
 
 
 def _text(body: Body, name: str, longest: int = LONGEST) -> str:
-    """Returns a text from the request."""
     value = body.get(name)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -80,10 +79,6 @@ def _answer(body: Body) -> list[Action]:
     return [Action("answer", *flags, "--", _word(body, "question"), "-", given=_text(body, "text"))]
 
 
-def _approve(body: Body) -> list[Action]:
-    return [Action("approve", "--", _task(body))]
-
-
 def _send_back(body: Body) -> list[Action]:
     """Adds the feedback first: a task that goes back without it would be done the same way again."""
     ident = _task(body)
@@ -102,22 +97,14 @@ def _abandon(body: Body) -> list[Action]:
     return [Action("task", "abandon", f"--reason={_text(body, 'reason', LONGEST_REASON)}", "--", _task(body))]
 
 
-def _stop(body: Body) -> list[Action]:
-    return [Action("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))]
-
-
-def _approve_workflow(body: Body) -> list[Action]:
-    return [Action("workflow", "approve")]
-
-
 ACTS: dict[str, Callable[[Body], list[Action]]] = {
     "answer": _answer,
-    "approve": _approve,
+    "approve": lambda body: [Action("approve", "--", _task(body))],
     "send-back": _send_back,
     "retry": _retry,
     "abandon": _abandon,
-    "stop": _stop,
-    "approve-workflow": _approve_workflow,
+    "stop": lambda body: [Action("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))],
+    "approve-workflow": lambda body: [Action("workflow", "approve")],
 }
 
 
@@ -150,10 +137,8 @@ class ActRunner:
             if result.code:
                 return _refusal(result)
             outputs.append(result.out.strip())
-        return 200, {
-            "ok": True,
-            "text": escape_control("\n".join(output for output in outputs if output))[-MAX_OUTPUT:],
-        }
+        text = escape_control("\n".join(output for output in outputs if output))[-MAX_OUTPUT:]
+        return 200, {"ok": True, "text": text}
 
     def _run(self, call: Action) -> ProgramResult | None:
         """Runs one call to its end; None if it took too long and was stopped."""

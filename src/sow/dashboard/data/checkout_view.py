@@ -50,19 +50,9 @@ class CheckoutView:
     """The state of one checkout; not safe for two threads at once."""
 
     __slots__ = (
-        "cache",
-        "crew",
-        "dependencies",
-        "home",
-        "problem",
-        "project",
-        "rows_by_id",
-        "run",
-        "run_index",
-        "stamps",
-        "standpoint",
-        "workers",
-    )
+        "cache", "crew", "dependencies", "home", "problem", "project", "rows_by_id", "run", "run_index", "stamps",
+        "standpoint", "workers",
+    )  # fmt: skip
 
     def __init__(self, home: Home, standpoint: HintContext) -> None:
         self.home = home
@@ -159,8 +149,7 @@ class CheckoutView:
 
     def rows(self) -> list[Row]:
         """Returns the rows of all tasks and agents; only changed rows are made again."""
-        tasks = self.cache.tasks
-        idents = sorted((ident for ident, cached in tasks.items() if cached.task), key=int)
+        idents = sorted((ident for ident, cached in self.cache.tasks.items() if cached.task), key=int)
         new = [ident for ident in idents if ident not in self.rows_by_id]
         self.rows_by_id |= {ident: self._row(ident) for ident in new}
         crew = self.crew.rows(self.run)
@@ -198,7 +187,6 @@ class CheckoutView:
         return store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
 
     def _next(self, inbox: list[Item]) -> dict[str, Any]:
-        """Returns the next step for the user."""
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:

@@ -85,7 +85,6 @@ def _turns(folder: RunFolder) -> list[TurnRecord]:
 
 
 def _turns_outside_runs(home: Home, folders: Sequence[RunFolder]) -> list[TurnRecord]:
-    """Returns the turns on this machine that belong to no run."""
     of_tasks: dict[str, list[Window]] = {}
     of_crews: list[Window] = []  # verifiers and architects are not in the plan, but work in its runs
     for folder in folders:

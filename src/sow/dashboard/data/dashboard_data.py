@@ -170,7 +170,6 @@ class DashboardData:
         return reply
 
     def _status(self, ident: str) -> str:
-        """Returns the current status of a task."""
         with self.watch.condition:
             self.watch.look(whole=True)
             cached = self.watch.picture.cache.tasks.get(ident)

@@ -29,11 +29,9 @@ def whole_number(text: str, name: str, otherwise: int) -> int:
 
 def parse_offset(offset_text: str) -> int:
     """Parses an offset; a negative offset counts from the end of the file."""
-    return (
-        -whole_number(offset_text[1:], "from", 0)
-        if offset_text.startswith("-")
-        else whole_number(offset_text, "from", 0)
-    )
+    if offset_text.startswith("-"):
+        return -whole_number(offset_text[1:], "from", 0)
+    return whole_number(offset_text, "from", 0)
 
 
 def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:
@@ -54,8 +52,7 @@ def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[s
         data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)
     finally:
         os.close(descriptor)
-    visible = redaction.redact_bytes(data, needles)[overlap : overlap + length]
-    return page(visible, begin, status.st_size)
+    return page(redaction.redact_bytes(data, needles)[overlap : overlap + length], begin, status.st_size)
 
 
 def text_page(text: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:

@@ -38,17 +38,9 @@ class RunFollower:
     """Follows one run; `live` is as of the last look."""
 
     __slots__ = (
-        "executors",
-        "folder",
-        "hint",
-        "last_entry_time",
-        "live",
-        "offset",
-        "scene",
-        "standpoint",
-        "tail",
+        "executors", "folder", "hint", "last_entry_time", "live", "offset", "scene", "standpoint", "tail",
         "timeline",
-    )
+    )  # fmt: skip
 
     def __init__(self, folder: RunFolder, standpoint: HintContext) -> None:
         self.folder = folder
@@ -116,7 +108,6 @@ class RunFollower:
         }
 
     def _resume_command(self) -> str:
-        """Returns the command that continues the run; empty while it is live."""
         if self.live:
             return ""
         if self.hint is None or self.hint[0] is not self.folder:

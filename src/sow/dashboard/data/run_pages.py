@@ -88,7 +88,6 @@ def _sums(folder: RunFolder) -> Document:
 
 
 def _entries(tail: JournalTail) -> Iterator[Any]:
-    """Yields all entries of a journal, in pieces."""
     while True:
         yield from tail.read_new() or ()
         if not tail.has_more:

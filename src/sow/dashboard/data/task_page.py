@@ -31,16 +31,8 @@ if TYPE_CHECKING:
 RECENT = 500  # log entries
 TURN = ("number", "kind", "started_at", "reason")
 MEASURED = (
-    "iteration",
-    "ended_at",
-    "seconds",
-    "outcome",
-    "cost_usd",
-    "input_tokens",
-    "output_tokens",
-    "exit",
-    "status",
-)
+    "iteration", "ended_at", "seconds", "outcome", "cost_usd", "input_tokens", "output_tokens", "exit", "status",
+)  # fmt: skip
 # The acts that are possible in each status; a question of the task can always be answered.
 ACTS = {
     "pending": ("abandon",),
@@ -100,7 +92,6 @@ def _of_task(folder: TaskFolder) -> Document:
 
 
 def _of_agent(folder: AgentFolder) -> Document:
-    """Returns an agent of a workflow as a task document."""
     workflow = WorkflowFolder(folder.home).workflow()
     member = workflow["members"][folder.id]
     task = crew_rows.tasks(workflow)[folder.id]
@@ -132,7 +123,6 @@ def _description(folder: AgentFolder) -> str:
 
 
 def _verifications(member: Any) -> list[Document]:
-    """Returns the verifier's last result as a review."""
     result = member.get("result")
     if not result:
         return []
@@ -160,7 +150,6 @@ def _evidence(piece: Any) -> Document:
 
 
 def _refusal(refusal: Any) -> Document:
-    """Returns a refused tool call with one line of text."""
     return {
         **refusal,
         "text": refusals.call_text(refusal["tool"], refusal.get("command", "")),
@@ -169,7 +158,6 @@ def _refusal(refusal: Any) -> Document:
 
 
 def _branch(home: Home, ident: str) -> str | None:
-    """Returns the branch of the task's newest run, if it exists."""
     from sow.gitwork.salvage import TASKS, parse_ref
     from sow.system import git
 

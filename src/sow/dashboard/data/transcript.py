@@ -34,10 +34,8 @@ def page(
     """Returns one page of a part of a turn; `live` says that it still grows."""
     if part and part not in PARTS:
         raise SowError(f"a turn has no part {part!r:.40}", f"its parts are: {', '.join(PARTS)}")
-    session_number, turn_number = (
-        paging.whole_number(session, "the session", 0),
-        paging.whole_number(turn, "the turn", 0),
-    )
+    session_number = paging.whole_number(session, "the session", 0)
+    turn_number = paging.whole_number(turn, "the turn", 0)
     for record in sessions.records(folder_of(home, ident)):
         for entry in record.session["turns"]:
             if (record.session["number"], entry["number"]) == (session_number, turn_number):

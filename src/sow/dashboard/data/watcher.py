@@ -36,27 +36,9 @@ class ChangeWatcher:
     """Looks at the checkout and numbers the changes, for all pages that listen."""
 
     __slots__ = (
-        "boot",
-        "changes",
-        "complaint",
-        "condition",
-        "dirty",
-        "events",
-        "failing_since",
-        "inbox",
-        "is_first",
-        "last_full_look",
-        "last_run",
-        "last_summary_at",
-        "listeners",
-        "look_seconds",
-        "next_full_look",
-        "number",
-        "pause_until",
-        "picture",
-        "thread",
-        "trouble",
-        "urgent",
+        "boot", "changes", "complaint", "condition", "dirty", "events", "failing_since", "inbox", "is_first",
+        "last_full_look", "last_run", "last_summary_at", "listeners", "look_seconds", "next_full_look", "number",
+        "pause_until", "picture", "thread", "trouble", "urgent",
     )  # fmt: skip
 
     def __init__(self, picture: CheckoutView) -> None:

@@ -234,7 +234,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _status(error: SowError) -> int:
-    """Returns the HTTP status of an error that a view raised."""
     from sow.dashboard.data.problems import Missing
 
     if isinstance(error, Missing):
@@ -243,7 +242,6 @@ def _status(error: SowError) -> int:
 
 
 def _values(query: str) -> Values:
-    """Parses the query of an address."""
     try:
         return Values(parse_qsl(query, max_num_fields=MOST_FIELDS))
     except ValueError:
@@ -251,7 +249,6 @@ def _values(query: str) -> Values:
 
 
 def _document(data: bytes) -> dict[str, Any]:
-    """Parses the JSON body of a request."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):

@@ -309,19 +309,6 @@ def _cargo(text: str, called: CheckCalls) -> Mapping[str, Any]:
     return sections | ({"test": data["test"]} if "test" in data else {})
 
 
-def _vite(text: str, called: CheckCalls) -> Mapping[str, Any]:
-    """Return the file's text if it configures vitest."""
-    return {"test": text} if "test" in text else {}
-
-
-def _makefile(text: str, called: CheckCalls) -> Mapping[str, Any]:
-    return _targets(text, called.make)
-
-
-def _justfile(text: str, called: CheckCalls) -> Mapping[str, Any]:
-    return _targets(text, called.just)
-
-
 def _targets(text: str, targets: set[str] | None) -> Mapping[str, Any]:
     """Return the rules that the targets need, and all lines outside of rules; nothing if no target is called."""
     if targets is None:
@@ -373,9 +360,9 @@ READERS: tuple[tuple[tuple[str, ...], Callable[[str, CheckCalls], Mapping[str, A
     (("package.json",), _package_json),
     (("composer.json",), _composer),
     (("Cargo.toml",), _cargo),
-    (("vite.config.*",), _vite),
-    (MAKEFILES, _makefile),
-    (JUSTFILES, _justfile),
+    (("vite.config.*",), lambda text, called: {"test": text} if "test" in text else {}),
+    (MAKEFILES, lambda text, called: _targets(text, called.make)),
+    (JUSTFILES, lambda text, called: _targets(text, called.just)),
 )
 
 

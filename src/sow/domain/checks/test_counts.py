@@ -117,11 +117,8 @@ def _unittest(lines: Sequence[str], tally: _Tally) -> None:
                 tally.add(pending)
             pending = int(ran[1])
         elif end is not None and pending >= 0:
-            parts = {
-                name: int(count)
-                for name, _, count in (part.partition("=") for part in (end[1] or "").split(", "))
-                if count
-            }
+            pairs = (part.partition("=") for part in (end[1] or "").split(", "))
+            parts = {name: int(count) for name, _, count in pairs if count}
             skipped = parts.get("skipped", 0) + parts.get("expected failures", 0)
             failed = sum(parts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
             tally.add(pending - skipped, failed, skipped)
@@ -136,8 +133,7 @@ def _jest_and_vitest(lines: Sequence[str], tally: _Tally) -> None:
         if summary is not None:
             parts = _parts(summary[1])
             failed = parts.get("failed", 0)
-            skipped = parts.get("skipped", 0) + parts.get("todo", 0)
-            tally.add(parts.get("passed", 0) + failed, failed, skipped)
+            tally.add(parts.get("passed", 0) + failed, failed, parts.get("skipped", 0) + parts.get("todo", 0))
         elif NO_FILES.match(line):
             tally.add(0)
 

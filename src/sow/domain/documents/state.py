@@ -20,10 +20,7 @@ class Question(TypedDict):
     asked_at: str
 
 
-class Answered(TypedDict):
-    number: int
-    text: str
-    asked_at: str
+class Answered(Question):
     answer: str
     answered_at: str
     answered_by: str
@@ -380,10 +377,7 @@ class MemberOutput(TypedDict):
     at: str
 
 
-class MemberQuestion(TypedDict):
-    number: int
-    text: str
-    asked_at: str
+class MemberQuestion(Question):
     kind: str
 
 
@@ -420,15 +414,9 @@ class MemberState(TypedDict):
     pending_answer: NotRequired[str]
 
 
-class AnsweredMember(TypedDict):
-    number: int
+class AnsweredMember(Answered):
     member: str
     kind: str
-    text: str
-    asked_at: str
-    answer: str
-    answered_at: str
-    answered_by: str
 
 
 class Escalation(TypedDict):

@@ -29,12 +29,7 @@ class Mark:
 
 def add_mark(text: str, version: str, style: str) -> str:
     """Return the text with its mark: in the frontmatter, in JSON after the first bracket, else at the start or end."""
-    position = {
-        FRONTMATTER: text.find("\n---\n", 3) + 1,
-        PAGE: len(text),
-        HASHES: 0,
-        JSON: 2,
-    }[style]
+    position = {FRONTMATTER: text.find("\n---\n", 3) + 1, PAGE: len(text), HASHES: 0, JSON: 2}[style]
     line = LINES[style]
     head, tail = text[:position] + line.format(key=VERSION, value=version), text[position:]
     return head + line.format(key=DIGEST, value=digest(head + tail)) + tail
@@ -88,7 +83,6 @@ def replace_block(page: str, ours: str) -> str:
 
 
 def _joined(before: str, after: str) -> str:
-    """Join two parts of a page with an empty line between them."""
     return f"{before}\n\n{after}" if before and after else f"{before}\n" if before else after
 
 

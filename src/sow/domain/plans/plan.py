@@ -101,38 +101,12 @@ class PlanTask:
     """One task of a plan."""
 
     __slots__ = (
-        "agent",
-        "allow_empty",
-        "brief",
-        "commit",
-        "context",
-        "dependency_checks",
-        "dependency_references",
-        "depends_on",
-        "documentation_targets",
-        "estimated_minutes",
-        "file",
-        "files",
-        "group_dependencies",
-        "id",
-        "implied_dependencies",
-        "integration_criteria",
-        "key_points",
-        "last_field_line",
-        "line",
-        "lines",
-        "name",
-        "number",
-        "prompt_blocks",
-        "protected",
-        "status",
-        "success_criteria",
-        "test_commands",
-        "text",
-        "text_has_fields",
-        "type",
-        "worktree_group",
-    )
+        "agent", "allow_empty", "brief", "commit", "context", "dependency_checks", "dependency_references",
+        "depends_on", "documentation_targets", "estimated_minutes", "file", "files", "group_dependencies", "id",
+        "implied_dependencies", "integration_criteria", "key_points", "last_field_line", "line", "lines", "name",
+        "number", "prompt_blocks", "protected", "status", "success_criteria", "test_commands", "text",
+        "text_has_fields", "type", "worktree_group",
+    )  # fmt: skip
 
     def __init__(self, *, number: str, name: str, file: str, line: int) -> None:
         self.number = number  # as the file has it
@@ -213,24 +187,10 @@ class Plan:
     """All tasks of the given files, in file order."""
 
     __slots__ = (
-        "context",
-        "counts",
-        "default_agent",
-        "default_agents",
-        "files",
-        "findings",
-        "max_concurrency",
-        "name",
-        "parallel_groups",
-        "prose",
-        "protected",
-        "quality_control",
-        "reference_count",
-        "setting_lines",
-        "suggestions_left",
-        "tasks",
-        "worktree_groups",
-    )
+        "context", "counts", "default_agent", "default_agents", "files", "findings", "max_concurrency", "name",
+        "parallel_groups", "prose", "protected", "quality_control", "reference_count", "setting_lines",
+        "suggestions_left", "tasks", "worktree_groups",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.name = ""

@@ -16,19 +16,9 @@ if TYPE_CHECKING:
 
 # The fields of a task that its plan decides. All others belong to the project.
 FIELDS = (
-    "name",
-    "assigned_agent",
-    "depends_on",
-    "after",
-    "criteria",
-    "files",
-    "checks",
-    "protected",
-    "estimated_minutes",
-    "type",
-    "worktree_group",
-    "allow_empty",
-)
+    "name", "assigned_agent", "depends_on", "after", "criteria", "files", "checks", "protected", "estimated_minutes",
+    "type", "worktree_group", "allow_empty",
+)  # fmt: skip
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000
 LONGEST_PATH = 1000
@@ -165,8 +155,7 @@ def compare(wanted: Sequence[PlannedTask], tasks: Sequence[Task], plans: Collect
 def _difference(wanted: PlannedTask, task: Task | None) -> Difference:
     kind = "new"
     if task is not None:
-        ended = task["status"] in ENDED_STATUSES
-        kind = "same" if _is_same(wanted, task) else "ended" if ended else "changed"
+        kind = "same" if _is_same(wanted, task) else "ended" if task["status"] in ENDED_STATUSES else "changed"
     difference = Difference(kind, wanted.id, number=wanted.source_id, name=wanted.fields["name"], wanted=wanted)
     if task is not None and kind != "same":
         difference.fields = [
@@ -184,7 +173,6 @@ def _is_same(wanted: PlannedTask, task: Task) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a field's value for display."""
     if isinstance(value, list):
         return ", ".join(item["command"] if isinstance(item, dict) else str(item) for item in value) or "nothing"
     return "nothing" if value in (None, "") else str(value)

@@ -58,7 +58,6 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _line(value: object) -> str:
-    """Return a text on one line, in printable characters."""
     if not isinstance(value, str):
         return ""
     return printable_line(value)[:LONGEST]

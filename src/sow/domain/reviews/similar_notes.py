@@ -152,7 +152,6 @@ def _join(leader: list[int], first_index: int, second_index: int) -> None:
 
 
 def _note_text(note: Note) -> str:
-    """Return the assumption of a note and its resolution."""
     assumption = clean_text(note["description"], MAX_LINE, one_line=True)
     resolution = clean_text(note.get("resolution") or "", MAX_LINE, one_line=True)
     return f"{assumption} → {resolution}" if resolution else assumption

@@ -108,7 +108,6 @@ def _from_valid_block(flag: str, block: dict[str, Any]) -> Verdict:
 
 
 def _mentions(line: str) -> bool:
-    """Return whether a line mentions a verdict in any form."""
     return final_answer.mentions(line, f"{TITLE}:")
 
 

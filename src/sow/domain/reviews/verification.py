@@ -92,7 +92,6 @@ def _doubt(why: str) -> Verification:
 
 
 def _findings(items: Iterable[object]) -> list[Finding]:
-    """Return the valid findings."""
     return [finding for item in items if (finding := findings_of.read(item)) is not None]
 
 

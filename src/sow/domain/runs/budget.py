@@ -14,16 +14,9 @@ class Budget:
     """The money, tokens, time and starts that a run or a task may use and has used."""
 
     __slots__ = (
-        "cost",
-        "max_cost",
-        "max_seconds",
-        "max_spawns",
-        "max_tokens",
-        "spawns",
-        "started_at",
-        "tokens",
+        "cost", "max_cost", "max_seconds", "max_spawns", "max_tokens", "spawns", "started_at", "tokens",
         "turns_without_cost",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -49,7 +49,9 @@ class Forecast:
         """Return a task's time: its corrected estimate, or else the usual time of its agent."""
         if estimated:
             factors = _enough(self._factors, agent)
-            return Estimate(estimated * _median(factors), "estimate and history") if factors else _estimate(estimated)
+            if not factors:
+                return Estimate(estimated, "estimate")
+            return Estimate(estimated * _median(factors), "estimate and history")
         times = self._times.get(agent) or self._times.get("")
         return Estimate(_median(times), "history") if times else Estimate(GUESS, GUESSED)
 
@@ -57,10 +59,6 @@ class Forecast:
         """Return the usual cost of a task of this agent, or None if it is unknown."""
         costs = self._costs.get(agent) or self._costs.get("")
         return _median(costs) if costs else None
-
-
-def _estimate(minutes: float) -> Estimate:
-    return Estimate(minutes, "estimate")
 
 
 def _by_agent(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

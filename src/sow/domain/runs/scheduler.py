@@ -285,8 +285,7 @@ class Scheduler:
         return min(ends, default=None)
 
     def _move(self, ident: str, status: str) -> None:
-        event = JOB.move(f"job {ident}", self.status(ident), status)
-        if event == "start" and self._open_need_counts[ident]:
+        if JOB.move(f"job {ident}", self.status(ident), status) == "start" and self._open_need_counts[ident]:
             raise IllegalStatusChange(f"job {ident} {self._waits_for(ident)}", "start what decide() names")
         self._set_status(ident, status)
         self._begin_waves()

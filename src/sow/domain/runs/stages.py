@@ -117,8 +117,7 @@ def needs_integrator(task: Task) -> bool:
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
     """Return the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
-    checks = check_list.checks_of(task)
-    return [] if _last_check_run(task, _collected(task) if isolated else None) else checks
+    return [] if _last_check_run(task, _collected(task) if isolated else None) else check_list.checks_of(task)
 
 
 def _paused(task: Task) -> Stage:
@@ -209,7 +208,6 @@ def _unmergeable(task: Task) -> Stage:
 
 
 def _collected(task: Task) -> Work | None:
-    """Return the collected work of this iteration."""
     work = task.get("work")
     return work if work is not None and work["iteration"] == task["iteration"] else None
 
@@ -262,7 +260,6 @@ def _reviews(task: Task, work: Work | None) -> list[Review]:
 
 
 def _findings_before(task: Task) -> list[Finding]:
-    """Return the findings of the last review before this iteration."""
     earlier = [review for review in task.get("reviews", ()) if review["iteration"] < task["iteration"]]
     last = max((review["iteration"] for review in earlier), default=0)
     return [finding for review in earlier if review["iteration"] == last for finding in review["findings"]]

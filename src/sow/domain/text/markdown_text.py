@@ -4,17 +4,8 @@ from __future__ import annotations
 
 # After one of these tags, a reader may not see a line, or not as text of the answer.
 HIDING_TAGS = (
-    "<!--",
-    "<pre",
-    "<code",
-    "<blockquote",
-    "<details",
-    "<script",
-    "<style",
-    "<template",
-    "<textarea",
-    "<xmp",
-)
+    "<!--", "<pre", "<code", "<blockquote", "<details", "<script", "<style", "<template", "<textarea", "<xmp",
+)  # fmt: skip
 BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -69,8 +60,7 @@ class MarkdownText:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
             return start
-        line_end = self.text[end:].partition("\n")[0]
-        return start if line_end.strip() else end
+        return start if self.text[end:].partition("\n")[0].strip() else end
 
     def has_hidden_text_before(self, position: int) -> bool:
         """Return whether a tag before this position can hide text, or a control character changes how it is shown."""

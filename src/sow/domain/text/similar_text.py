@@ -23,8 +23,7 @@ FINAL_CHECKS_PREFIX = "final checks: "  # begins a question about a check that f
 
 def words(text: str) -> list[str]:
     """Return the words of a text, in lowercase."""
-    folded = text[:MAX_TEXT].casefold()
-    return "".join(letter if letter.isalnum() else " " for letter in folded).split()
+    return "".join(letter if letter.isalnum() else " " for letter in text[:MAX_TEXT].casefold()).split()
 
 
 def steady(text: str) -> str:

@@ -14,8 +14,7 @@ def format_minutes(minutes: float) -> str:
     """Return minutes as `1h 15m` or `2d 3h`: two units at most, no seconds above a minute."""
     if minutes < 1:
         return f"{round(minutes * 60)}s" if minutes else "0m"
-    whole = round(minutes)
-    days, minutes_of_day = divmod(whole, 1440)
+    days, minutes_of_day = divmod(round(minutes), 1440)
     hours, minutes_left = divmod(minutes_of_day, 60)
     parts = [f"{days}d"] * (days > 0) + [f"{hours}h"] * (hours > 0) + [f"{minutes_left}m"] * (minutes_left > 0)
     return " ".join(parts[:2])

@@ -101,7 +101,6 @@ def _decision(item: object) -> EscalationDecision | str:
 
 
 def _problem_with_notes(decided_notes: list[str], notes: Sequence[str]) -> str:
-    """Return what is wrong with the set of decided notes, or an empty text."""
     if len(set(decided_notes)) < len(decided_notes):
         return "a note is decided on twice"
     if set(decided_notes) - set(notes):

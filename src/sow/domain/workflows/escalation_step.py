@@ -62,7 +62,6 @@ def next_step(
 
 
 def _wait_for_question(state: MemberState, notes: list[str]) -> EscalationStep | None:
-    """Return a step that waits, if a person was asked."""
     question = state.get("question")
     return EscalationStep("wait", notes, f"question w{question['number']} waits for an answer") if question else None
 
@@ -98,7 +97,9 @@ def _architect_step(
     if name in requesters and architect["status"] in DONE_STATUSES:
         return EscalationStep("validate", notes, "the solution architect's answer is verified")
     open_members = {
-        record["member"] for record in escalations if record.get("route") == escalation.ARCHITECT and _is_open(record)
+        record["member"]
+        for record in escalations
+        if record.get("route") == escalation.ARCHITECT and "resolution" not in record
     }
     first = (
         name if name in requesters else next((requester for requester in requesters if requester in open_members), "")
@@ -106,7 +107,3 @@ def _architect_step(
     if first:
         return EscalationStep("wait", notes, f"the solution architect works for {first}")
     return EscalationStep("commission", notes, "the solution architect has no task for it yet")
-
-
-def _is_open(record: Escalation) -> bool:
-    return "resolution" not in record

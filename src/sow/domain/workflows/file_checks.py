@@ -49,7 +49,6 @@ class Writers:
 
 
 def _folders(path: str) -> list[str]:
-    """Return the folders that contain a path."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
@@ -124,11 +123,7 @@ def _outputs(plan: WorkflowPlan, member: Member) -> Iterator[DesignProblem]:
 
 
 def _inputs(
-    plan: WorkflowPlan,
-    member: Member,
-    writers: Writers,
-    before: dict[str, set[str]],
-    existing: Collection[str] | None,
+    plan: WorkflowPlan, member: Member, writers: Writers, before: dict[str, set[str]], existing: Collection[str] | None
 ) -> Iterator[DesignProblem]:
     line = member.line_of("inputs")
     for path in dict.fromkeys(member.inputs):
@@ -166,7 +161,6 @@ def _unwritten(
 
 
 def _file_cycles(plan: WorkflowPlan, writers: Writers) -> Iterator[DesignProblem]:
-    """Return the member with a question. A second question is appended, so that one answer covers both."""
     needs = {
         member.name: [name for path in member.inputs for name in writers.writers_of(path) if name != member.name]
         for member in plan.members

@@ -31,16 +31,9 @@ def _of_agent(name: str, member: MemberState, blocks: int) -> Item:
         do = f"sow workflow set status working --agent {name}"
         return item(kind, agent=name, text=f"agent {name}", since=member["last_update"] or "", blocks=blocks, do=do)
     question = member["question"]
-    number = f"w{question['number']}"
-    return item(
-        kind,
-        agent=name,
-        text=question["text"],
-        number=number,
-        since=question["asked_at"],
-        blocks=blocks,
-        do=f'sow answer {number} "…"',
-    )
+    number, text, since = f"w{question['number']}", question["text"], question["asked_at"]
+    do = f'sow answer {number} "…"'
+    return item(kind, agent=name, text=text, number=number, since=since, blocks=blocks, do=do)
 
 
 def _approval(workflow: Workflow, waiting: int) -> list[Item]:

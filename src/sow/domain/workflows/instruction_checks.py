@@ -89,7 +89,6 @@ def _sections(file: str, member: Member, text: str) -> Iterator[DesignProblem]:
 
 
 def _check_named_files(file: str, member: Member, text: str) -> Iterator[DesignProblem]:
-    """Return the step for technical notes. The solution architect gets one task at a time."""
     for field, paths in (("input", member.inputs), ("output", member.outputs)):
         for path in paths:
             if path not in text:

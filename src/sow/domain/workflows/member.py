@@ -74,8 +74,7 @@ def start(
 
 def doer_move(name: str, state: MemberState, to: str, *, notes: Iterable[Note], now: str) -> MemberState:
     """Return the state after a move that the member itself may make, if its notes allow it."""
-    event = WORKFLOW_AGENT.move(name, state["status"], to)
-    if event not in DOER_MOVES or state["status"] not in AT_WORK:
+    if WORKFLOW_AGENT.move(name, state["status"], to) not in DOER_MOVES or state["status"] not in AT_WORK:
         raise IllegalStatusChange(
             f"{name} may not set itself to {to}",
             "an agent sets completion_drive_review, ready_for_verification, blocked or working; "

@@ -119,8 +119,7 @@ class Final:
 
 def merged_tasks(context: RunContext) -> list[Task]:
     """The completed tasks that this run merged, and those that an earlier run of the project merged."""
-    integration = _integration(context)
-    here = {each["task"] for each in integration.merges}
+    here = {each["task"] for each in _integration(context).merges}
     project = projects.load(context.home)
     return [
         task
@@ -351,7 +350,6 @@ def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tre
 
 
 def _record(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
-    """Write the result into the run's state and journal."""
     entry: FinalCheck = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now(), "tasks": owners}
     failed = next((each for each in done.evidence if not each["passed"]), None)
     if failed is not None:

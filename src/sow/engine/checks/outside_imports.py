@@ -73,7 +73,6 @@ def _python_imports(setups: Setups, setup: Setup, commands: list[str], folder: s
 
 
 def _creates_environment(setup: Setup, patterns: tuple[str, ...]) -> bool:
-    """Whether the setup commands make their own environment."""
     return any(pattern in f"{text} " for text in setup.texts for pattern in patterns)
 
 

@@ -111,8 +111,7 @@ def _library_folders(prefixes: list[str], version: str) -> list[str]:
     """List the package folders below some prefixes, for one version of Python or for all."""
     folders: dict[str, None] = {}
     for library in (f"{prefix}/{name}" for prefix in prefixes for name in ("lib", "lib64")):
-        names = sorted(os.listdir(library)) if os.path.isdir(library) else []
-        for name in names:
+        for name in sorted(os.listdir(library)) if os.path.isdir(library) else []:
             if name == "python3" or (name.startswith("python3.") and version in ("", name.removeprefix("python"))):
                 for kind in ("site-packages", "dist-packages"):
                     folder = os.path.realpath(f"{library}/{name}/{kind}")

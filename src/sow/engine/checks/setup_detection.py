@@ -71,16 +71,9 @@ class MachineFacts:
     """Facts about the user's checkout and machine, read once per run."""
 
     __slots__ = (
-        "environment",
-        "incomplete_requirements",
-        "installed",
-        "own_records",
-        "python",
-        "records_by_site",
-        "requested",
-        "root",
-        "venv",
-    )
+        "environment", "incomplete_requirements", "installed", "own_records", "python", "records_by_site",
+        "requested", "root", "venv",
+    )  # fmt: skip
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root = root
@@ -89,7 +82,7 @@ class MachineFacts:
         self.records_by_site: dict[str, list[InstalledPackage]] = {}
         self.own_records = self._records()
         active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.own_records else "")
-        sites = _sites(active, environment)
+        sites = site_folders(f"{active}/bin/python", environment) if active else []
         self.requested = [package for site in sites for package in requested_packages(site)]
         self.installed = {package for site in sites for package in installed_packages(site)}
         self.incomplete_requirements = self._unused()
@@ -144,15 +137,10 @@ class MachineFacts:
 
 
 def _venv_of(root: str, environment: Mapping[str, str]) -> str:
-    """Return the user's virtual environment in the checkout, or ""."""
     active, local_venv = environment.get("VIRTUAL_ENV", ""), own_venv(root)
     if active and relative_to(active, root) and os.path.isdir(active):
         return active
     return f"{root}/{local_venv}" if local_venv else ""
-
-
-def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
-    return site_folders(f"{venv}/bin/python", environment) if venv else []
 
 
 def detect(read: Read, around: MachineFacts) -> Proposal:
@@ -245,7 +233,6 @@ def _pip(read: Read, around: MachineFacts, project: Mapping[str, Any]) -> Propos
 
 
 def _egg_infos(read: Read, project: Mapping[str, Any]) -> list[str]:
-    """List the folders that setuptools makes beside the code."""
     name = _table(project, "project").get("name")
     if not isinstance(name, str):
         lines = (read("setup.cfg") or b"").decode("utf-8", "replace").splitlines()
@@ -344,7 +331,6 @@ def _json(data: bytes | None) -> dict[str, Any]:
 
 
 def _table(data: Mapping[str, Any], *path: str) -> dict[str, Any]:
-    """Return a table in a document, or an empty one if there is none."""
     value: Any = data
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -34,17 +34,9 @@ class Setup:
     """The setup of one tree, and the environment of programs in a checkout of it."""
 
     __slots__ = (
-        "commands",
-        "copies",
-        "go_work",
-        "key",
-        "links",
-        "machine",
-        "outputs",
-        "passed_variables",
-        "side_outputs",
+        "commands", "copies", "go_work", "key", "links", "machine", "outputs", "passed_variables", "side_outputs",
         "sources",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -220,7 +212,6 @@ class Setups:
         )
 
     def _common(self, read: Read) -> dict[str, Any]:
-        """Return the arguments that all setups of this repository share."""
         let_through = self.config.setting("checks", "env")
         return {"let_through": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
 
@@ -275,7 +266,6 @@ def copy_consent_text(path: str) -> str:
 
 
 def _usual_outputs(read: Read, around: MachineFacts, commands: Sequence[Sequence[str]]) -> list[str]:
-    """List the paths that the user's setup commands usually make."""
     if not commands:
         return []
     names = [".venv", *([os.path.basename(around.venv)] if around.venv else []), setup_detection.NODE_MODULES]

@@ -93,7 +93,6 @@ def _needs_checks(context: RunContext, isolation: Isolation) -> bool:
 
 
 def _refusal_text(context: RunContext, result: Delivery) -> list[str]:
-    """Return why the user's branch did not move, and where the work is."""
     if result.refused is None:
         return []
     return [f"{result.refused.reason}; the work is on sow/int/{context.folder.id} ({result.refused.hint})"]

@@ -34,20 +34,9 @@ class Loop:
 
     is_workflow = False
     __slots__ = (
-        "background",
-        "board",
-        "breaker",
-        "budget",
-        "context",
-        "delivered_interrupts",
-        "interrupts",
-        "job_started_at",
-        "last_poll",
-        "open_questions",
-        "running",
-        "tick",
-        "waiting_reason",
-    )
+        "background", "board", "breaker", "budget", "context", "delivered_interrupts", "interrupts",
+        "job_started_at", "last_poll", "open_questions", "running", "tick", "waiting_reason",
+    )  # fmt: skip
 
     def __init__(
         self, context: RunContext, folders: Iterable[TaskFolder | AgentFolder], *, tick: Callable[[float], None]
@@ -211,7 +200,6 @@ class Loop:
                 self.context.journal("answered", task=ident, number=number, origin=origin)
 
     def _start(self) -> int:
-        """Start the jobs that the board selects."""
         if self.interrupts:
             return 0
         started = 0
@@ -279,8 +267,7 @@ class Loop:
         """Turn a problem that is not the work's into a question to a person."""
         del self.running[ident]
         self._count_failure()
-        number = self.ask(ident, problem)
-        self.context.journal("question", task=ident, number=number, text=problem.message)
+        self.context.journal("question", task=ident, number=self.ask(ident, problem), text=problem.message)
         self.board.ended(ident, "asking")
         self._tell_end(ident, problem.message)
 
@@ -322,7 +309,6 @@ class Loop:
                     self.board.transfer(ident, free[0].name)
 
     def _too_long(self, until: float | None) -> bool:
-        """Tell whether the wait is longer than the user allows."""
         max_wait = self.context.settings.get("max_wait")
         return until is not None and max_wait is not None and until - time.time() > max_wait
 

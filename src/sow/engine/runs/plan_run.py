@@ -81,8 +81,7 @@ class PlanLoop(Loop):
             self.context.journal("plan_changed", path=path)
 
     def refresh_job(self, ident: str) -> None:
-        task = self._task(ident)
-        status = JOB_STATUS.get(task["status"], "waiting")
+        status = JOB_STATUS.get(self._task(ident)["status"], "waiting")
         if status == "waiting":
             self.journal_answers()
             self.board.answered(ident)
@@ -95,11 +94,7 @@ class PlanLoop(Loop):
 
     def end_facts(self, ident: str) -> dict[str, Any]:
         task = self._task(ident)
-        return {
-            "status": task["status"],
-            "result": task.get("result"),
-            "retry_count": task.get("retry_count", 0),
-        }
+        return {"status": task["status"], "result": task.get("result"), "retry_count": task.get("retry_count", 0)}
 
     def end_reason(self, ident: str, ended: JobEnd) -> str:
         """Return the last entry in a failed task's log since its job began; it says why the task was given up."""

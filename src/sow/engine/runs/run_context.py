@@ -93,28 +93,10 @@ class RunContext:
     """The context of one run, without its loop."""
 
     __slots__ = (
-        "agents",
-        "agreed",
-        "baselines",
-        "config",
-        "environment",
-        "final_results",
-        "folder",
-        "home",
-        "isolation",
-        "judges",
-        "listeners",
-        "passed_lists",
-        "queue",
-        "refuse_turn_reason",
-        "running_turns",
-        "seen",
-        "settings",
-        "setups",
-        "slots",
-        "started_at",
-        "stopping",
-    )
+        "agents", "agreed", "baselines", "config", "environment", "final_results", "folder", "home", "isolation",
+        "judges", "listeners", "passed_lists", "queue", "refuse_turn_reason", "running_turns", "seen", "settings",
+        "setups", "slots", "started_at", "stopping",
+    )  # fmt: skip
 
     def __init__(
         self,

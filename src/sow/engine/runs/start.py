@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.task import ENDED_STATUSES
 from sow.engine.runs.run_context import Isolation, RunContext
 from sow.engine.turns.recovery import is_needed, recover
-from sow.gitwork.check_processes import end_left_checks
+from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.gitwork.repository import Repository
@@ -105,12 +105,7 @@ def recover_project(home: Home, project: ProjectState, environment: Mapping[str,
     with home.lock():
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             temp_files.remove_temporary_files(folder)
-    process_count = end_left_checks(f"{home.sow}/local/runs")
-    remarks = (
-        [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
-        if process_count
-        else []
-    )
+    remarks = remarks_on_left_checks(f"{home.sow}/local/runs")
     for task_folder in desks.all_folders(home, project):
         if is_needed(task_folder) and not home.task_holder(task_folder.id):
             with home.claim(f"task-{task_folder.id}", purpose="recovery"):

@@ -82,26 +82,26 @@ class StateGuard:
         ]
 
     def _project(self) -> list[str]:
-        if not self._changed(projects.path(self.home)):
+        if not changed(self.seen, projects.path(self.home)):
             return []
         with self.home.lock():
             return ["project"] if restore.restore_project(self.home, self.project["project_id"]) else []
 
     def _task(self, folder: TaskFolder, *, idle: bool) -> bool:
-        if not self._changed(folder.state_path):
+        if not changed(self.seen, folder.state_path):
             return False
         with self.home.lock():
             memory = self.home.memory
             edited = memory is not None and idle and bool(memory.restore(folder.id, folder.state_path))
             return restore.restore_task(folder, self.project["project_id"]) or edited
 
-    def _changed(self, path: str) -> bool:
-        """Tell whether a file is gone or has changed since the last check."""
-        try:
-            status = os.stat(path)
-        except OSError:
-            return True
-        version = (status.st_ino, status.st_mtime_ns)
-        same = self.seen.get(path) == version
-        self.seen[path] = version
-        return not same
+
+def changed(seen: dict[str, tuple[int, int]], path: str) -> bool:
+    """Tell whether a file is gone or has changed since it was last `seen`, and record its version there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return True
+    before = seen.get(path)
+    seen[path] = (status.st_ino, status.st_mtime_ns)
+    return before != seen[path]

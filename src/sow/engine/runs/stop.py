@@ -7,7 +7,7 @@ import os
 from sow.domain.ids import is_member, is_task_id
 from sow.engine.turns.recovery import end_left_turns
 from sow.errors import SystemFailure
-from sow.gitwork.check_processes import end_left_checks
+from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.store.files.disk import list_folder
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.workflows.folder import AgentFolder
@@ -52,12 +52,7 @@ def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
     if home.claim_holder("run") is not None or not (folders or list_folder(folder)):
         return []
     with home.claim("run", purpose="sow runs stop"):
-        process_count = end_left_checks(folder)
-        remarks = (
-            [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
-            if process_count
-            else []
-        )
+        remarks = remarks_on_left_checks(folder)
         return remarks + [remark for folder in folders for remark in end_left_turns(folder, environment)]
 
 

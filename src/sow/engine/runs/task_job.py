@@ -68,7 +68,7 @@ class TaskJob:
             "start": self._start,
             "resume": self._resume,
             "check": self._check,
-            "review": self._review,
+            "review": lambda task: review(self, task),
             "merge": self._merge,
         }
         while not self.context.stopping:
@@ -346,9 +346,6 @@ class TaskJob:
         facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
         context.journal("check", task=self.id, **facts)
         return ran
-
-    def _review(self, task: Task) -> Steps[JobEnd | None]:
-        return (yield from review(self, task))
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
         """Send the work back to its session with all feedback, or ask if a check fails with the same output again."""

@@ -79,7 +79,6 @@ def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
 
 
 def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | None:
-    """Return the executor of a session, if it is still configured."""
     return job.context.config.executors.get(record.session["executor"]) if record is not None else None
 
 
@@ -93,11 +92,9 @@ def _can_go_on(job: TaskJob, record: SessionRecord | None, executor: ExecutorCon
 def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
     """Return the executors that may take a session over, and its own, which can wait for the end of its limit."""
     executors = job.context.executors_of(role.name)
-    return (
-        executors
-        if executor is None or executor.name in [candidate.name for candidate in executors]
-        else [*executors, executor]
-    )
+    if executor is None or executor.name in [candidate.name for candidate in executors]:
+        return executors
+    return [*executors, executor]
 
 
 def _spawn(
@@ -129,7 +126,6 @@ def _spawn(
 
 
 def _end_if_over_budget(job: TaskJob, task: Task) -> JobEnd | None:
-    """Return how the job ends if a budget forbids another turn, else None."""
     reason = job.context.refuse_turn_reason()
     if reason:
         return JobEnd("waiting", reason=reason)
@@ -189,7 +185,6 @@ def _report_questions(job: TaskJob, before: Task, result: TurnResult) -> JobEnd 
 
 
 def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
-    """Handle a turn that was cut off."""
     outcome = result.outcome
     if outcome.kind == "interrupted":
         return JobEnd("stopped")

@@ -89,7 +89,6 @@ def end_left_turns(folder: TaskFolder | AgentFolder, environment: Mapping[str, s
 
 
 def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> bool:
-    """Tell whether any turn of a task needs recovery."""
     return any(
         _needs_recovery(turn, environment) for record in sessions.records(folder) for turn in record.session["turns"]
     )
@@ -101,8 +100,7 @@ def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
 
 
 def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
-    turns = record.session["turns"]
-    turns_to_fix = [turn for turn in turns if _needs_recovery(turn, environment)]
+    turns_to_fix = [turn for turn in record.session["turns"] if _needs_recovery(turn, environment)]
     if not turns_to_fix:
         return []
     unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]

@@ -43,21 +43,9 @@ class SupervisedRunner:
     """Runs one supervised process per call."""
 
     __slots__ = (
-        "adapter",
-        "all_gone_at",
-        "code",
-        "environment",
-        "extra_variables",
-        "files",
-        "limits",
-        "mark",
-        "marks",
-        "on_event",
-        "redact_files",
-        "seconds",
-        "shares_thread",
-        "tamper_proof",
-    )
+        "adapter", "all_gone_at", "code", "environment", "extra_variables", "files", "limits", "mark", "marks",
+        "on_event", "redact_files", "seconds", "shares_thread", "tamper_proof",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -112,7 +112,6 @@ def _own_state(edit: HandEdit, folder: TaskFolder) -> str:
 
 
 def _status(folder: TaskFolder) -> str:
-    """Return the status in a task's file; empty if it cannot be read."""
     try:
         return folder.task()["status"]
     except SowError:

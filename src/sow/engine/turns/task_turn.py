@@ -136,8 +136,7 @@ def spawn_turns(
             f"put a worker on the task: sow agent spawn implementer {task}\n"
             "or have your own agent CLI play the orchestrator, by what this says: sow prompt templates/orchestrator",
         )
-    project = projects.load(settings.home)
-    folder = desks.find(settings.home, project, task)
+    folder = desks.find(settings.home, projects.load(settings.home), task)
     models = [settings.model if executor.type == executors[0].type else "" for executor in executors]
     pairs = zip(executors, models, strict=True)
     return [TaskTurn(settings, folder, agent, executor, model=model, cwd=cwd) for executor, model in pairs]
@@ -147,8 +146,7 @@ def resume_turn(
     settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig
 ) -> tuple[TaskTurn, SessionRecord | None]:
     """Return the seat of a task whose session can continue, and that session's record, if it is on this machine."""
-    project = projects.load(settings.home)
-    folder = desks.find(settings.home, project, task)
+    folder = desks.find(settings.home, projects.load(settings.home), task)
     rules.refuse_ended(folder.task())
     record, _ = _record(folder, executor)
     turn = TaskTurn(settings, folder, agent, executor, model=settings.model)

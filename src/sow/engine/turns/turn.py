@@ -76,23 +76,9 @@ class AgentTurn:
     """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
 
     __slots__ = (
-        "adapter",
-        "agent",
-        "busy_since",
-        "cwd",
-        "executor",
-        "folder",
-        "iteration",
-        "model",
-        "on_session",
-        "other_session_id",
-        "path",
-        "read_only",
-        "refusals",
-        "settings",
-        "snapshot",
-        "watch",
-    )
+        "adapter", "agent", "busy_since", "cwd", "executor", "folder", "iteration", "model", "on_session",
+        "other_session_id", "path", "read_only", "refusals", "settings", "snapshot", "watch",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -195,7 +181,6 @@ class AgentTurn:
         return sessions.create(self.folder, {**self.new_session(), "turns": [turn]})
 
     def _secrets(self) -> list[str]:
-        """Return the names of the secrets that may get into the files of a turn."""
         return redaction.names_of_secrets(self.settings.environment, self.extra_variables())
 
     def new_session(self) -> Session:
@@ -260,7 +245,6 @@ class AgentTurn:
         *,
         resuming: bool,
     ) -> Steps[Outcome]:
-        """Run the process of a turn and interpret its end."""
         lost = executor.lost(request) if resuming else ""
         if lost:
             return Outcome("not_found", reason=lost)
@@ -308,7 +292,6 @@ class AgentTurn:
         return outcome
 
     def _clean_text(self, text: str) -> str:
-        """Remove secrets and control characters from a text of the CLI."""
         return escape_control(
             redaction.redact_text(text, redaction.secrets(self.settings.environment, self.extra_variables()))
         )

@@ -85,7 +85,6 @@ def _waiting_agents(crew: CrewContext, name: str) -> list[str]:
 
 
 def _can_work(crew: CrewContext, name: str) -> bool:
-    """Tell whether the solution architect has a task that it can continue."""
     if not _waiting_agents(crew, name) or not crew.approved(name):
         return False
     member = crew.member(name)
@@ -119,7 +118,6 @@ def decision(crew: CrewContext) -> str:
 
 
 def _text(crew: CrewContext, path: str) -> str:
-    """Return the text of a file; empty if it cannot be read."""
     try:
         return crew.home.read(path)
     except (FileNotFoundError, SowError):

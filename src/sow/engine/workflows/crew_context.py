@@ -63,17 +63,9 @@ class CrewContext:
     """The context of one workflow run, without its loop."""
 
     __slots__ = (
-        "_read",
-        "_seen",
-        "approves_changes",
-        "at_work",
-        "context",
-        "digested",
-        "folder",
-        "line",
-        "plan",
+        "_read", "_seen", "approves_changes", "at_work", "context", "digested", "folder", "line", "plan",
         "turn_class",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, context: RunContext, plan: WorkflowPlan, *, yes: bool = False, turn: type[AgentTurn] = AgentTurn

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.domain.plans import graph
 from sow.domain.runs.scheduler import Job, Scheduler
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.loop import Loop
+from sow.engine.runs.state_guard import changed
 from sow.engine.workflows import architect, design_check, outputs, replan, start
 from sow.engine.workflows.member_job import MemberJob
 from sow.store.projects import restore
@@ -58,21 +57,15 @@ class CrewLoop(Loop):
         for position, name in enumerate(reversed(crew.blocked_agents()), len(names) + 1):
             rest[name] = float(position)  # blocked agents go before all others, longest blocked first
         leaving = [Job(name, status="running") for name in self.running if name not in names]
+        pools = {name: self.executors_for(name)[0].name for name in names}
         jobs = [
-            Job(
-                name,
-                needs=needs.get(name, []),
-                rest=rest[name],
-                pool=self.executors_for(name)[0].name,
-                status=self._status(name),
-            )
+            Job(name, needs=needs.get(name, []), rest=rest[name], pool=pools[name], status=self._status(name))
             for name in names
         ]
         slots, guards = self.context.settings["max_concurrency"], (self.budget, self.breaker)
         return Scheduler([*jobs, *leaving], slots=slots, pool_slots=self.context.pool_slots(), guards=guards)
 
     def _status(self, name: str) -> str:
-        """Return an agent's status for the board."""
         if name in self.running:
             return "running"
         stage, _ = self.crew.stage(name)
@@ -102,30 +95,20 @@ class CrewLoop(Loop):
         """Restore state that is gone or was edited by hand before anything is decided from it."""
         folder = self.crew.folder
         restore.check_branch(self.context.home, self.context.folder.run["branch"])
-        if not self._changed(folder.state_path) and not self._changed(folder.view_path):
+        if not changed(self.seen, folder.state_path) and not changed(self.seen, folder.view_path):
             return []
         is_restored = design_state.restore(self.context.home)
         for remark in members.recover(self.context.home):
             self.context.journal("set_aside", task="", text=remark[:500])
         for path in (folder.state_path, folder.view_path):
-            self._changed(path)
+            changed(self.seen, path)
         return ["workflow"] if is_restored else []
-
-    def _changed(self, path: str) -> bool:
-        """Tell whether a file is gone or has changed since the last check."""
-        try:
-            status = os.stat(path)
-        except OSError:
-            return True
-        before = self.seen.get(path)
-        self.seen[path] = (status.st_ino, status.st_mtime_ns)
-        return before != self.seen[path]
 
     def watch_plan(self) -> None:
         """Hold up the agents concerned if somebody edits the plan or the instructions."""
         crew = self.crew
         paths = [crew.agent_folder(name).instructions_path for name in design_check.names_with_instructions(crew.plan)]
-        if any(self._changed(path) for path in (crew.folder.plan_path, *paths)):
+        if any(changed(self.seen, path) for path in (crew.folder.plan_path, *paths)):
             replan.load_changed_plan(self.crew)
 
     def _is_over(self) -> bool:

@@ -68,8 +68,7 @@ def read(home: Home, known_agents: Iterable[str]) -> Design:
     """Return the design with the findings of code; raises FileNotFoundError if there is no plan."""
     agent_names = frozenset(known_agents)
     plan, instructions = read_plan(home)
-    inputs = file_checks.repository_inputs(plan)
-    existing = [path for path in inputs if os.path.exists(f"{home.root}/{path}")]
+    existing = [path for path in file_checks.repository_inputs(plan) if os.path.exists(f"{home.root}/{path}")]
     findings = design_checks.findings(plan, instructions, agent_names, existing=existing)
     return Design(plan, instructions, findings)
 

@@ -128,7 +128,6 @@ def _apply(job: MemberJob, step: EscalationStep) -> None:
 
 
 def _kind(job: MemberJob, notes: list[str]) -> str:
-    """Return the kind of a question: about a loop, or an ordinary one."""
     return "loop" if any(route_of(job, note) == escalation.LOOP for note in notes) else "user"
 
 

@@ -30,8 +30,7 @@ def close(crew: CrewContext, code: int) -> list[str]:
     if code != DONE:
         members.set_workflow_status(crew.home, PROGRESS.get(code, "failed"))
         remarks += _waiting_for_approval(crew)
-    run = crew.context.folder.run
-    run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
+    crew.context.folder.run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
     crew.context.folder.save()
     return remarks
 
@@ -77,7 +76,6 @@ def _end_dropped(crew: CrewContext, name: str) -> list[str]:
 
 
 def _waiting_for_approval(crew: CrewContext) -> list[str]:
-    """Return a remark that names the agents whose part of the plan waits for approval."""
     names = [name for name in crew.active_agents() if not crew.approved(name)]
     if not names:
         return []

@@ -91,8 +91,7 @@ class MemberJob:
         if stage == "done":
             return JobEnd("completed")
         if stage == "ask":
-            kind = stages.question_kind(self.crew.member(self.id))
-            self.ask(f"Agent {self.id}: {reason}", kind=kind)
+            self.ask(f"Agent {self.id}: {reason}", kind=stages.question_kind(self.crew.member(self.id)))
             return JobEnd("failed" if self.crew.member(self.id)["status"] == "failed" else "asking", reason=reason)
         return JobEnd("failed" if stage == "failed" else "asking", reason=reason)
 

@@ -165,7 +165,6 @@ class MemberTurn:
         return "\n\n".join(filter(None, (news, REVIEW if stage == "review_notes" else "")))
 
     def _take(self, record: SessionRecord, kind: str, text: str) -> Steps[Outcome]:
-        """Take the turn and journal its start."""
         self.digests_before = outputs.digests(self.crew, self.name)
         self.input_versions = outputs.input_versions(self.crew, self.name)
         self.crew.context.journal("turn_started", **self._facts(kind))

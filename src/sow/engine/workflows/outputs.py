@@ -50,12 +50,10 @@ def digests(crew: CrewContext, name: str) -> dict[str, str]:
     for path in _wanted(crew, name):
         if not is_own_output(path):
             location = location_of(crew, name, path)
-            paths |= (
-                {f"{comparable_path(path)}/{inner_path}": file for inner_path, file in _files(location)}
-                if os.path.isdir(location)
-                else {}
-            )
-            paths |= {comparable_path(path): location} if os.path.isfile(location) else {}
+            if os.path.isdir(location):
+                paths |= {f"{comparable_path(path)}/{inner_path}": file for inner_path, file in _files(location)}
+            elif os.path.isfile(location):
+                paths[comparable_path(path)] = location
     by_path = {path: crew.digested.digest(location) for path, location in sorted(paths.items())}
     return {path: digest for path, digest in by_path.items() if digest}
 

@@ -75,14 +75,7 @@ def open_crew(
         settings=settings,
     )
     context = RunContext(
-        home,
-        config,
-        environment,
-        agents=agents,
-        folder=folder,
-        isolation=None,
-        listeners=listeners,
-        judges=(),
+        home, config, environment, agents=agents, folder=folder, isolation=None, listeners=listeners, judges=()
     )
     return CrewContext(context, plan, yes=yes, turn=turn), continues
 

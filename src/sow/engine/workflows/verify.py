@@ -41,8 +41,7 @@ def verify(job: MemberJob) -> Steps[JobEnd | None]:
         _write(job, reply.answer, verifier)
         return None
     reason = f"outputs changed while they were verified: {', '.join(changed)}" if changed else reply.failure
-    state = members.record_verifier_failure(crew.home, name, reason).member
-    job.tell_question(state)
+    job.tell_question(members.record_verifier_failure(crew.home, name, reason).member)
     return None
 
 
@@ -106,8 +105,7 @@ def _write(job: MemberJob, judgement: Verification, verifier: str) -> None:
     if judgement.passes:
         members.record_verified(crew.home, name, result)
     else:
-        state = members.record_refused(crew.home, name, result, feedback=feedback(result)).member
-        job.tell_question(state)
+        job.tell_question(members.record_refused(crew.home, name, result, feedback=feedback(result)).member)
     facts = {"round": number, "result": result["result"], "by": verifier, "findings": len(result["findings"])}
     crew.context.journal("verification", task=name, **facts)
 

@@ -34,17 +34,9 @@ ERRORS = {
 RETRY_STATUSES = (*LIMIT_STATUSES, *OVERLOAD_STATUSES)
 TERMINAL_COLUMNS = "1000"  # it wraps lines at the terminal's width, or at 80 if there is no terminal
 NOISE = (
-    "Retrying in ",
-    "Restored previous conversation history",
-    "Update git ",
-    "Aider v",
-    "Model: ",
-    "Main model: ",
-    "Weak model: ",
-    "Editor model: ",
-    "Git repo: ",
-    "Repo-map: ",
-)
+    "Retrying in ", "Restored previous conversation history", "Update git ", "Aider v", "Model: ", "Main model: ",
+    "Weak model: ", "Editor model: ", "Git repo: ", "Repo-map: ",
+)  # fmt: skip
 
 
 class Aider(Adapter):
@@ -62,22 +54,11 @@ class Aider(Adapter):
         leaves=(".aider.tags.cache.v3", ".aider.tags.cache.v4"),  # it has no option to put them elsewhere
         variables=("AIDER_", "OPENAI_", "LITELLM_LOCAL_MODEL_COST_MAP"),
         known_flags=(
-            "--message-file",
-            "--chat-history-file",
-            "--input-history-file",
-            "--restore-chat-history",
-            "--yes-always",
-            "--no-pretty",
-            "--no-stream",
-            "--no-fancy-input",
-            "--no-gitignore",
-            "--no-dirty-commits",
-            "--no-detect-urls",
-            "--chat-mode",
-            "--model",
-            "--load",
+            "--message-file", "--chat-history-file", "--input-history-file", "--restore-chat-history",
+            "--yes-always", "--no-pretty", "--no-stream", "--no-fancy-input", "--no-gitignore", "--no-dirty-commits",
+            "--no-detect-urls", "--chat-mode", "--model", "--load",
         ),
-    )
+    )  # fmt: skip
     exits_without_result = True
 
     def spawn_command(self, request: Request) -> AgentCommand:
@@ -96,12 +77,8 @@ class Aider(Adapter):
             "--no-stream",
         ]
         arguments += ["--no-fancy-input", "--no-gitignore", "--no-check-update", "--no-show-release-notes"]
-        arguments += [
-            "--no-show-model-warnings",
-            "--no-detect-urls",
-            "--disable-playwright",
-            "--no-suggest-shell-commands",
-        ]
+        arguments += ["--no-show-model-warnings", "--no-detect-urls", "--disable-playwright"]
+        arguments += ["--no-suggest-shell-commands"]
         arguments += ["--no-dirty-commits"]  # it must not commit the user's own changes
         arguments += ["--model", request.model] if request.model else []
         arguments += [] if request.yolo and not request.role.reads_only else NO_COMMANDS

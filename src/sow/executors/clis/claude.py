@@ -43,37 +43,15 @@ class Claude(Adapter):
         reports_cost=True,
         reports_tokens=True,
         variables=(
-            "ANTHROPIC_",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_DISABLE_",
-            "CLAUDE_CODE_USE_",
-            "DISABLE_AUTOUPDATER",
-            "DISABLE_TELEMETRY",
-            "IS_SANDBOX",
-            "AWS_",
-            "CLOUD_ML_REGION",
+            "ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_DISABLE_", "CLAUDE_CODE_USE_",
+            "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "IS_SANDBOX", "AWS_", "CLOUD_ML_REGION",
         ),
         known_flags=(
-            "-p",
-            "--session-id",
-            "--resume",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--settings",
-            "--setting-sources",
-            "--model",
-            "--permission-mode",
-            "acceptEdits",
-            "--dangerously-skip-permissions",
-            "--add-dir",
-            "--tools",
-            "--allowedTools",
-            "--disallowedTools",
-            "--agents",
+            "-p", "--session-id", "--resume", "--output-format", "stream-json", "--verbose", "--settings",
+            "--setting-sources", "--model", "--permission-mode", "acceptEdits", "--dangerously-skip-permissions",
+            "--add-dir", "--tools", "--allowedTools", "--disallowedTools", "--agents",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No conversation found with session ID",)
     in_use = ("is already in use",)
     limits = ("usage limit reached", "hit your session limit", "hit your usage limit")
@@ -103,14 +81,8 @@ class Claude(Adapter):
         if kind == "rate_limit_event":
             return limit_events(data, session)
         if kind == "system" and data.get("subtype") == "api_retry":
-            return [
-                Event(
-                    "retry",
-                    str(data.get("error") or ""),
-                    session=session,
-                    status=as_integer(data.get("error_status")) or 0,
-                )
-            ]
+            status = as_integer(data.get("error_status")) or 0
+            return [Event("retry", str(data.get("error") or ""), session=session, status=status)]
         return claude_format_events(data)
 
     def failure(self, ending: ProcessEnd, story: TurnSummary, reason: str) -> Outcome:
@@ -191,11 +163,8 @@ def output_events(data: dict[str, Any], session: str) -> list[Event]:
     for part in _parts(data):
         if part.get("type") != "tool_result":
             continue
-        text, failed, call = (
-            text_of(part.get("content")),
-            bool(part.get("is_error")),
-            str(part.get("tool_use_id") or ""),
-        )
+        text, call = text_of(part.get("content")), str(part.get("tool_use_id") or "")
+        failed = bool(part.get("is_error"))
         kind = "refused" if failed and is_refusal(text) else "output"
         events.append(Event(kind, text, failed=failed, call=call, session=session))
     return events
@@ -240,22 +209,14 @@ def result_events(data: dict[str, Any], session: str) -> list[Event]:
     usage = usage if isinstance(usage, dict) else {}
     cost, turn_usage = as_number(data.get("total_cost_usd")), data.get("model_usage_since_last_result")
     errors = data.get("errors")
-    text = (
-        data.get("result")
-        if isinstance(data.get("result"), str)
-        else "; ".join(map(str, errors))
-        if isinstance(errors, list)
-        else ""
-    )
+    joined_errors = "; ".join(map(str, errors)) if isinstance(errors, list) else ""
+    text = data["result"] if isinstance(data.get("result"), str) else joined_errors
     denials = data.get("permission_denials")
     events = [_refused(denial) for denial in denials if isinstance(denial, dict)] if isinstance(denials, list) else []
     if isinstance(turn_usage, dict):  # newer versions report what this turn alone cost
         costs = [as_number(model.get("costUSD")) for model in turn_usage.values() if isinstance(model, dict)]
-        cost = (
-            sum(amount for amount in costs if amount is not None)
-            if any(amount is not None for amount in costs)
-            else cost
-        )
+        known_costs = [amount for amount in costs if amount is not None]
+        cost = sum(known_costs) if known_costs else cost
     events.append(
         Event(
             "result",
@@ -284,14 +245,8 @@ def limit_events(data: dict[str, Any], session: str) -> list[Event]:
     """Returns the limit of the subscription; only a rejection stops the turn."""
     info = data.get("rate_limit_info")
     if isinstance(info, dict) and info.get("status") == "rejected":
-        return [
-            Event(
-                "limit",
-                str(info.get("rateLimitType") or ""),
-                session=session,
-                reset_at=as_integer(info.get("resetsAt")) or 0,
-            )
-        ]
+        reset_at = as_integer(info.get("resetsAt")) or 0
+        return [Event("limit", str(info.get("rateLimitType") or ""), session=session, reset_at=reset_at)]
     return []
 
 

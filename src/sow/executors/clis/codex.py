@@ -33,18 +33,10 @@ class Codex(Adapter):
         variables=("OPENAI_", "AZURE_OPENAI_", "CODEX_HOME", "CODEX_API_KEY"),
         help_words=("exec", "--help"),
         known_flags=(
-            "--json",
-            "--skip-git-repo-check",
-            "--config",
-            "--model",
-            "--sandbox",
-            "read-only",
-            "workspace-write",
-            "--add-dir",
-            "--dangerously-bypass-approvals-and-sandbox",
-            "resume",
+            "--json", "--skip-git-repo-check", "--config", "--model", "--sandbox", "read-only", "workspace-write",
+            "--add-dir", "--dangerously-bypass-approvals-and-sandbox", "resume",
         ),
-    )
+    )  # fmt: skip
     not_found = ("no rollout found for thread id",)
     limits = ("You've hit your usage limit",)
 

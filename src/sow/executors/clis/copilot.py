@@ -40,34 +40,15 @@ class Copilot(Adapter):
         cumulative_tokens=True,
         stop_group=True,
         variables=(
-            "COPILOT_PROVIDER_",
-            "COPILOT_OFFLINE",
-            "COPILOT_MODEL",
-            "COPILOT_HOME",
-            "COPILOT_AUTO_UPDATE",
-            "COPILOT_GITHUB_TOKEN",
-            "GH_TOKEN",
-            "GITHUB_TOKEN",
-            "GH_HOST",
+            "COPILOT_PROVIDER_", "COPILOT_OFFLINE", "COPILOT_MODEL", "COPILOT_HOME", "COPILOT_AUTO_UPDATE",
+            "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST",
         ),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--output-format",
-            "--usage-output-file",
-            "--no-auto-update",
-            "--no-ask-user",
-            "--model",
-            "-C",
-            "--allow-all",
-            "--allow-tool",
-            "--deny-tool",
-            "--available-tools",
-            "--add-dir",
-            "--disallow-temp-dir",
-            "--no-custom-instructions",
+            "--session-id", "--resume", "--output-format", "--usage-output-file", "--no-auto-update",
+            "--no-ask-user", "--model", "-C", "--allow-all", "--allow-tool", "--deny-tool", "--available-tools",
+            "--add-dir", "--disallow-temp-dir", "--no-custom-instructions",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No session, task, or name matched",)
 
     def spawn_command(self, request: Request) -> AgentCommand:
@@ -96,8 +77,7 @@ class Copilot(Adapter):
         if kind in ("model.call_failure", "session.error"):
             return [failure_event(str(kind), fields)]
         if kind == "result":
-            failed = data.get("exitCode") != 0
-            return [Event("result", session=str(data.get("sessionId") or ""), failed=failed)]
+            return [Event("result", session=str(data.get("sessionId") or ""), failed=data.get("exitCode") != 0)]
         return []
 
     def read_report(self, text: str) -> list[Event]:
@@ -126,13 +106,8 @@ def permissions(request: Request) -> list[str]:
         return [*arguments, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
     arguments += [f"--allow-tool=write({literal(folder)}/**)" for folder in (request.cwd, *request.writable)]
     arguments += [f"--deny-tool=write({pattern})" for pattern in request.write_protected]
-    return [
-        *arguments,
-        *(
-            f"--add-dir={folder}"
-            for folder in (*request.writable, *request.readable_outside, *request.external_readable)
-        ),
-    ]
+    folders = (*request.writable, *request.readable_outside, *request.external_readable)
+    return [*arguments, *(f"--add-dir={folder}" for folder in folders)]
 
 
 def output_event(fields: dict[str, Any]) -> Event:

@@ -26,16 +26,9 @@ class Cursor(Adapter):
         obeys=(".cursor/cli.json", ".cursor/mcp.json", ".cursor/hooks.json"),
         variables=("CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"),
         known_flags=(
-            "--print",
-            "--output-format",
-            "--resume",
-            "--model",
-            "--force",
-            "--trust",
-            "--workspace",
-            "--mode",
+            "--print", "--output-format", "--resume", "--model", "--force", "--trust", "--workspace", "--mode",
         ),
-    )
+    )  # fmt: skip
 
     def spawn_command(self, request: Request) -> AgentCommand:
         return self._call(request, [])

@@ -48,18 +48,10 @@ class Gemini(Adapter):
         hides_git_identity=True,
         variables=("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GOOGLE_"),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--model",
-            "--yolo",
-            "--approval-mode",
-            "auto_edit",
-            "--policy",
-            "--include-directories",
-            "--output-format",
-            "stream-json",
+            "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "auto_edit", "--policy",
+            "--include-directories", "--output-format", "stream-json",
         ),
-    )
+    )  # fmt: skip
     not_found = ("Error resuming session:",)
     in_use = ("Error starting session:",)
 
@@ -108,12 +100,9 @@ def approval_flags(request: Request) -> list[str]:
         return ["--approval-mode", "default"]
     if request.yolo:
         return ["--yolo"]
-    folders = [
-        argument
-        for folder in (*request.writable_outside, *request.readable_outside)
-        for argument in ("--include-directories", folder)
-    ]
-    return ["--approval-mode", "auto_edit", *folders]
+    folders = (*request.writable_outside, *request.readable_outside)
+    flags = [argument for folder in folders for argument in ("--include-directories", folder)]
+    return ["--approval-mode", "auto_edit", *flags]
 
 
 def policy(request: Request) -> str:

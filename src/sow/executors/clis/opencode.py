@@ -165,11 +165,9 @@ def step_events(part: dict[str, Any], session: str) -> list[Event]:
     reason = str(part.get("reason") or "")
     if reason == "stop":
         return [usage, Event("result", session=session)]
-    return (
-        [usage]
-        if reason in CONTINUE_REASONS
-        else [usage, Event("error", f"the model stopped: {reason}", session=session)]
-    )
+    if reason in CONTINUE_REASONS:
+        return [usage]
+    return [usage, Event("error", f"the model stopped: {reason}", session=session)]
 
 
 def error_event(error: dict[str, Any], session: str) -> Event:

@@ -50,19 +50,10 @@ class Qwen(Adapter):
         stop_group=True,
         variables=("OPENAI_", "DASHSCOPE_", "BAILIAN_", "QWEN_HOME", "QWEN_RUNTIME_DIR"),
         known_flags=(
-            "--session-id",
-            "--resume",
-            "--model",
-            "--yolo",
-            "--approval-mode",
-            "--allowed-tools",
-            "--exclude-tools",
-            "--add-dir",
-            "--safe-mode",
-            "--output-format",
-            "stream-json",
+            "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "--allowed-tools", "--exclude-tools",
+            "--add-dir", "--safe-mode", "--output-format", "stream-json",
         ),
-    )
+    )  # fmt: skip
     not_found = ("No saved session found with ID",)
     in_use = ("already exists (active or archived)",)
 
@@ -124,9 +115,6 @@ def permissions(request: Request) -> list[str]:
     allowed += [
         f"{tool}(/{literal(folder)}/**)" for folder in (request.cwd, *request.writable_outside) for tool in WRITERS
     ]
-    folders = [
-        argument
-        for folder in (*request.writable_outside, *request.readable_outside, *request.external_readable)
-        for argument in ("--add-dir", folder)
-    ]
-    return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]
+    folders = (*request.writable_outside, *request.readable_outside, *request.external_readable)
+    flags = [argument for folder in folders for argument in ("--add-dir", folder)]
+    return ["--approval-mode", "default", *flags, "--allowed-tools", *allowed, *excluded]

@@ -103,7 +103,6 @@ def _list_follows(page: MarkdownPage, index: int, end: int, label: Label) -> boo
 
 
 def _set(plan: Plan, task: PlanTask, label: Label, items: list[Item], line: int) -> None:
-    """Sets one field of the task."""
     if label.field in fields.SETTERS:
         fields.set_fact(plan, task, label.field, label.value, line)
     elif label.field in LISTS:
@@ -199,7 +198,6 @@ LISTS: dict[str, Callable[[Plan, PlanTask, list[Item]], None]] = {
 
 
 def _unquoted(text: str) -> str:
-    """Returns a text without the backticks around it."""
     bare = text.strip()
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == "`" and "`" not in bare[1:-1] else bare
 

@@ -39,16 +39,9 @@ class Home:
     """Holds one checkout with its .sow/ folder, and gives the path of every file in it."""
 
     __slots__ = (
-        "checked_folders",
-        "checkout",
-        "disk",
-        "environment",
-        "memory",
-        "root",
-        "secrets",
-        "stale_backups",
+        "checked_folders", "checkout", "disk", "environment", "memory", "root", "secrets", "stale_backups",
         "vouchers",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, checkout: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None
@@ -83,6 +76,15 @@ class Home:
         """Returns the text of a state file. Raises FileNotFoundError if missing; refuses one behind a link."""
         self._refuse_linked(os.path.dirname(path))
         return read_text(self.disk, path, limit, torn=torn)
+
+    def read_or(self, unreadable: str, path: str) -> str | None:
+        """Returns the text of a state file, None if it is missing, and `unreadable` if it cannot be read."""
+        try:
+            return self.read(path)
+        except FileNotFoundError:
+            return None
+        except SowError:
+            return unreadable
 
     def _refuse_linked(self, folder: str) -> None:
         if len(folder) > len(self.root) and folder not in self.checked_folders:

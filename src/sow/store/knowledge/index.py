@@ -135,12 +135,10 @@ def _with(entries: list[Any], entry: Any) -> list[Any]:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Returns True if two entries have the same mode and the same source."""
     return first.get("mode") == second.get("mode") and has_source([first], second["source"])
 
 
 def _free(name: str, used_names: set[str]) -> str:
-    """Returns the name, with a number if it is used."""
     number = 2
     candidate = name
     while candidate in used_names:

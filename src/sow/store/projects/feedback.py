@@ -52,15 +52,8 @@ def read(folder: TaskFolder) -> list[dict[str, str]]:
     entries = []
     for number in numbers(folder):
         fields, text = _split(folder.home.read(path(folder, number)))
-        entries.append(
-            {
-                "number": f"{number:03d}",
-                "by": fields.get("by", ""),
-                "at": fields.get("at", ""),
-                "iteration": fields.get("on iteration", ""),
-                "text": text,
-            }
-        )
+        by, at, iteration = (fields.get(key, "") for key in ("by", "at", "on iteration"))
+        entries.append({"number": f"{number:03d}", "by": by, "at": at, "iteration": iteration, "text": text})
     return entries
 
 
@@ -77,5 +70,4 @@ def _split(text: str) -> tuple[dict[str, str], str]:
     lines = head_fields.splitlines()
     if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
         return {}, text.strip()
-    fields = dict(line[2:].split(": ", 1) for line in lines)
-    return fields, rest.strip()
+    return dict(line[2:].split(": ", 1) for line in lines), rest.strip()

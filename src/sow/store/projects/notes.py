@@ -77,7 +77,8 @@ def reconcile_member_notes(folder: AgentFolder, answers: Mapping[str, str] | Non
     that change is checked here too: the `answers` are already in the history, so they stay. Other changes that an
     agent may not make are undone.
     """
-    text, backup = _text(folder), state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
+    text = folder.home.read_or("", folder.notes_path)
+    backup = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
     if text == backup:
         return ""
     before, shown_path = _load_backup(folder), folder.home.relative(folder.notes_path)
@@ -103,7 +104,7 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     backup = (
         state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id)) if actor.is_worker else None
     )
-    text = _text(folder) if backup is not None else None
+    text = folder.home.read_or("", folder.notes_path) if backup is not None else None
     before = _load_backup(folder) if text != backup else None
     if before is None:
         return
@@ -120,18 +121,7 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     save(folder, before, folder.owner)
 
 
-def _text(folder: AnyDesk) -> str | None:
-    """Returns the text of the notes file; None if it is missing, empty if it cannot be read."""
-    try:
-        return folder.home.read(folder.notes_path)
-    except FileNotFoundError:
-        return None
-    except SowError:
-        return ""
-
-
 def _load_backup(folder: AnyDesk) -> NoteSession | None:
-    """Returns the notes of the backup; None if it is missing or cannot be read."""
     text = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
     try:
         return parse(folder, text) if text else None

@@ -54,14 +54,8 @@ def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
         if status != "proposed":
             raise SowError(f"phase {phase_name} is {status}: it needs no approval", "see 'sow phase list'")
         phases = phase.approve(project["phases"], phase_name) if yes else phase.reject(project["phases"], phase_name)
-        _save(
-            home,
-            project,
-            phases,
-            actor,
-            "phase_approve" if yes else "phase_reject",
-            f"{'approved' if yes else 'rejected'} phase {phase_name}",
-        )
+        action, result = ("phase_approve", "approved") if yes else ("phase_reject", "rejected")
+        _save(home, project, phases, actor, action, f"{result} phase {phase_name}")
     return phase_name
 
 
@@ -80,14 +74,8 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
                 open_tasks.setdefault(folder.phase, []).append(task["id"])
         phases = phase.advance(project["phases"], open_tasks)
         current = phase.active(phases)
-        return _save(
-            home,
-            project,
-            phases,
-            actor,
-            "phase_advance",
-            f"advanced to {current['name'] if current else 'the end: all phases are completed'}",
-        )
+        goal = current["name"] if current else "the end: all phases are completed"
+        return _save(home, project, phases, actor, "phase_advance", f"advanced to {goal}")
 
 
 def go_back(home: Home, name: str, *, actor: Actor) -> list[Phase]:

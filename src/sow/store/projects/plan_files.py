@@ -113,7 +113,6 @@ def _error(name: str, message: str, hint: str, *, line: int = 0) -> PlanFinding:
 
 
 def _problem(name: str, path: str, error: OSError | InvalidFile) -> PlanFinding:
-    """Describes why a file could not be read, and what to do."""
     if isinstance(error, InvalidFile):
         return _error(name, error.message, error.hint)
     if error.errno == errno.ENOENT:

@@ -73,7 +73,6 @@ def propose(home: Home, project: ProjectState, intake: PlanImport) -> list[Diffe
 
 
 def _phase_of_new_tasks(intake: PlanImport, project: ProjectState) -> str:
-    """Returns the phase of new tasks."""
     return phase.find_name(intake.phase, project["phases"]) if intake.phase else phase.default_phase(project["phases"])
 
 

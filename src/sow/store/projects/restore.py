@@ -48,14 +48,15 @@ def reconcile(folder: TaskFolder, project_id: str) -> tuple[str, bool]:
     another process works on the task, an edit is left to the end of that turn.
     """
     memory, aside_path = folder.home.memory, ""
-    copy, current = backup.load(folder.home, project_id, folder.id), _read(folder.home, folder.state_path)
+    copy, current = backup.load(folder.home, project_id, folder.id), folder.home.read_or(UNREADABLE, folder.state_path)
     if (
         memory is not None
         and current not in (None, memory.texts.get(folder.id))
         and not folder.home.task_holder(folder.id)
     ):
         aside_path = memory.restore(folder.id, folder.state_path)
-        copy, current = backup.load(folder.home, project_id, folder.id), _read(folder.home, folder.state_path)
+        copy = backup.load(folder.home, project_id, folder.id)
+        current = folder.home.read_or(UNREADABLE, folder.state_path)
     is_newest = not backup.is_stale(folder.home, project_id, folder.id)
     if (
         copy
@@ -90,7 +91,7 @@ def _restore_rest(folder: TaskFolder, project_id: str) -> bool:
 
 def keep_description(folder: TaskFolder, project_id: str) -> None:
     """Keeps a copy of a task's description, unless there is an equal one."""
-    name, text = backup.description_key(folder.id), _read(folder.home, folder.description_path)
+    name, text = backup.description_key(folder.id), folder.home.read_or(UNREADABLE, folder.description_path)
     if text is not None and text != backup.load(folder.home, project_id, name):
         backup.save(folder.home, project_id, name, text)
 
@@ -120,7 +121,7 @@ def _is_over(home: Home, project_id: str) -> bool:
     """Returns whether another project has begun here since, or this one was removed on purpose."""
     from sow.store.projects.removal import removed  # imported here, because only the start of a run needs it
 
-    text = _read(home, projects.path(home))
+    text = home.read_or(UNREADABLE, projects.path(home))
     return (text is not None and f"\nproject_id: {scalar(project_id)}\n" not in text) or project_id in removed(home)
 
 
@@ -137,7 +138,7 @@ def restore_if_older(
     home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False
 ) -> bool:
     """Restores a missing file or one older than its copy (`edited`: or as old; `newer`: or newer); under the lock."""
-    copy, current = backup.load(home, project_id, name), _read(home, path)
+    copy, current = backup.load(home, project_id, name), home.read_or(UNREADABLE, path)
     return _restore_if_older(home, path, copy, current, ahead=ANY if newer else int(edited))
 
 
@@ -168,25 +169,12 @@ def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
 
 
 def _set_aside(folder: TaskFolder, text: str) -> str:
-    """Keeps an edited state aside, and returns its path."""
-    return (
-        move_aside(folder.home, folder.state_path)
-        if text == UNREADABLE
-        else set_aside.save_copy(folder.home, folder.id, text)
-    )
+    if text == UNREADABLE:
+        return move_aside(folder.home, folder.state_path)
+    return set_aside.save_copy(folder.home, folder.id, text)
 
 
 def _revision(text: str) -> int:
     """Returns the revision in a text that sow wrote, or zero if there is none."""
     number = text.partition(FIELD)[2].partition("\n")[0]
     return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0
-
-
-def _read(home: Home, path: str) -> str | None:
-    """Reads a state file; returns None if it is missing and a marker if it cannot be read."""
-    try:
-        return home.read(path)
-    except FileNotFoundError:
-        return None
-    except SowError:
-        return UNREADABLE

@@ -139,11 +139,8 @@ def find(home: Home, project: ProjectState, task: str) -> TaskFolder:
         if os.path.isdir(folder.folder):
             return folder
     ids = [folder.id for folder in all_folders(home, project)]
-    hint = (
-        f"the tasks are: {', '.join(ids[:12])}{', …' if len(ids) > 12 else ''}"
-        if ids
-        else 'create one: sow task create --name "…" --agent implementer'
-    )
+    listed = ", ".join(ids[:12]) + (", …" if len(ids) > 12 else "")
+    hint = f"the tasks are: {listed}" if ids else 'create one: sow task create --name "…" --agent implementer'
     raise SowError(f"there is no task {task}", hint)
 
 

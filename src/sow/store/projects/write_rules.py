@@ -57,7 +57,6 @@ def write_protected_for_agent(folder: AgentFolder, other_names: Iterable[str]) -
 
 
 def _backup_folders(home: Home) -> list[str]:
-    """Returns the folders of backups and claims in the git folder."""
     return [f"{literal(folder)}/sow" for folder in dict.fromkeys((home.checkout.git, home.checkout.common))]
 
 

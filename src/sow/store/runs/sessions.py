@@ -142,7 +142,6 @@ def create(folder: Desk, session: Session) -> SessionRecord:
 
 
 def _make_folder(task_folder: Desk, number: int) -> None:
-    """Makes the folder of a session, readable by its owner only."""
     folder = task_folder.home.folder("local", "sessions", task_folder.id, str(number))
     crash_counted(f"protect {folder}")
     try:

@@ -64,8 +64,7 @@ class RunMemory:
     def read_vouchers(self) -> None:
         """Reads the texts for which other processes vouch."""
         with VOUCHER_LOCK:
-            vouched = vouching.read_vouchers(self.home)
-            for name, text in sorted(vouched, key=lambda item: revision(item[1])):
+            for name, text in sorted(vouching.read_vouchers(self.home), key=lambda item: revision(item[1])):
                 if self.is_responsible_for(name) and revision(text) > revision(self.texts.get(name, "")):
                     self.texts[name] = text
 

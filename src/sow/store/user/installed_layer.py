@@ -126,7 +126,6 @@ def _settings_step(step: InstallStep) -> InstallStep:
 
 
 def _block_step(target: InstallTarget, piece: Piece, *, remove: bool) -> InstallStep:
-    """Returns the step for a page that contains a block of sow."""
     page = target.read(piece.path)
     block = file_mark.split_page(page or "")[1]
     edited_block = block if block and not file_mark.block_is_intact(block) else None

@@ -129,12 +129,7 @@ class WorkflowFolder:
 
     def view_text(self) -> str | None:
         """Returns the text of the view file, or an empty text if it cannot be read."""
-        try:
-            return self.home.read(self.view_path)
-        except FileNotFoundError:
-            return None
-        except SowError:
-            return ""
+        return self.home.read_or("", self.view_path)
 
     def agent_folder(self, name: str, loaded: WorkflowState | None = None) -> AgentFolder:
         """Returns the folder of an agent, a verifier or the architect."""

@@ -211,7 +211,6 @@ def reopen(home: Home, name: str, paths: Iterable[str]) -> MemberChange:
 
 
 def _keep_round(folder: AgentFolder, result: VerificationResults) -> None:
-    """Writes the result of a round to its own file."""
     path = folder.round_path(result["round"])
     state_file.redact(folder.home, result)
     state_file.check(result, folder.home.relative(path), validate_results)

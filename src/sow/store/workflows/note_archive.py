@@ -80,13 +80,11 @@ def _add_to_index(folder: AgentFolder, path: str) -> str:
         "notes": len(session["notes"]),
         "digest": hashlib.sha256(text.encode()).hexdigest(),
     }
-    current_index = index(folder)
-    _write(folder, INDEX, {"archives": [*current_index["archives"], entry]}, validate_index)
+    _write(folder, INDEX, {"archives": [*index(folder)["archives"], entry]}, validate_index)
     return f"agent {folder.id}: its session is archived as {folder.home.relative(path)}"
 
 
 def _index_path(folder: AgentFolder, path: str) -> str:
-    """Returns a path relative to orchestration/, as the index has it."""
     return folder.home.relative(path).removeprefix(f"{FOLDER}/")
 
 

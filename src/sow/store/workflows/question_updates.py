@@ -26,10 +26,7 @@ MOST_ANSWER = 100_000
 WITHDRAWN = "Withdrawn: nobody waits for this work any more."
 DROPPED = "Withdrawn: the agent is not in the design any more."
 EXECUTOR = "workflow_executor"
-ACTORS = {
-    "user": Actor(kind=PERSON, name="user"),
-    EXECUTOR: Actor(kind=ORCHESTRATOR, name=EXECUTOR),
-}
+ACTORS = {"user": Actor(kind=PERSON, name="user"), EXECUTOR: Actor(kind=ORCHESTRATOR, name=EXECUTOR)}
 
 
 def ask(opened: WorkflowTransaction, member: MemberState, text: str, *, kind: str) -> MemberState:
@@ -63,7 +60,6 @@ def record_routes(home: Home, name: str, decisions: Iterable[EscalationDecision]
 
 
 def _entry(opened: WorkflowTransaction, name: str, note_id: str) -> Escalation:
-    """Returns the history entry of a note."""
     entry = escalation.find_record(opened.workflow["escalations"], opened.member(name)["task_id"], note_id)
     if entry is None:
         raise SowError(f"agent {name} has not escalated {note_id}", f"see 'sow note list --task {name}'")
@@ -145,7 +141,6 @@ def answer(home: Home, number: int, text: str, *, actor: Actor) -> MemberChange:
 
 
 def _agent_of_question(opened: WorkflowTransaction, number: int) -> str:
-    """Returns the agent that asks the question with this number."""
     workflow = opened.workflow
     crew = workflow["members"]
     waiting = {
@@ -187,13 +182,7 @@ def withdraw(opened: WorkflowTransaction, name: str, reason: str) -> None:
     if question is None:
         return
     now = clock.now()
-    closed: AnsweredMember = {
-        **question,
-        "member": name,
-        "answer": reason,
-        "answered_at": now,
-        "answered_by": EXECUTOR,
-    }
+    closed: AnsweredMember = {**question, "member": name, "answer": reason, "answered_at": now, "answered_by": EXECUTOR}
     opened.workflow["answers"] = [*opened.workflow.get("answers", []), closed]
     opened.workflow["members"][name] = member
     entry = {"timestamp": now, "agent": EXECUTOR, "action": "withdraw", "result": "info", "files": []}

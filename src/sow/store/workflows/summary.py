@@ -34,7 +34,6 @@ def summary(home: Home) -> dict[str, Any] | None:
             "next": "sow doctor",
         }
     statuses = [member["status"] for member in workflow["members"].values()]
-    done = sum(status in DONE_STATUSES for status in statuses)
-    counts = {"agents": len(statuses), "done": done}
+    counts = {"agents": len(statuses), "done": sum(status in DONE_STATUSES for status in statuses)}
     advice = workflows_advice.next_step(workflow, designed=os.path.isfile(folder.plan_path))
     return {"name": workflow["name"], "status": workflow["status"], **counts, "next": advice}

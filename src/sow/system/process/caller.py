@@ -25,7 +25,7 @@ def actor(environment: Mapping[str, str]) -> Actor:
     """Returns the caller; a worker that removes or changes its marks is still a worker."""
     role = environment.get("SOW_AGENT", "")
     task, supervised = _task(environment.get("SOW_TASK", ""))
-    if task and not _is_workplace(task):
+    if task and not (is_task_id(task) or is_member(task)):
         raise SowError(
             f"SOW_TASK is {task!r}, which is not a task id",
             "unset SOW_TASK, or set it to an id such as 010, or to an agent of a workflow",
@@ -53,11 +53,6 @@ def require_person(environment: Mapping[str, str], act: str) -> Actor:
     if caller.kind != PERSON:
         raise SowError(f"the {caller.kind} may not {act}", "ask the person: it is in their inbox ('sow inbox')")
     return caller
-
-
-def _is_workplace(text: str) -> bool:
-    """Returns whether this names a task of a project or an agent of a workflow."""
-    return is_task_id(text) or is_member(text)
 
 
 def _name(text: str) -> str:

@@ -132,30 +132,10 @@ class Child:
     """One running agent."""
 
     __slots__ = (
-        "born",
-        "census",
-        "ended",
-        "errors",
-        "final_event_at",
-        "kill_at",
-        "limits",
-        "lines",
-        "mark",
-        "outputs",
-        "paths",
-        "process",
-        "quiet_since",
-        "relatives",
-        "scanned",
-        "sealed",
-        "silent_size",
-        "started",
-        "stderr_text",
-        "stop_group",
-        "stop_signal",
-        "stopped",
-        "tree_ended",
-    )
+        "born", "census", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark", "outputs",
+        "paths", "process", "quiet_since", "relatives", "scanned", "sealed", "silent_size", "started", "stderr_text",
+        "stop_group", "stop_signal", "stopped", "tree_ended",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -277,7 +257,6 @@ class Child:
         self.kill_at = min(self.kill_at, time.monotonic())
 
     def _kill(self) -> None:
-        """Kills it with its group and its process tree."""
         process_tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
         process_tree.kill_all(
             process_tree.process_tree(self.process.pid, self.mark, self.relatives, self.census, since=self.born)
@@ -355,11 +334,9 @@ def _read_for_a_while(lines: Lines, handler: Callable[[str], None]) -> None:
 def _create(path: str, *, sealed: bool) -> int:
     """Creates a private file that can only grow; a sealed one has no name that others could open."""
     try:
-        return (
-            plain_file.create_unnamed(os.path.dirname(path))
-            if sealed
-            else plain_file.create(path, os.O_RDWR | os.O_APPEND)
-        )
+        if sealed:
+            return plain_file.create_unnamed(os.path.dirname(path))
+        return plain_file.create(path, os.O_RDWR | os.O_APPEND)
     except OSError as error:
         raise SystemFailure(
             f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only"

@@ -114,7 +114,6 @@ def _has_children() -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Reaps a child if it has ended, and returns whether it had."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -183,11 +182,8 @@ def process_tree(
     pids = {
         pid for pid, born in seen_before.items() if pid in table and abs(table[pid].start_time - born) <= census.slack
     }
-    pids |= (
-        census.marked(MARK, mark, [pid for pid, process in table.items() if process.start_time >= since])
-        if mark
-        else set()
-    )
+    if mark:
+        pids |= census.marked(MARK, mark, [pid for pid, process in table.items() if process.start_time >= since])
     if root not in table:  # a live process with this pid is another one, with its own group
         pids |= {pid for pid, process in table.items() if process.group == root}
     adopted = CHILDREN.adopted_children(census) or set()

@@ -134,7 +134,6 @@ def run_until_stopped(
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Kills the program and all that it started."""
     relatives = process_tree.descendants_and_group(process.pid, process_table.process_queries().all_processes())
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
@@ -154,8 +153,7 @@ def _listen(process: subprocess.Popen[bytes], deadline: float) -> ProgramOutput:
         data = os.read(pipe, MOST) if ready else b""
         received += data
         if not data and (ended or ready):
-            code = _wait(process, deadline)
-            return ProgramOutput(code=code, text=_text(received))
+            return ProgramOutput(code=_wait(process, deadline), text=_text(received))
     return ProgramOutput(code=None, text=_text(received))
 
 

@@ -61,7 +61,6 @@ def _lines(path: str) -> list[str]:
 
 
 def _table_form(end: tuple[str, int]) -> str:
-    """Returns an address and a port in the form of the tables."""
     number = int.from_bytes(socket.inet_aton(end[0]), sys.byteorder)
     return f"{number:08X}:{end[1]:04X}"
 
