@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from bench.timing import PYTHON, SOW
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 
 DOCUMENTS = 500
 KILOBYTES = 40  # each: 20 MB together

@@ -9,8 +9,7 @@ import shlex
 import pytest
 from support.paths import ROOT
 
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 

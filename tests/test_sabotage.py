@@ -28,7 +28,7 @@ class Sabotage(NamedTuple):
 
 SABOTAGES = {
     "a worker that takes off its marks is a person": Sabotage(
-        "system/process/caller.py",
+        "system/caller.py",
         "    for pid, process in _ancestors(proc):\n",
         "    for pid, process in _ancestors(proc)[:0]:\n",
         "guarantees/verdicts/test_worker.py::test_a_worker_cannot[approve 020-without_marks]",
@@ -58,7 +58,7 @@ SABOTAGES = {
         "cli/tasks/test_note.py::test_the_gate[nothing]",
     ),
     "anybody may judge": Sabotage(
-        "system/process/caller.py",
+        "system/caller.py",
         "    if caller.is_worker:\n",
         "    if not caller.name:\n",
         "guarantees/verdicts/test_worker.py::test_a_worker_cannot[phase advance-openly]",
@@ -76,7 +76,7 @@ SABOTAGES = {
         "cli/tasks/test_task.py::test_the_session_ends_with_the_task[completed-False]",
     ),
     "unknown keys are accepted": Sabotage(
-        "store/formats/validation_error.py",
+        "store/formats/validation.py",
         "    names = sorted(allowed)\n",
         "    return\n",
         "guarantees/errors/test_errors.py::test_bad_files[an unknown key]",
@@ -124,7 +124,7 @@ SABOTAGES = {
         "cli/tasks/test_note.py::test_a_worker_leaves_security_to_others",
     ),
     "an agent speaks for another one": Sabotage(
-        "system/process/caller.py",
+        "system/caller.py",
         '    return task if name == badge(task) else ""\n',
         "    return task\n",
         "cli/workflows/test_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
@@ -172,19 +172,19 @@ SABOTAGES = {
         "cli/test_output.py::test_the_error_reaches_stderr_though_the_reader_went_away",
     ),
     "NO_COLOR is not heard": Sabotage(
-        "system/terminal/terminal.py",
+        "system/terminal.py",
         'not os.environ.get("NO_COLOR") and ',
         "",
         "cli/test_output.py::test_no_colour_where_it_is_not_wanted",
     ),
     "an option may be given twice": Sabotage(
-        "cli/parser.py",
+        "cli/command.py",
         "    elif option.name in values:\n",
         "    elif not option.name:\n",
         "cli/test_parser.py::test_stricter_than_python",
     ),
     "an unknown option is a place": Sabotage(
-        "cli/parser.py",
+        "cli/command.py",
         '        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:\n',
         '        elif word[:1] == "-" and len(word) == 2 and word[1:2].isalpha():\n',
         "cli/test_parser.py::test_both_refuse_the_same",
@@ -400,7 +400,7 @@ SABOTAGES = {
         "engine/test_consent.py::test_a_command_without_consent_does_not_run",
     ),
     "an agent that hides approves in the dashboard": Sabotage(
-        "system/process/caller.py",
+        "system/caller.py",
         "    family = _ancestors(proc, pid)\n    return not family or any(\n        process.name",
         "    family = _ancestors(proc, pid)[:1]\n    return not family or any(\n        process.name",
         "guarantees/dashboard_access/test_dashboard_access.py"

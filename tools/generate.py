@@ -11,7 +11,7 @@ from sow.domain.phase import PHASE
 from sow.domain.task import TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.executors.registry import ADAPTERS
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 from tools import validators
 
 ROOT = Path(__file__).resolve().parent.parent

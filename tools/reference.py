@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import GROUPS, commands
-from sow.cli.help import command_help
+from sow.cli.command import GROUPS, command_help, commands
 
 
 def reference() -> str:

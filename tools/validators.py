@@ -23,7 +23,7 @@ TYPES = {
 }
 HEADER = '''"""Written by `make generate` from schemas/{version}/{name}.json: change the schema, not this file."""
 
-from sow.store.formats.validation_error import missing, unknown, wrong
+from sow.store.formats.validation import missing, unknown, wrong
 {formats}
 
 '''
@@ -174,7 +174,7 @@ def write(name: str, version: str, schema: Schema) -> str:
     variables = sorted(
         (format_name.removeprefix("sow-").replace("-", "_"), format_name) for format_name in writer.formats
     )
-    formats = "from sow.store.formats.string_formats import FORMATS\n" if variables else ""
+    formats = "from sow.store.formats.validation import FORMATS\n" if variables else ""
     formats += "".join(
         f"\n{variable}, {variable}_wanted = FORMATS[{format_name!r}]" for variable, format_name in variables
     )

@@ -7,10 +7,10 @@ import sys
 
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.registry import DEFAULT_EXECUTORS
+from sow.store.files import state_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
-from sow.store.formats.string_formats import FORMATS
-from sow.store.state import state_file
+from sow.store.formats.validation import FORMATS
 from sow.system.environment import user_folder
 
 TYPE_CHECKING = False

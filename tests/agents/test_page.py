@@ -9,8 +9,7 @@ from support.paths import ROOT
 
 from agents.test_prompts import commands
 from sow.agents import prompts
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 
 PAGE = (ROOT / "docs" / "agents.md").read_text()
 LINES = sorted(set(commands(PAGE)))

@@ -12,8 +12,7 @@ from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
-from sow.cli.parser import HelpWanted, parse
+from sow.cli.command import GLOBAL, GROUPS, Argument, Command, HelpWanted, Option, commands, parse
 from sow.errors import SowError
 
 COMMANDS = [command for group in GROUPS for command in commands(group)]

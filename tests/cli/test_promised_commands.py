@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import Repo
 
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 
 IMPLEMENTER = "SOW_TASK=010 SOW_AGENT=implementer "
 ORCHESTRATOR = "SOW_AGENT=orchestrator "

@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 from support.samples import BEFORE, LATER, NOW, phase, task
 
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 from sow.domain.advice import next_step, ready, resume_command
 from sow.domain.inbox import items
 from sow.domain.task import TASK

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sow.domain import ids
 from sow.errors import SowError
-from sow.store.formats.string_formats import is_note_id, is_session_task, is_task_id
+from sow.store.formats.validation import is_note_id, is_session_task, is_task_id
 
 NUMBERS = st.integers(0, 10**9 - 1)
 NEAR = st.integers(0, 1100)

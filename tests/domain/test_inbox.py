@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.samples import BEFORE, LATER, NOW, phase, task
 
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 from sow.domain.inbox import blocked_task_counts, items
 
 QUESTION = {"number": 4, "text": "unique?", "asked_at": LATER}

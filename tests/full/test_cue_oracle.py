@@ -17,7 +17,7 @@ import pytest
 
 from sow.store.formats import schema
 from sow.store.formats.cue import export
-from sow.store.formats.validation_error import SchemaError
+from sow.store.formats.validation import SchemaError
 
 pytestmark = pytest.mark.full
 

@@ -12,7 +12,7 @@ from sow.knowledge.compiler import choose
 from sow.knowledge.library import Library
 from sow.knowledge.text_index import TextIndex
 from sow.store.files.checkout_home import Home
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 from sow.system.checkout import Checkout
 
 HERE = Path(__file__).parent

@@ -12,8 +12,7 @@ from agents.test_prompts import commands
 from conftest import SOW
 from support.paths import ROOT
 
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 
 PAGE = (ROOT / "docs" / "knowledge.md").read_text()
 SECTION = PAGE.partition("## In a new repository\n")[2].partition("\n## Sinks\n")[0]

@@ -17,7 +17,7 @@ from support.claim_holder import held
 from support.journals import START, Tale, stamp
 
 from sow.reports import report_text, run_report
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder, find
 from sow.store.runs import sessions

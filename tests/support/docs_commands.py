@@ -6,8 +6,7 @@ import re
 import shlex
 from typing import Any
 
-from sow.cli.command import GLOBAL, GROUPS, Command, find
-from sow.cli.parser import parse
+from sow.cli.command import GLOBAL, GROUPS, Command, find, parse
 from sow.errors import SowError
 
 PLACEHOLDER = re.compile(r"…|[A-Z]+…?")

@@ -8,7 +8,7 @@ from sow.agents.agent import Agent
 from sow.errors import InvalidFile, SowError
 from sow.store.files.disk import Disk, read_text, system_error
 from sow.store.formats import yaml_text
-from sow.store.formats.string_formats import is_agent
+from sow.store.formats.validation import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from sow.errors import SowError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 class Option:
@@ -99,6 +100,13 @@ class Command:
 
 
 JSON = Option("--json", help="Print a JSON document and nothing else")
+# `sow log` and `sow agent log` share these.
+LOG_OPTIONS = (
+    Option("--file", "PATH", "A file that it is about", repeat=True),
+    Option("--action", "WORD", "What was done, such as modified_file", default="note"),
+    Option("--result", "WORD", "How it went, such as success", default="info"),
+    Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
+)
 GLOBAL = (
     Option("--root", "DIR", "Work in the checkout at DIR instead of the one around the current folder"),
     Option("--debug", help="Show a traceback when something goes wrong"),
@@ -186,3 +194,177 @@ def nearest(word: str, candidates: list[str], prefix: str = "") -> str:
 
     near = get_close_matches(word, candidates, n=1)
     return f"did you mean 'sow {prefix}{near[0]}'?" if near else ""
+
+
+class HelpWanted(Exception):
+    """Raised if the arguments contain `--help`."""
+
+
+def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the values of the command's arguments and of the global options."""
+    options = {option.flag: option for option in (*GLOBAL, *command.options)}
+    values: dict[str, Any] = {}
+    positional: list[str] = []
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
+        if word == "--":
+            positional += remaining
+            break
+        if word in ("--help", "-h"):
+            raise HelpWanted
+        flag, equals, attached = word.partition("=")
+        if word.startswith("--") and " " not in flag:
+            option = _option(command, options, flag)
+            _store(command, option, values, equals, attached, remaining)
+        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:
+            raise usage(command, f"unknown option {word} (a text that starts with - comes after --)")
+        else:
+            positional.append(word)
+    own = _option_values(command, values)
+    own.update(_parse_positional(command, positional))
+    return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
+
+
+def usage(command: Command, problem: str) -> SowError:
+    """Returns the error for a wrong call, with the usage as its hint."""
+
+    return SowError(f"sow {command.name}: {problem}", f"usage: {usage_line(command)}")
+
+
+def _option(command: Command, options: dict[str, Option], flag: str) -> Option:
+    if flag in options:
+        return options[flag]
+    from difflib import get_close_matches
+
+    near = get_close_matches(flag, options, n=1)
+    raise usage(command, f"unknown option {flag}" + (f" (did you mean {near[0]}?)" if near else ""))
+
+
+def _store(
+    command: Command, option: Option, values: dict[str, Any], equals: str, attached: str, remaining: list[str]
+) -> None:
+    if not option.metavar:
+        if equals:
+            raise usage(command, f"{option.flag} takes no value")
+        values[option.name] = True
+        return
+    if not equals and (not remaining or remaining[0].startswith("--")):
+        raise usage(command, f"{option.flag} needs a value (one that starts with -- is given as {option.flag}=…)")
+    value = attached if equals else remaining.pop(0)
+    if not value:
+        raise usage(command, f"{option.flag} is empty")
+    if option.choices and value not in option.choices:
+        raise SowError(
+            f"sow {command.name}: {option.flag} cannot be {value!r}",
+            f"{option.flag} is one of: {', '.join(option.choices)}",
+        )
+    if option.repeat:
+        values.setdefault(option.name, []).append(value)
+    elif option.name in values:
+        raise usage(command, f"{option.flag} is given twice")
+    else:
+        values[option.name] = value
+
+
+def _option_values(command: Command, values: dict[str, Any]) -> dict[str, Any]:
+    own = {}
+    for option in command.options:
+        if option.required and option.name not in values:
+            raise usage(command, f"{option.flag} is required")
+        empty: Any = [] if option.repeat else option.default if option.metavar else False
+        own[option.name] = values.get(option.name, empty)
+    return own
+
+
+def _parse_positional(command: Command, positional: list[str]) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for argument in command.arguments:
+        if argument.repeat and (positional or argument.optional):
+            own[argument.name], positional = positional, []
+        elif positional:
+            own[argument.name] = positional.pop(0)
+        elif argument.optional:
+            own[argument.name] = ""
+        else:
+            raise usage(command, f"{argument.metavar} is missing")
+        is_given = own[argument.name] or not argument.optional
+        if argument.choices and is_given and own[argument.name] not in argument.choices:
+            raise SowError(
+                f"sow {command.name}: {argument.metavar} cannot be {own[argument.name]!r}",
+                f"it is one of: {', '.join(argument.choices)}",
+            )
+    if positional:
+        raise usage(command, f"{positional[0]!r} is one argument too many (a text of several words needs quotes)")
+    return own
+
+
+USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
+INTRO = """sow: a system of work for AI coding agents
+
+Usage: sow COMMAND …
+"""
+OUTRO = """
+Every command has its own help: sow COMMAND --help
+Exit codes: 0 done, 1 something failed, 2 bad input, 3 our own fault, 4 waits for somebody, 130 interrupted
+"""
+
+
+def _option_usage(option: Option) -> str:
+    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+
+
+def _argument_usage(argument: Argument) -> str:
+    name = f"{argument.metavar}…" if argument.repeat else argument.metavar
+    return f"[{name}]" if argument.optional else name
+
+
+def usage_line(command: Command) -> str:
+    """Returns the usage of a command on one line."""
+    parts = [f"sow {command.name}", *(_argument_usage(argument) for argument in command.arguments)]
+    for option in command.options:
+        text = _option_usage(option) + ("…" if option.repeat else "")
+        parts.append(text if option.required else f"[{text}]")
+    return " ".join(parts)
+
+
+def command_help(command: Command) -> str:
+    """Returns the full help of a command."""
+    rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
+    rows += [(_option_usage(option), _text(option)) for option in command.options]
+    rows += [(_option_usage(option), option.help) for option in GLOBAL]
+    width = max(len(left) for left, _ in rows)
+    lines = [f"Usage: {usage_line(command)}", "", command.summary, ""]
+    lines += [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
+    if command.details:
+        lines += ["", command.details.strip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _text(entry: Option | Argument) -> str:
+    notes = [f"one of: {', '.join(entry.choices)}"] if entry.choices else []
+    if isinstance(entry, Option):
+        notes += ["may be repeated"] if entry.repeat else []
+        notes += [f"default: {entry.default}"] if entry.default else []
+    return f"{entry.help} ({'; '.join(notes)})" if notes else entry.help
+
+
+def group_help(group: str) -> str:
+    """Returns the help of a group of commands."""
+    table = commands(group)
+    own = [command for command in table if command.name == group]
+    others = [command for command in table if command.name != group]
+    if own and not others:
+        return command_help(own[0])
+    head = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
+    return f"{head}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
+
+
+def full_help() -> str:
+    """Returns the list of all commands."""
+    return INTRO + "\n" + _summaries([command for group in GROUPS for command in commands(group)]) + OUTRO
+
+
+def _summaries(table: list[Command]) -> str:
+    width = max(len(command.name) for command in table)
+    return "".join(f"  {command.name:<{width}}  {command.summary}\n" for command in table)

@@ -6,7 +6,7 @@ from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
 from sow.cli.context import Context
 from sow.domain.task import TASK
 from sow.errors import SowError
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 SCRIPTS = {
     "bash": """# Load it with: eval "$(sow completion bash)"

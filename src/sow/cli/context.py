@@ -9,8 +9,8 @@ from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
-from sow.system.process import caller
-from sow.system.terminal.terminal import err, escape_line
+from sow.system import caller
+from sow.system.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Context:
     def text(self, value: str, label: str) -> str:
         """Reads a text argument: the text itself, @FILE, or - for standard input; @@ stands for a leading @."""
         if value == "-":
-            from sow.system.terminal.terminal import read_input
+            from sow.system.terminal import read_input
 
             return read_input()
         if value.startswith("@@"):

@@ -83,9 +83,8 @@ def _split_global_options(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _run(arguments: list[str], leading: list[str]) -> int:
-    from sow.cli.command import GROUPS, find
+    from sow.cli.command import GROUPS, HelpWanted, find, parse
     from sow.cli.context import Context
-    from sow.cli.parser import HelpWanted, parse
 
     if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
         return _help(arguments[:1])
@@ -99,7 +98,7 @@ def _run(arguments: list[str], leading: list[str]) -> int:
 
 
 def _help(arguments: list[str]) -> int:
-    from sow.cli import help as texts
+    from sow.cli import command as texts
     from sow.cli.command import GROUPS, find
 
     if not arguments:
@@ -118,7 +117,7 @@ def _help(arguments: list[str]) -> int:
 
 def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> int:
     """Prints an `error:` line and a `hint:` line; more lines of the hint are indented."""
-    from sow.system.terminal.terminal import escape_control, escape_line, paint
+    from sow.system.terminal import escape_control, escape_line, paint
 
     first, *more = escape_control(hint).split("\n")
     lines = [

@@ -10,7 +10,7 @@ from sow.executors.executor import find_binary, missing_binary
 from sow.executors.registry import adapter
 from sow.executors.settings import program as program_of
 from sow.system.process import program
-from sow.system.terminal.terminal import err, escape_line, is_interactive
+from sow.system.terminal import err, escape_line, is_interactive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

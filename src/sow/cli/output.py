@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sow.errors import SowError
-from sow.system.terminal.terminal import HARMLESS, err, escape_line, out
+from sow.system.terminal import HARMLESS, err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

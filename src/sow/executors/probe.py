@@ -20,7 +20,7 @@ from sow.store.files.disk import Disk, read_text
 from sow.store.formats import json_text
 from sow.system.environment import user_folder, worker_environment
 from sow.system.process.program import ProgramOutput, capture
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TIMEOUT = 15.0  # the slowest CLI takes two seconds on an idle machine
 MAX_PARALLEL = 4  # starting a CLI keeps a core busy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.text.inputs import is_model
+from sow.domain.inputs import is_model
 from sow.executors.registry import adapter
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.store.files.claim import claim_times
+from sow.store.files.locks import claim_times
 from sow.system import git
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.store.files.lock import open_lock, try_lock
+from sow.store.files.locks import open_lock, try_lock
 from sow.system import crash_points, random_ids
 from sow.system.process import process_tree
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sow.errors import SowError, SystemFailure
 from sow.store.files.disk import remove_quietly
-from sow.store.files.lock import Lock
+from sow.store.files.locks import Lock
 from sow.system import git
 
 TYPE_CHECKING = False

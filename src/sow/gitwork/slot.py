@@ -16,7 +16,7 @@ import time
 from sow.gitwork.repository import STATE_PATHS, is_below
 from sow.gitwork.worktree import OPTIONS, EnvironmentProblem, Worktree, ensure_linked, git_error_hint, make_readable
 from sow.store.files.disk import system_error
-from sow.store.files.lock import open_lock, try_lock
+from sow.store.files.locks import open_lock, try_lock
 from sow.system import crash_points, git, git_worktree_files
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.text.inputs import printable_line
+from sow.domain.inputs import printable_line
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text

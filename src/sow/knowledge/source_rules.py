@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError
 

@@ -7,8 +7,8 @@ from sow.domain.ids import is_member
 from sow.domain.text.similar_text import answer_command
 from sow.domain.text.units import counted, format_seconds, stopwatch
 from sow.reports.live_run import stop_reason
-from sow.system.terminal import width
-from sow.system.terminal.terminal import escape_line
+from sow.system import width
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

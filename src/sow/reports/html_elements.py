@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TAGS = frozenset(
     {

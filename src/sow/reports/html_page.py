@@ -8,8 +8,8 @@ from sow.reports import report_text as words
 from sow.reports.html_elements import Html, h
 from sow.reports.stylesheet import STYLE
 from sow.reports.svg_timeline import chart
-from sow.store.formats.string_formats import is_timestamp
-from sow.system.terminal.terminal import escape_line
+from sow.store.formats.validation import is_timestamp
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from sow.domain.ids import is_member
 from sow.domain.plans import graph
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.system import clock
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

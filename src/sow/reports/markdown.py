@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
 from sow.reports import report_text as words
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
-from sow.store.formats.string_formats import is_timestamp
+from sow.store.formats.validation import is_timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sow.domain.text.units import format_seconds, stopwatch
 from sow.reports.html_elements import Html, h
-from sow.system.terminal.terminal import escape_line
-from sow.system.terminal.width import cut
+from sow.system.terminal import escape_line
+from sow.system.width import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

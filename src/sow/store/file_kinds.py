@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import Any
 
 from sow.errors import InvalidFile, SowError
+from sow.store.files import state_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import json_text, schema, yaml_text
 from sow.store.projects import log
-from sow.store.state import state_file
 
 BY_NAME = {
     "log.md": "log-entry",

@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.file_kinds import validate_file

@@ -7,7 +7,7 @@ import os
 from sow.domain.inbox import item, items, ranked
 from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
-from sow.store.files.claim import holder_of
+from sow.store.files.locks import holder_of
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 

@@ -7,8 +7,7 @@ import os
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import create_file, make_folders
-from sow.store.formats import yaml_text
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION, yaml_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 from sow.errors import SowError, SystemFailure, Waiting
+from sow.store.files import backup as state_backup
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import crash_counted, sync_tree, system_error
-from sow.store.formats import schema, yaml_text
+from sow.store.formats import VERSION, schema, yaml_text
 from sow.store.formats.schema_diff import SchemaChange, changes
-from sow.store.formats.string_formats import is_version
+from sow.store.formats.validation import is_version
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
-from sow.store.state import backup as state_backup
-from sow.store.state import state_file
 from sow.store.workflows import folder
 from sow.system import clock
 
@@ -69,7 +69,7 @@ def _step(home: Home, path: str, name: str) -> MigrationStep | None:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if not isinstance(version, str) or not is_version(version) or version not in schema.versions():
         _refuse(version, shown_path)
-    if version == schema.VERSION:
+    if version == VERSION:
         return None
     lines = _migrate(data, name, str(version))
     state_file.check(data, f"{shown_path}, migrated", _validator(name))
@@ -79,9 +79,9 @@ def _step(home: Home, path: str, name: str) -> MigrationStep | None:
 
 
 def _refuse(version: object, shown_path: str) -> None:
-    if isinstance(version, str) and is_version(version) and schema.parts(version) > schema.parts(schema.VERSION):
+    if isinstance(version, str) and is_version(version) and schema.parts(version) > schema.parts(VERSION):
         raise SowError(
-            f"schema version mismatch: project={version} cli={schema.VERSION} ({shown_path})",
+            f"schema version mismatch: project={version} cli={VERSION} ({shown_path})",
             "a newer sow wrote this: upgrade sow and try again",
         )
     raise SowError(

@@ -8,10 +8,10 @@ from sow.domain import task as rules_of_task
 from sow.domain.ids import is_member
 from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
+from sow.store.files.repair import load_as
 from sow.store.projects import notes
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.store.state.repair import load_as
 from sow.system import clock
 
 TYPE_CHECKING = False

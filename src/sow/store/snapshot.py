@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
+from sow.store.files import backup
 from sow.store.files.disk import make_folders
 from sow.store.formats.yaml_text import has_conflict
 from sow.store.projects import project as projects
-from sow.store.state import backup
 from sow.store.state_watcher import NEVER, UNKNOWN, UNREADABLE, FileVersion, StateWatcher
 
 TYPE_CHECKING = False

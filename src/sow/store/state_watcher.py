@@ -8,11 +8,10 @@ from weakref import WeakSet
 
 from sow.domain.ids import is_task_id
 from sow.errors import SowError
+from sow.store.files import backup
 from sow.store.files.disk import list_folder
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
-from sow.store.state import backup
-from sow.store.workflows.folder import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ class StateWatcher:
 
     def _list_workflow(self) -> None:
         """Registers the state of a workflow and its agents' notes, if the workflow can be read."""
-        if not os.path.lexists(f"{self.home.root}/{FOLDER}/state.yaml"):
+        if not os.path.lexists(f"{self.home.workflow}/state.yaml"):
             return
         from sow.store.workflows.folder import COPY, WorkflowFolder
 
@@ -220,7 +219,7 @@ class StateWatcher:
         except SowError:
             return
         owner = loaded["workflow"]["id"]
-        shelf = f"{self.home.root}/{FOLDER}"
+        shelf = self.home.workflow
         self._register(shelf, folder.state_path, owner, COPY, "")
         for agent_folder in folder.agent_folders(loaded):
             self._register(shelf, agent_folder.notes_path, owner, backup.notes_key(agent_folder.id), agent_folder.id)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from cli.virtual_screen import Screen
 from sow.cli.runs.live import Live
-from sow.system.terminal import width
+from sow.system import width
 
 TIME = "2026-01-31T09:00:00Z"
 MARK = "\x1b[4711m"

@@ -15,7 +15,7 @@ import pytest
 from conftest import SOW, Repo
 from support.simulated_workers import processes
 
-from sow.cli.parser import parse
+from sow.cli.command import parse
 from sow.cli.serve.mcp_tools import VERBS, command_arguments, tools
 from sow.errors import SowError
 

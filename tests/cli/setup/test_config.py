@@ -17,8 +17,7 @@ from support.paths import ROOT
 
 from sow import config
 from sow.agents.built_in import STANDARD_AGENTS
-from sow.cli.command import find
-from sow.cli.parser import parse
+from sow.cli.command import find, parse
 from sow.cli.setup.config_template import template
 from sow.executors.registry import ADAPTERS, DEFAULT_EXECUTORS
 from sow.store.formats.schema import document

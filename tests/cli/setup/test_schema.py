@@ -10,7 +10,8 @@ import pytest
 from conftest import Repo
 
 from sow import __version__
-from sow.store.formats.schema import VERSION, names
+from sow.store.formats import VERSION
+from sow.store.formats.schema import names
 
 MIGRATION = [
     "Migrating .sow/project/state.yaml: v0.9.0 → v1.1.0",

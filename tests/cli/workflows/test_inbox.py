@@ -69,7 +69,7 @@ def test_nobody_else_has_notes(repo: Repo, flow: Flow):
 def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: Flow):
     """Below a sow that supervises one agent, another agent's name is no name."""
     call = (
-        "import subprocess, sys; from sow.system.process.process_table import supervisor_name, set_process_name\n"
+        "import subprocess, sys; from sow.system.process_table import supervisor_name, set_process_name\n"
         "set_process_name(supervisor_name('api_agent'))\n"
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import SowError
-from sow.store.formats.string_formats import is_agent, is_line, is_word
+from sow.store.formats.validation import is_agent, is_line, is_word
 
 CONTROL = ["\x00", "\x01", "\x07", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b", "\u2028", "\u2029"]
 # Every character class that has ever been smuggled through such checks, and plain ones.

@@ -17,7 +17,7 @@ from support.ui_client import Dashboard
 
 from guarantees.control_bytes.test_terminal import SEQUENCES
 from sow.dashboard.server import feed, reply
-from sow.system.terminal.terminal import HARMLESS
+from sow.system.terminal import HARMLESS
 
 LOG = "\n### 2026-01-31T09:00:00Z · {} · x · y\n\n{}\n"
 

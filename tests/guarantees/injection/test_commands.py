@@ -19,7 +19,7 @@ from support.paths import ROOT
 from guarantees.folder_snapshot import Picture
 from guarantees.hostile_values import HOSTILE
 from sow.cli.command import GROUPS, commands
-from sow.system.terminal.terminal import escape_control, escape_line
+from sow.system.terminal import escape_control, escape_line
 
 NO_TEXT_FOR_GIT = ("\ufffe", "\U0010ffff")  # it takes a message with one of these for Latin-1
 EXAMPLE = str(ROOT / "examples" / "user-accounts.md")

@@ -15,7 +15,7 @@ from support.call_server import Answer, Caller
 
 from guarantees.folder_snapshot import Picture
 from guarantees.hostile_values import HOSTILE
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 Config = dict[str, Any]
 SHORT = [each for each in dict.fromkeys(HOSTILE) if len(each) < 100_000]

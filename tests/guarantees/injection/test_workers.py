@@ -14,7 +14,7 @@ from support.call_server import Caller
 
 from guarantees.folder_snapshot import Picture
 from guarantees.hostile_values import HOSTILE
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 SPAWN = ("agent", "spawn", "implementer", "010", "--executor", "simulated", "--dry-run")
 FIELDS = {

@@ -15,13 +15,13 @@ from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans.reader import read as read_plan
 from sow.store import file_kinds
+from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.formats import json_text, yaml_text
 from sow.store.projects import feedback, log, memory
-from sow.store.state import state_file
 from sow.store.validators.task import validate
 from sow.system.checkout import Checkout
-from sow.system.terminal.terminal import escape_control, escape_line
+from sow.system.terminal import escape_control, escape_line
 
 KIB = 1 << 10
 FLOOR = 0.003  # seconds; below this a clock measures the machine, not the reader

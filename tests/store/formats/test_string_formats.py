@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sow.store.formats import schema
-from sow.store.formats.string_formats import FORMATS
+from sow.store.formats.validation import FORMATS
 
 EDGES = [
     *("", "0", "00", "000", "010", "0010", "1000", "123456789"),

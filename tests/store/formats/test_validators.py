@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError, validators
 
 from sow.store.formats import schema
-from sow.store.formats.validation_error import SchemaError
+from sow.store.formats.validation import SchemaError
 
 TIME = "2026-01-31T09:00:00Z"
 QUESTION = {"number": 1, "text": "Which?", "asked_at": TIME}

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sow.errors import InvalidFile
 from sow.store.files.checkout_home import Home
-from sow.store.formats.string_formats import is_line
+from sow.store.formats.validation import is_line
 from sow.store.projects import log
 from sow.system import checkout
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TIME = "2026-01-31T09:00:00Z"
 LINES = [

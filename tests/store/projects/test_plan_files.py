@@ -20,7 +20,7 @@ from sow.errors import SowError, SystemFailure
 from sow.plans import reader
 from sow.store.files.checkout_home import Home, find
 from sow.store.files.disk import Disk
-from sow.store.files.lock import Lock
+from sow.store.files.locks import Lock
 from sow.store.projects.plan_files import MAX_BYTES, MAX_FILES, load, replace
 
 TASK = "## Task 1: One\nDo it.\n"

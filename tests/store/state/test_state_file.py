@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.store.state.state_file import MOST_REMEMBERED, DocumentCache
+from sow.store.files.state_file import MOST_REMEMBERED, DocumentCache
 from sow.store.validators.task import validate
 
 

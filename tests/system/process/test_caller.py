@@ -10,8 +10,8 @@ import pytest
 from conftest import PYTHONPATH
 
 from sow.errors import SowError
-from sow.system.process import caller
-from sow.system.process.process_table import LONGEST_NAME, supervisor_name
+from sow.system import caller
+from sow.system.process_table import LONGEST_NAME, supervisor_name
 
 MARKED = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 # A process with marks starts one without any, which forks `depth` times; the last one says who it is.
@@ -22,7 +22,7 @@ sys.exit(subprocess.run(sys.argv[1:], env=clean).returncode)
 """
 INNER = """
 import ctypes, json, os, sys
-from sow.system.process import caller
+from sow.system import caller
 if sys.argv[2] == "hidden":
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: from now on /proc hides its environment
 for _ in range(int(sys.argv[1])):
@@ -36,7 +36,7 @@ print(who.kind, who.name, who.task)
 # A process that shows a name of its own choice runs another one.
 NAMED = """
 import subprocess, sys
-from sow.system.process.process_table import set_process_name
+from sow.system.process_table import set_process_name
 set_process_name(sys.argv[1])
 sys.exit(subprocess.run(sys.argv[2:]).returncode)
 """

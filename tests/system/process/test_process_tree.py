@@ -13,10 +13,10 @@ import pytest
 from support.simulated_workers import wait_for
 
 from sow.system.process import process_tree
-from sow.system.process.process_table import Proc, Ps
+from sow.system.process_table import Proc, Ps
 from system.process.supervisor import MARK, supervise
 
-CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process.process_table', fromlist=['Ps']).Ps()"}
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process_table', fromlist=['Ps']).Ps()"}
 every_census = pytest.mark.parametrize("census", CENSUSES)
 BARE = "env -i sleep 300"
 GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
@@ -210,7 +210,7 @@ tell([*told, state(there("left")) if {looks} else ""])
 def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
     """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
     code = """
-from sow.system.process.process_table import Proc
+from sow.system.process_table import Proc
 from sow.system.process.process_tree import CHILDREN
 found = []
 for number in range(3):

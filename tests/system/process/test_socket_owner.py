@@ -13,14 +13,14 @@ from contextlib import contextmanager
 import pytest
 
 from sow.system.process import socket_owner
-from sow.system.process.process_table import supervisor_name
+from sow.system.process_table import supervisor_name
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
 
 # A process that keeps its files from all others of its user: nobody but root sees what it has open.
 HIDING = """
 import ctypes, encodings.ascii, encodings.idna, json, os, socket, sys
-from sow.system.process import process_table as census, socket_owner
+from sow.system import process_table as census; from sow.system.process import socket_owner
 census.set_process_name(sys.argv[1])
 if not os.geteuid():
     os.setgroups([])

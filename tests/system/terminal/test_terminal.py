@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.system.terminal import terminal
-from sow.system.terminal.terminal import escape_control, escape_line
+from sow.system import terminal
+from sow.system.terminal import escape_control, escape_line
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SEQUENCES = {

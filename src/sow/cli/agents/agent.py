@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
-from sow.cli.project.log import LOG_OPTIONS
+from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
 
 CONFIG_HELP = """Agent selection uses configuration from ~/.config/sow/config.yaml
 Run 'sow config init' to create a configuration file.

@@ -6,7 +6,7 @@ import shlex
 
 from sow.cli.output import emit
 from sow.executors import adapter as adapters
-from sow.system.terminal.terminal import escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sow import config as configs
 from sow.agents.discovery import split
 from sow.agents.registry import FOLDER
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.store import layout
 from sow.store.formats import yaml_text
-from sow.store.formats.string_formats import is_agent
-from sow.system.terminal.terminal import escape_line, out
+from sow.store.formats.validation import is_agent
+from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.reports.resume_command import task_resume_command
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.system.terminal.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.system.terminal.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

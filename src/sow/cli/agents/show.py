@@ -12,7 +12,7 @@ from sow.cli.output import emit, print_findings, table
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.files.checkout_home import enclosing
-from sow.system.terminal.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sow import config as configs
 from sow.cli.agents.screen import Screen
 from sow.cli.context import Context
-from sow.domain import ids
-from sow.domain.text import inputs
+from sow.domain import ids, inputs
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
@@ -15,7 +14,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.runs import sessions
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal.terminal import err
+from sow.system.terminal import err
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from sow.knowledge import updates
 from sow.knowledge.fetcher import FetchLimits
 from sow.store.layout import create_missing
 from sow.system import git
-from sow.system.terminal.terminal import err, escape_line, is_interactive, out, paint
+from sow.system.terminal import err, escape_line, is_interactive, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

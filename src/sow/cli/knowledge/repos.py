@@ -6,11 +6,11 @@ from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import fetched
 from sow.cli.output import emit, table
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.knowledge.repos import RepoDescription, Repos
 from sow.store.knowledge import repo_index
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

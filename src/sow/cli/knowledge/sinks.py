@@ -6,12 +6,12 @@ from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import fetched
 from sow.cli.output import emit, table
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import SowError
 from sow.knowledge.descriptions import BY_USER, Description
 from sow.knowledge.sinks import Sinks
 from sow.store.knowledge.sink_index import CATALOG
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

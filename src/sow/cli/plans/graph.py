@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sow.domain.plans import graph
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

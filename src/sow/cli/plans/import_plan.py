@@ -13,7 +13,7 @@ from sow.plans.describe import description
 from sow.store.projects import plan_import
 from sow.store.projects import project as projects
 from sow.store.projects.plan_import import PlanImport
-from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sow.domain.plans.plan import Plan
 from sow.errors import SowError
 from sow.plans import reader
 from sow.store.projects import plan_files
-from sow.system.terminal.terminal import err, escape_line
+from sow.system.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

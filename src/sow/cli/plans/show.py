@@ -7,7 +7,7 @@ from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.task import DEFAULT_AGENT
 from sow.domain.text.units import counted, format_minutes
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

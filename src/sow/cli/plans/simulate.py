@@ -9,7 +9,7 @@ from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.text.units import format_minutes
 from sow.errors import SowError
-from sow.system.terminal.terminal import columns, escape_line, out
+from sow.system.terminal import columns, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

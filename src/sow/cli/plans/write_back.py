@@ -12,7 +12,7 @@ from sow.plans.write_back import with_statuses
 from sow.store.projects import plan_files, plan_import
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.system.terminal.terminal import escape_line, out
+from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.store.knowledge import adrs
 from sow.system import clock
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

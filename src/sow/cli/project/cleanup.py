@@ -10,7 +10,7 @@ from sow.cli.output import emit
 from sow.errors import SystemFailure
 from sow.store import state_commit
 from sow.store.projects.removal import remove
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 
 def cleanup(context: Context, *, yes: bool) -> int:

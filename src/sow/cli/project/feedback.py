@@ -5,12 +5,11 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.domain import ids
-from sow.domain.text import inputs
+from sow.domain import ids, inputs
 from sow.store.projects import feedback, tasks
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.system.terminal.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 
 def add(context: Context, *, task: str, feedback_text: str) -> int:

@@ -9,7 +9,7 @@ from sow.cli.context import Context
 from sow.cli.project.project import prepare_project
 from sow.errors import SowError
 from sow.store.layout import create_missing
-from sow.system.terminal.terminal import escape_line, out
+from sow.system.terminal import escape_line, out
 
 
 def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import os
 
-from sow.cli.command import Argument, Command, Option
+from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
 from sow.cli.context import Context
-from sow.domain import ids
-from sow.domain.text import inputs
+from sow.domain import ids, inputs
 from sow.errors import InvalidFile, SowError
+from sow.store.files.repair import load_or_repair
 from sow.store.projects import log as logs
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_folder import TaskFolder
-from sow.store.state.repair import load_or_repair
 from sow.system import clock
-from sow.system.terminal.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.documents.state import LogEntry, ProjectState, Task
     from sow.store.files.checkout_home import Home
     from sow.store.workflows.folder import AgentFolder
-
-LOG_OPTIONS = (
-    Option("--file", "PATH", "A file that it is about", repeat=True),
-    Option("--action", "WORD", "What was done, such as modified_file", default="note"),
-    Option("--result", "WORD", "How it went, such as success", default="info"),
-    Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
-)
 
 
 def log(

@@ -6,9 +6,9 @@ from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.domain.text.units import counted
 from sow.errors import Waiting
-from sow.store.formats.schema import VERSION
+from sow.store.formats import VERSION
 from sow.store.migration import apply, plan, unreadable
-from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out
 
 
 def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
+from sow.domain import inputs
 from sow.domain.task import ENDED_STATUSES
-from sow.domain.text import inputs
 from sow.store.projects import phases
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

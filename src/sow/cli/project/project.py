@@ -5,8 +5,8 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
+from sow.domain import inputs
 from sow.domain.phase import new_phases
-from sow.domain.text import inputs
 from sow.store.files.checkout_home import Home
 from sow.store.projects import memory
 from sow.store.projects import project as projects
@@ -14,7 +14,7 @@ from sow.store.projects.removal import remove
 from sow.store.projects.tasks import log_act
 from sow.store.state_commit import save_project
 from sow.system import clock, random_ids
-from sow.system.terminal.terminal import escape_line, out
+from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

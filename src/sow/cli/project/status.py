@@ -14,7 +14,7 @@ from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.workflows import summary
-from sow.system.terminal.terminal import escape_control, escape_line, out, paint
+from sow.system.terminal import escape_control, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

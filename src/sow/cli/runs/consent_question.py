@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.plans.command_line import program
 from sow.errors import SystemFailure, Waiting
 from sow.store.user import consents
-from sow.system.terminal.terminal import confirm, err, escape_control, escape_line, is_interactive
+from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

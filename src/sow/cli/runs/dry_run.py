@@ -17,7 +17,7 @@ from sow.domain.text.units import dollars, format_minutes
 from sow.engine import consent
 from sow.errors import InvalidFile
 from sow.store.projects import plan_import
-from sow.system.terminal.terminal import escape_line, out
+from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import branch_conflict_error
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.system import git
-from sow.system.terminal.terminal import err
+from sow.system.terminal import err
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.text.units import counted
 from sow.errors import SystemFailure, Waiting
 from sow.store import git_watch
-from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sow.cli.runs import consent_question
 from sow.cli.runs.reopened_run import pasteable_command, reopened_run
 from sow.errors import SystemFailure, Waiting
 from sow.store.runs import run_folder
-from sow.system.terminal.terminal import escape_line, out
+from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

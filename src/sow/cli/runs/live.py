@@ -13,8 +13,8 @@ from sow.cli.runs.live_lines import RunView
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports import event_text
 from sow.reports.live_run import LiveRun
-from sow.system.terminal import terminal
-from sow.system.terminal.live_block import StatusBlock
+from sow.system import terminal
+from sow.system.live_block import StatusBlock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sow.domain.text.similar_text import answer_command
 from sow.domain.text.units import format_minutes, stopwatch
-from sow.system.terminal import width
-from sow.system.terminal.terminal import COLOURS, escape_line
+from sow.system import width
+from sow.system.terminal import COLOURS, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sow.cli.plans import import_plan
 from sow.cli.runs import consent_question, feature_branch, setup_questions
+from sow.domain import inputs
 from sow.domain.ids import branch_slug
-from sow.domain.text import inputs
 from sow.engine import consent
 from sow.errors import InvalidFile, SowError, Waiting
 from sow.store import layout
@@ -13,7 +13,7 @@ from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.store.projects import plan_import
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive
+from sow.system.terminal import confirm, err, escape_line, is_interactive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

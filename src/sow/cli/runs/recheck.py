@@ -13,7 +13,7 @@ from sow.engine.runs import recheck
 from sow.errors import SowError, SystemFailure
 from sow.store.runs import run_folder
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

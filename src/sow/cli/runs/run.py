@@ -22,7 +22,7 @@ from sow.store.layout import create_missing
 from sow.store.projects import plan_import, restore
 from sow.store.projects import project as projects
 from sow.system import git
-from sow.system.terminal.terminal import err, escape_line
+from sow.system.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import ProjectState, RunSettings
     from sow.domain.plans.plan_import import Difference
     from sow.store.files.checkout_home import Home
-    from sow.store.files.claim import Claim
+    from sow.store.files.locks import Claim
     from sow.store.projects.plan_import import PlanImport
     from sow.store.runs.run_folder import RunFolder
 

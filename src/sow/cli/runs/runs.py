@@ -7,8 +7,8 @@ from sow.cli.context import Context
 from sow.errors import Waiting
 from sow.reports.resume_command import HintContext
 from sow.store.runs import run_folder
-from sow.system.terminal import terminal
-from sow.system.terminal.terminal import escape_line
+from sow.system import terminal
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

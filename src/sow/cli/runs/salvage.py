@@ -7,7 +7,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, Waiting
-from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out, paint
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from sow.errors import InvalidFile, Waiting
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.runs import run_folder
-from sow.system.terminal.terminal import NO, YES, ask, confirm, err, escape_line, is_interactive, out
+from sow.system.terminal import NO, YES, ask, confirm, err, escape_line, is_interactive, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

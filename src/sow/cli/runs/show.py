@@ -13,8 +13,8 @@ from sow.reports import run_report
 from sow.reports.resume_command import HintContext
 from sow.store.files.disk import Disk, replace_file
 from sow.store.runs import run_folder
-from sow.system.terminal import terminal
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system import terminal
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

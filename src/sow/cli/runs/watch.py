@@ -17,7 +17,7 @@ from sow.reports.run_history import EntryTimes
 from sow.store.runs import run_folder
 from sow.store.runs.journal import JournalTail
 from sow.system.process.generator_steps import Interrupts
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

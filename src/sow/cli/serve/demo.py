@@ -8,7 +8,7 @@ import sys
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.errors import SystemFailure
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import time
 from sow.errors import SowError
 from sow.store.files import checkout_home as homes
 from sow.store.layout import create_missing
-from sow.system.terminal.terminal import err, escape_line, out, paint
+from sow.system.terminal import err, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sow.store.projects import task_folder as desks
 from sow.system import git
 from sow.system.environment import worker_environment
 from sow.system.process import program
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sow.engine.turns.own_paths import sow_path
 from sow.errors import SowError
 from sow.system.process import program
 from sow.system.process.shutdown import GracefulShutdown
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

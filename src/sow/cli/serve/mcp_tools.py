@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import GROUPS, JSON, Argument, Command, Option, commands
 from sow.cli.output import emit, table
 from sow.errors import SowError
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.errors import SowError, Waiting
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

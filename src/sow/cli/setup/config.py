@@ -10,7 +10,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain.text.units import counted
 from sow.errors import SowError, SystemFailure, Waiting
-from sow.system.terminal.terminal import confirm, escape_control, escape_line, is_interactive, out, paint
+from sow.system.terminal import confirm, escape_control, escape_line, is_interactive, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _editor(context: Context, file: str) -> list[str]:
     """Returns the command of the user's editor, with its options."""
     import shlex
 
-    from sow.domain.text.inputs import checked_line
+    from sow.domain.inputs import checked_line
     from sow.executors.executor import find_binary
 
     for name in ("VISUAL", "EDITOR"):

@@ -8,7 +8,7 @@ from sow.cli.output import emit
 from sow.errors import SowError
 from sow.store.user import consents
 from sow.store.user.consents import CONSENTS, REFUSED
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 
 def list_consents(context: Context, *, json: bool) -> int:

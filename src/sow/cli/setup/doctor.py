@@ -19,7 +19,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.user import installed_layer
 from sow.store.user.installed_layer import FOREIGN, SAME, InstallTarget
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗", "red")}
 

@@ -6,7 +6,7 @@ from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.errors import SowError, SystemFailure
 from sow.reports.resume_command import HintContext
-from sow.system.terminal.terminal import escape_control, escape_line, out, read_input
+from sow.system.terminal import escape_control, escape_line, out, read_input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

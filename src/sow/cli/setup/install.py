@@ -10,7 +10,7 @@ from sow.cli.output import emit
 from sow.errors import SowError
 from sow.store.user import installed_layer
 from sow.store.user.installed_layer import FOREIGN, REMOVE, WRITE, InstallStep, InstallTarget
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 DONE = {"write": "wrote", "replace": "replaced", "remove": "removed"}
 SETTINGS = ".claude/settings.json"

@@ -8,7 +8,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import ids
 from sow.errors import SowError
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 
 def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:

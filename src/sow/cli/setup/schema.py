@@ -10,16 +10,16 @@ from sow.cli.output import emit, print_findings
 from sow.domain.phase import ALIASES
 from sow.errors import SowError
 from sow.store.file_kinds import validate_file
-from sow.store.formats import schema
+from sow.store.formats import VERSION, schema
 from sow.store.formats.schema_diff import SchemaChange, changes
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 NAMES = tuple(schema.names())
 
 
 def list_schemas(context: Context, *, json: bool) -> int:
     rows = [
-        {"version": version, "current": version == schema.VERSION, "schemas": schema.names(version)}
+        {"version": version, "current": version == VERSION, "schemas": schema.names(version)}
         for version in schema.versions()
     ]
     if json:
@@ -30,7 +30,7 @@ def list_schemas(context: Context, *, json: bool) -> int:
 
 
 def show(context: Context, *, name: str, format: str, version: str, json: bool) -> int:
-    document = schema.document(name, schema.check_version(version) if version else schema.VERSION)
+    document = schema.document(name, schema.check_version(version) if version else VERSION)
     if format == "cue" and not json:
         from sow.store.formats.cue import export
 

@@ -10,9 +10,9 @@ from sow.cli.context import Context
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.project.project import prepare_project
 from sow.cli.runs import feature_branch
+from sow.domain import inputs
 from sow.domain.ids import branch_slug
 from sow.domain.phase import new_phases
-from sow.domain.text import inputs
 from sow.engine.turns.own_paths import sow_command
 from sow.errors import SowError
 from sow.reports.resume_command import HintContext
@@ -20,7 +20,7 @@ from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.system import clock
-from sow.system.terminal.terminal import escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

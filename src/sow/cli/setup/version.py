@@ -6,8 +6,8 @@ from sow import __version__
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.store.formats.schema import VERSION
-from sow.system.terminal.terminal import out
+from sow.store.formats import VERSION
+from sow.system.terminal import out
 
 
 def version(context: Context, *, schema: bool, json: bool) -> int:

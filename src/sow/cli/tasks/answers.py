@@ -7,7 +7,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.errors import SowError
 from sow.store.user.standing_answers import StandingAnswers
-from sow.system.terminal.terminal import escape_line, out, paint
+from sow.system.terminal import escape_line, out, paint
 
 
 def list_answers(context: Context, *, json: bool) -> int:

@@ -6,12 +6,12 @@ from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.tasks.task import print_change
-from sow.domain import ids
-from sow.domain.text import inputs, similar_text
+from sow.domain import ids, inputs
+from sow.domain.text import similar_text
 from sow.errors import SowError
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks
-from sow.system.terminal.terminal import err, escape_line, out, paint
+from sow.system.terminal import err, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.domain import ids
+from sow.domain import ids, inputs
 from sow.domain.note import CATEGORIES
-from sow.domain.text import inputs
 from sow.store import note_updates
-from sow.system.terminal.terminal import escape_control, out
+from sow.system.terminal import escape_control, out
 
 TASK = Option("--task", "ID", "Whose desk: a task, or an agent of the workflow; without: SOW_TASK", completes="tasks")
 NUMBER = Argument("number", "The note's number, such as 1 or note_001")

@@ -15,7 +15,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects import tasks
 from sow.store.runs import sessions
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

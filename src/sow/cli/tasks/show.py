@@ -11,7 +11,7 @@ from sow.domain.task import current_concerns
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_document import document
-from sow.system.terminal.terminal import escape_control, escape_line, out, paint
+from sow.system.terminal import escape_control, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

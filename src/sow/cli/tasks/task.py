@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.domain import ids
+from sow.domain import ids, inputs
 from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES, PRIORITIES, TASK, is_approved
-from sow.domain.text import inputs
 from sow.errors import SowError
 from sow.store.projects import tasks
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 FIELDS = ("status", "name", "assigned_agent", "priority", "depends_on")
 ALIASES = {"agent": "assigned_agent"}

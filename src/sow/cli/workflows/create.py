@@ -6,14 +6,13 @@ import os
 
 from sow.agents import prompts
 from sow.cli.output import emit
-from sow.domain import ids
-from sow.domain.text import inputs
+from sow.domain import ids, inputs
 from sow.errors import SowError
 from sow.store.layout import create_missing
 from sow.store.workflows import archive as workflows_archive
 from sow.store.workflows import design_state
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sow.engine.workflows.conversation import RoleConversations
 from sow.errors import SowError
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sow.engine.workflows import finish, start
 from sow.engine.workflows.crew_run import CrewLoop
 from sow.store import git_watch
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sow.config import Config
     from sow.domain.documents.state import RunSettings
     from sow.store.files.checkout_home import Home
-    from sow.store.files.claim import Claim
+    from sow.store.files.locks import Claim
 
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 

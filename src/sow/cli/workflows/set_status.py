@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain import ids
 from sow.errors import SowError
 from sow.store.workflows import members
-from sow.system.terminal.terminal import out
+from sow.system.terminal import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import os
 from sow.cli.output import emit, table
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
-from sow.store.state import state_file
+from sow.store.files import state_file
 from sow.store.validators.workflow import validate
 from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal.terminal import escape_control, escape_line, out, paint
+from sow.system.terminal import escape_control, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sow.engine.workflows.design import missing
 from sow.errors import SowError
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
+from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

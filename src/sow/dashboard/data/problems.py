@@ -9,7 +9,7 @@ def print_traceback(error: BaseException) -> None:
     """Prints the traceback."""
     import traceback
 
-    from sow.system.terminal.terminal import err, escape_control
+    from sow.system.terminal import err, escape_control
 
     err(escape_control("".join(traceback.format_exception(error)).rstrip()))
 

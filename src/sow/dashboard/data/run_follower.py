@@ -7,8 +7,8 @@ from sow.reports import crew_rows, event_text, expected_time, resume_command, ru
 from sow.reports.live_run import LiveRun
 from sow.reports.timeline import Timeline
 from sow.store.runs.journal import JournalTail
-from sow.system.terminal import width
-from sow.system.terminal.terminal import escape_line
+from sow.system import width
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

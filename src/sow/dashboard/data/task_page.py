@@ -14,7 +14,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.runs import sessions
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

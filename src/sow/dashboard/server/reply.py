@@ -6,7 +6,7 @@ import json
 import re
 from http import HTTPStatus
 
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.text.inputs import printable_line
+from sow.domain.inputs import printable_line
 from sow.domain.text.units import counted
 
 TYPE_CHECKING = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.domain import ids
+from sow.domain.inputs import printable_line
 from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES
-from sow.domain.text.inputs import printable_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.text.inputs import plain_path
+from sow.domain.inputs import plain_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

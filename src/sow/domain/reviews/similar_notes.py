@@ -5,8 +5,8 @@ Code cannot tell that two assumptions contradict each other. It can show a verif
 
 from __future__ import annotations
 
+from sow.domain.inputs import plain_path
 from sow.domain.reviews.finding import clean_text
-from sow.domain.text.inputs import plain_path
 from sow.domain.text.similar_text import words
 
 TYPE_CHECKING = False

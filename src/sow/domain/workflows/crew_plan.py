@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain.inputs import plain_path
 from sow.domain.plans.plan import PlanFinding
-from sow.domain.text.inputs import plain_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

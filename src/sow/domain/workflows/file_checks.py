@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain import inputs as texts
 from sow.domain.plans import graph
-from sow.domain.text import inputs as texts
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem
 from sow.errors import SowError

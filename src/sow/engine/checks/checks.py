@@ -12,7 +12,7 @@ from sow.errors import SowError
 from sow.gitwork.check_processes import CheckMark
 from sow.system import clock, plain_file
 from sow.system.process import child_process
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

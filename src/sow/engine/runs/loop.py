@@ -8,8 +8,8 @@ from sow.domain.runs.budget import Breaker
 from sow.engine.runs.budget import add_cost, budget_of
 from sow.engine.turns import settle
 from sow.errors import SowError
+from sow.store.files.run_memory import RunMemory
 from sow.store.projects.restore import WrongBranch
-from sow.store.state.run_memory import RunMemory
 from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from sow.executors.executor import find_binary
 from sow.reports import event_text
 from sow.reports.live_run import LiveRun
 from sow.system.process.background_program import BackgroundProgram
-from sow.system.terminal.terminal import escape_line
-from sow.system.terminal.width import cut
+from sow.system.terminal import escape_line
+from sow.system.width import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

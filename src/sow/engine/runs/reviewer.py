@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sow.agents import briefing
+from sow.domain.inputs import one_line
 from sow.domain.reviews import verdict as verdicts
 from sow.domain.task import current_concerns
-from sow.domain.text.inputs import one_line
 from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.system import clock, random_ids

@@ -11,9 +11,9 @@ from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files import temp_files
+from sow.store.files.repair import load_or_repair
 from sow.store.projects import task_folder as desks
 from sow.store.runs import run_folder
-from sow.store.state.repair import load_or_repair
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sow.domain.checks.consent import Consent
     from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
     from sow.store.files.checkout_home import Home
-    from sow.store.files.claim import Claim
+    from sow.store.files.locks import Claim
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.run_folder import RunFolder
 

@@ -6,10 +6,10 @@ import os
 import time
 
 from sow.errors import SystemFailure
+from sow.store.files.repair import backup_if_newer
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.store.projects import restore
-from sow.store.state.repair import backup_if_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sow.store.files.checkout_home import Home
-    from sow.store.files.claim import Holder
+    from sow.store.files.locks import Holder
 
 
 def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:

@@ -9,13 +9,12 @@ from sow.engine.turns.transcript import refusals_of
 from sow.errors import SowError
 from sow.executors.events import TurnSummary
 from sow.executors.registry import adapter as find_adapter
-from sow.gitwork import activity
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import clock, redaction
 from sow.system.process import process_tree
 from sow.system.process.child_process import Lines
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,4 +191,8 @@ def _worked(record: SessionRecord, turn: SessionTurn) -> bool:
     if turn.get("tools"):
         return True
     structured = find_adapter(record.session["type"]).capabilities.structured
-    return not structured and bool(activity.changed_files(record.session["cwd"]))
+    if structured:
+        return False
+    from sow.gitwork.activity import changed_files  # here, because it loads git
+
+    return bool(changed_files(record.session["cwd"]))

@@ -13,7 +13,7 @@ from sow.system import crash_points, plain_file
 from sow.system.environment import worker_environment
 from sow.system.process import child_process
 from sow.system.process.generator_steps import CONTINUE, run_to_end
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

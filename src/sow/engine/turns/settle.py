@@ -5,11 +5,11 @@ from __future__ import annotations
 from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
+from sow.store.files import backup as state_backup
+from sow.store.files.repair import backup_if_newer
 from sow.store.projects import project as projects
 from sow.store.projects import tasks
 from sow.store.snapshot import HandEdit
-from sow.store.state import backup as state_backup
-from sow.store.state.repair import backup_if_newer
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ def _foreign(edit: HandEdit, home: Home) -> str:
         return f"task {edit.task}: {path} has a merge conflict; it is left as it is"
     if edit.expected is None:
         return f"{path} appeared during the turn, and not through sow; look at it, or remove it"
-    from sow.store.state import set_aside
+    from sow.store.files import set_aside
 
     try:
         edit_path = set_aside.save_copy(home, edit.name, edit.text) if edit.text else ""

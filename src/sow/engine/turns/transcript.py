@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.engine.turns.runner import Files
 from sow.executors.registry import adapter as find_adapter
 from sow.system import clock
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

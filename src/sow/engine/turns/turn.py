@@ -22,7 +22,7 @@ from sow.store.projects import write_rules
 from sow.store.runs import sessions
 from sow.store.snapshot import Snapshot
 from sow.system import clock, random_ids, redaction
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.agents import crew_briefing
-from sow.domain.text.inputs import one_line
+from sow.domain.inputs import one_line
 from sow.engine.turns.own_paths import sow_command
 
 TYPE_CHECKING = False

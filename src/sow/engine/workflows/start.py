@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import RunSettings, Workflow
     from sow.domain.workflows.crew_plan import WorkflowPlan
     from sow.store.files.checkout_home import Home
-    from sow.store.files.claim import Claim
+    from sow.store.files.locks import Claim
     from sow.store.workflows.folder import AgentFolder
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.files import claim
-from sow.store.files.claim import Claim
+from sow.store.files import locks
 from sow.store.files.disk import (
     MAX_READ,
     Disk,
@@ -18,7 +17,7 @@ from sow.store.files.disk import (
     require_folder,
     sync_folder,
 )
-from sow.store.files.lock import Lock
+from sow.store.files.locks import Claim, Lock
 from sow.system import checkout, redaction
 from sow.system.checkout import Checkout
 
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from sow.store.files.claim import Holder
+    from sow.store.files.locks import Holder
+    from sow.store.files.run_memory import RunMemory
     from sow.store.files.vouching import Voucher
-    from sow.store.state.run_memory import RunMemory
 
 REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
@@ -59,6 +58,11 @@ class Home:
     @property
     def sow(self) -> str:
         return f"{self.root}/.sow"
+
+    @property
+    def workflow(self) -> str:
+        """The folder of the checkout's workflow, whether there is one or not."""
+        return f"{self.root}/orchestration"
 
     @property
     def project(self) -> str:
@@ -167,7 +171,7 @@ class Home:
 
     def claim_holder(self, name: str) -> Holder | None:
         """Returns the current holder of a claim, without taking or creating the claim."""
-        from sow.store.files.claim import holder
+        from sow.store.files.locks import holder
 
         return holder(f"{self.checkout.git}/sow/claims", name)
 
@@ -178,7 +182,7 @@ class Home:
         """
         holder = self.claim_holder("run")
         if holder is not None and holder.confirmed:
-            raise claim.claimed_error("run", holder.line)
+            raise locks.claimed_error("run", holder.line)
 
     @property
     def claims(self) -> str:
@@ -186,13 +190,13 @@ class Home:
 
     def task_holder(self, task: str) -> str:
         """Returns the other process that works on a task now; empty if there is none."""
-        return claim.holder_of(self.claims, f"task-{task}")
+        return locks.holder_of(self.claims, f"task-{task}")
 
     def refuse_claimed(self, task: str) -> None:
         """Refuses to decide on a task while another process works on it."""
         holder = self.task_holder(task)
         if holder:
-            raise claim.claimed_error(f"task-{task}", holder)
+            raise locks.claimed_error(f"task-{task}", holder)
 
 
 class HomeLock(Lock):

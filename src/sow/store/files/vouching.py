@@ -11,9 +11,9 @@ import time
 
 from sow.errors import Waiting
 from sow.store.files.disk import crash_counted, list_folder, make_folders, remove_quietly
-from sow.store.files.lock import is_locked, open_lock, try_lock
-from sow.system import plain_file
-from sow.system.process import caller, other_process
+from sow.store.files.locks import is_locked, open_lock, try_lock
+from sow.system import caller, plain_file
+from sow.system.process import other_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

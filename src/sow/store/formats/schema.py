@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
+from sow.store.formats import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = "1.1.0"
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import InvalidFile, SowError
+from sow.store.files import state_file
 from sow.store.formats import yaml_text
 from sow.store.layout import ARTIFACTS
-from sow.store.state import state_file
 from sow.store.validators.repo_config import validate
 
 TYPE_CHECKING = False

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from sow.errors import InvalidFile, SowError, suggestion
-from sow.store.files import user_file
+from sow.store.files import state_file, user_file
 from sow.store.files.disk import Disk, read_text
-from sow.store.files.lock import Lock
-from sow.store.formats import json_text
-from sow.store.formats.schema import VERSION, parts
-from sow.store.state import state_file
+from sow.store.files.locks import Lock
+from sow.store.formats import VERSION, json_text
+from sow.store.formats.schema import parts
 from sow.system.environment import user_folder
 
 TYPE_CHECKING = False
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.store.files.checkout_home import Home
-    from sow.store.state.state_file import Validate
+    from sow.store.files.state_file import Validate
 
 MAX_ENTRIES = 1000
 

@@ -16,7 +16,7 @@ from sow.store.files.disk import (
     system_error,
     write_all,
 )
-from sow.store.files.lock import Lock
+from sow.store.files.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

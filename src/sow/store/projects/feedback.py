@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.errors import SowError
 from sow.store.files.disk import MAX_READ, list_folder, make_folders
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

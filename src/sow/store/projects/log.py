@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sow.errors import InvalidFile
-from sow.store.formats.string_formats import is_timestamp
-from sow.store.state import state_file
+from sow.store.files import state_file
+from sow.store.formats.validation import is_timestamp
 from sow.store.validators.log_entry import validate
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

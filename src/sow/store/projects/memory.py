@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import os
 from sow.domain import ids, note
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
+from sow.store.files import backup as state_backup
+from sow.store.files import state_file
 from sow.store.files.disk import make_folders
 from sow.store.formats import json_text
-from sow.store.state import backup as state_backup
-from sow.store.state import state_file
 from sow.store.validators.notes import validate
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     except SowError:
         pass  # a broken file is replaced by the backup
     if text:
-        from sow.store.state import set_aside
+        from sow.store.files import set_aside
 
         set_aside.save_copy(folder.home, state_backup.notes_key(folder.id), text)
     save(folder, before, folder.owner)

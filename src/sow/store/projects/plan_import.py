@@ -8,11 +8,11 @@ from sow.domain import phase
 from sow.domain import task as task_rules
 from sow.domain.plans import plan_import as rules
 from sow.errors import Waiting
+from sow.store.files.repair import load_or_repair
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import log_act, write_task_folder
-from sow.store.state.repair import load_or_repair
 from sow.system import clock
 
 TYPE_CHECKING = False

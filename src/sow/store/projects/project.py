@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.text import inputs
+from sow.domain import inputs
 from sow.errors import InvalidFile, SowError
+from sow.store.files import backup, state_file
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.store.files.disk import make_folders
-from sow.store.formats.schema import VERSION
-from sow.store.state import backup, state_file
+from sow.store.formats import VERSION
 from sow.store.validators.project import validate
 
 TYPE_CHECKING = False

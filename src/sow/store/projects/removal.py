@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
-from sow.store.files.claim import claim_times
 from sow.store.files.disk import list_folder, sync_folder, system_error
+from sow.store.files.locks import claim_times
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.system import clock

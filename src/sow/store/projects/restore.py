@@ -6,14 +6,14 @@ import os
 
 from sow.domain.phase import DEFAULT_PHASE
 from sow.errors import SowError, Waiting
+from sow.store.files import backup, set_aside
 from sow.store.files.disk import make_folders
+from sow.store.files.repair import move_aside
 from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
-from sow.store.state import backup, set_aside
-from sow.store.state.repair import move_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import os
 
 from sow.domain.ids import is_task_id
 from sow.errors import InvalidFile, SowError
+from sow.store.files import backup, state_file
 from sow.store.files.disk import list_folder
-from sow.store.state import backup, state_file
 from sow.store.validators.task import validate
 
 TYPE_CHECKING = False

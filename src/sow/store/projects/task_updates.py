@@ -7,12 +7,12 @@ from itertools import groupby
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.text.similar_text import DETAILS, steady
+from sow.store.files.repair import load_or_repair
 from sow.store.projects import feedback, log, notes, restore
 from sow.store.projects import project as projects
 from sow.store.runs import sessions
-from sow.store.state.repair import load_or_repair
 from sow.system import clock, plain_file
-from sow.system.terminal.terminal import escape_line
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 
 from sow.domain import ids, phase
+from sow.domain import inputs as texts
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.text import inputs as texts
 from sow.errors import SowError
+from sow.store.files import backup, state_file
 from sow.store.files.disk import remove_tree_quietly, sync_folder, system_error, write_new
-from sow.store.formats.schema import VERSION
+from sow.store.files.repair import load_as
+from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
 from sow.store.projects.task_folder import TaskFolder
-from sow.store.state import backup, state_file
-from sow.store.state.repair import load_as
 from sow.store.validators.task import validate
 from sow.system import clock
-from sow.system.terminal.terminal import escape_control
+from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

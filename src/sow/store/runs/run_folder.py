@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.formats.schema import VERSION
-from sow.store.state import backup, state_file
+from sow.store.files import backup, state_file
+from sow.store.formats import VERSION
 from sow.store.validators.run import validate
 from sow.system import clock
 

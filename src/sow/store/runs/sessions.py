@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from sow.errors import InvalidFile
+from sow.store.files import state_file
 from sow.store.files.disk import PrivateDisk, crash_counted, replace_file, system_error
-from sow.store.formats.schema import VERSION
-from sow.store.state import state_file
+from sow.store.formats import VERSION
 from sow.store.validators.session import validate
 from sow.system import clock
 

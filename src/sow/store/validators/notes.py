@@ -1,7 +1,7 @@
 """Written by `make generate` from schemas/v1.1.0/notes.json: change the schema, not this file."""
 
-from sow.store.formats.validation_error import missing, unknown, wrong
-from sow.store.formats.string_formats import FORMATS
+from sow.store.formats.validation import missing, unknown, wrong
+from sow.store.formats.validation import FORMATS
 
 note_id, note_id_wanted = FORMATS['sow-note-id']
 session_task, session_task_wanted = FORMATS['sow-session-task']

@@ -1,7 +1,7 @@
 """Written by `make generate` from schemas/v1.1.0/repo-config.json: change the schema, not this file."""
 
-from sow.store.formats.validation_error import missing, unknown, wrong
-from sow.store.formats.string_formats import FORMATS
+from sow.store.formats.validation import missing, unknown, wrong
+from sow.store.formats.validation import FORMATS
 
 line, line_wanted = FORMATS['sow-line']
 version, version_wanted = FORMATS['sow-version']

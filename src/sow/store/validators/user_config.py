@@ -1,7 +1,7 @@
 """Written by `make generate` from schemas/v1.1.0/user-config.json: change the schema, not this file."""
 
-from sow.store.formats.validation_error import missing, unknown, wrong
-from sow.store.formats.string_formats import FORMATS
+from sow.store.formats.validation import missing, unknown, wrong
+from sow.store.formats.validation import FORMATS
 
 agent, agent_wanted = FORMATS['sow-agent']
 duration, duration_wanted = FORMATS['sow-duration']

@@ -6,10 +6,9 @@ import os
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
-from sow.store.files import temp_files
+from sow.store.files import backup, temp_files
 from sow.store.files.disk import free_path, list_folder, sync_folder, system_error
 from sow.store.runs import run_folder
-from sow.store.state import backup
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder
 from sow.store.workflows.transaction import WorkflowTransaction
 from sow.system import clock

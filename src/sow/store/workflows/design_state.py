@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from sow.domain import inputs as texts
 from sow.domain.ids import is_member
-from sow.domain.text import inputs as texts
 from sow.domain.workflows import member
 from sow.domain.workflows.crew_plan import role_of
 from sow.errors import SowError
-from sow.store.formats.schema import VERSION
-from sow.store.state import backup
+from sow.store.files import backup
+from sow.store.formats import VERSION
 from sow.store.workflows import archive
 from sow.store.workflows.folder import COPY, WorkflowFolder
 from sow.store.workflows.question_updates import DROPPED, withdraw

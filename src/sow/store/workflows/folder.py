@@ -6,11 +6,11 @@ import os
 
 from sow.domain.ids import is_member
 from sow.errors import InvalidFile, MergeConflict, SowError
+from sow.store.files import backup, state_file
 from sow.store.files.disk import list_folder, make_folders
+from sow.store.files.repair import last_good, restore_copy
 from sow.store.projects import notes
 from sow.store.projects.write_rules import literal
-from sow.store.state import backup, state_file
-from sow.store.state.repair import last_good, restore_copy
 from sow.store.validators.workflow import validate
 from sow.store.workflows import status_view
 from sow.system import clock
@@ -260,7 +260,7 @@ class AgentFolder:
 
     def set_aside(self, path: str) -> str:
         """Moves a broken file away, and returns its new path."""
-        from sow.store.state.set_aside import set_aside
+        from sow.store.files.set_aside import set_aside
 
         return set_aside(self.home, self.folder, path)
 

@@ -10,7 +10,7 @@ from sow.errors import SowError
 from sow.store.file_kinds import kind_by_name, validate_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
-from sow.store.state.set_aside import ASIDE
+from sow.store.files.set_aside import ASIDE
 from sow.store.workflows.folder import WorkflowFolder
 
 Finding = dict[str, str]

@@ -8,10 +8,9 @@ from sow.domain.workflows import member as rules
 from sow.domain.workflows.crew_plan import ARCHITECT
 from sow.domain.workflows.stages import ROUNDS, TRIES
 from sow.errors import SowError
-from sow.store.files import temp_files
+from sow.store.files import state_file, temp_files
 from sow.store.formats import json_text
 from sow.store.projects import notes
-from sow.store.state import state_file
 from sow.store.validators.verification_results import validate as validate_results
 from sow.store.workflows import note_archive
 from sow.store.workflows.question_updates import ask

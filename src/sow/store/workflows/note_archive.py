@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
+from sow.store.files import backup, state_file
 from sow.store.files.disk import free_path, list_folder, system_error
 from sow.store.formats import json_text
 from sow.store.projects import notes
-from sow.store.state import backup, state_file
 from sow.store.validators.archive_index import validate as validate_index
 from sow.store.validators.cleanup_log import validate as validate_log
 from sow.store.workflows.folder import FOLDER, AgentFolder
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.documents.status_view import Archive, ArchiveIndex, Cleanup, CleanupLog
-    from sow.store.state.state_file import Validate
+    from sow.store.files.state_file import Validate
 
 ARCHIVIST = "archival_agent"
 INDEX, LOG = "archive_index.json", "cleanup_log.json"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sow.domain import inputs as texts
 from sow.domain import note as note_rules
 from sow.domain.actor import ORCHESTRATOR, PERSON, Actor
-from sow.domain.text import inputs as texts
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.crew_plan import ARCHITECT

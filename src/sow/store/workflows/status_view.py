@@ -5,8 +5,8 @@ from __future__ import annotations
 from sow.domain import note as rules
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
+from sow.store.files import state_file
 from sow.store.formats import json_text
-from sow.store.state import state_file
 from sow.store.validators.shared_status import validate
 
 TYPE_CHECKING = False

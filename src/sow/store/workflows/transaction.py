@@ -6,8 +6,8 @@ from sow.domain.actor import WORKER, Actor
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.errors import IllegalStatusChange, SowError
+from sow.store.files import backup, set_aside
 from sow.store.projects import at_work, notes, restore
-from sow.store.state import backup, set_aside
 from sow.store.workflows import status_view
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder, member_of
 from sow.system import clock

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import time
 
-from sow.system import crash_points, random_ids
-from sow.system.process import process_table, process_tree
+from sow.system import crash_points, process_table, random_ids
+from sow.system.process import process_tree
 from sow.system.process.process_tree import MARK
 from sow.system.process.program import ProgramOutput
 

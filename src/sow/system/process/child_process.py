@@ -10,14 +10,14 @@ import time
 
 from sow.errors import SowError, SystemFailure
 from sow.system import crash_points, plain_file
-from sow.system.process import process_table as censuses
+from sow.system import process_table as censuses
 from sow.system.process import process_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sow.system.process.process_table import ProcessTable
+    from sow.system.process_table import ProcessTable
 
 MARK = process_tree.MARK
 INTERRUPT = "interrupt"

@@ -11,13 +11,13 @@ import os
 import signal
 import time
 
-from sow.system.process import process_table as censuses
+from sow.system import process_table as censuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sow.system.process.process_table import Process, ProcessTable
+    from sow.system.process_table import Process, ProcessTable
 
 MARK = "SOW_MARK"
 PATIENCE = 5.0

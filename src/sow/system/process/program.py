@@ -9,8 +9,8 @@ import subprocess
 import time
 
 from sow.errors import SystemFailure
-from sow.system import crash_points, random_ids
-from sow.system.process import process_table, process_tree
+from sow.system import crash_points, process_table, random_ids
+from sow.system.process import process_tree
 from sow.system.process.process_tree import MARK
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 
-from sow.system.process import caller
+from sow.system import caller
 
 NOBODY_SEEN = "the process that sent it cannot be seen"
 LOOKS = 3

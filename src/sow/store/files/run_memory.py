@@ -17,9 +17,8 @@ from sow.domain.actor import WORKER, Actor
 from sow.domain.ids import is_task_id
 from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
-from sow.store.files import vouching
+from sow.store.files import backup, set_aside, state_file, vouching
 from sow.store.formats.yaml_text import has_conflict
-from sow.store.state import backup, set_aside, state_file
 from sow.store.validators.task import validate as validate_task
 from sow.store.validators.workflow import validate as validate_workflow
 

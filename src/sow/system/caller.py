@@ -7,14 +7,14 @@ import os
 from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
 from sow.domain.ids import is_member, is_task_id
 from sow.errors import SowError
-from sow.system.process.process_table import SUPERVISOR_PREFIX, Proc, supervisor_name
-from sow.system.terminal.terminal import escape_line
+from sow.system.process_table import SUPERVISOR_PREFIX, Proc, supervisor_name
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sow.system.process.process_table import Process
+    from sow.system.process_table import Process
 
 MAX_NAME = 64
 TRIES = 10

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sow.errors import InvalidFile, SowError
-from sow.store.formats import yaml_text
-from sow.store.formats.schema import VERSION, parts
-from sow.store.formats.string_formats import is_version
-from sow.store.formats.validation_error import SchemaError
+from sow.store.formats import VERSION, yaml_text
+from sow.store.formats.schema import parts
+from sow.store.formats.validation import SchemaError, is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

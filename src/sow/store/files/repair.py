@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from sow.errors import InvalidFile, MergeConflict, SowError
+from sow.store.files import backup, state_file
 from sow.store.files.disk import system_error
-from sow.store.state import backup, state_file
 from sow.store.validators.task import validate
 from sow.system import clock
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sow.domain.actor import Actor
     from sow.domain.documents.state import TaskState
     from sow.store.files.checkout_home import Home
+    from sow.store.files.state_file import Validate
     from sow.store.projects.task_folder import TaskFolder
-    from sow.store.state.state_file import Validate
 
 OWN_FIELDS = ("status", "question", "questions", "updated_at")  # the fields that a worker's calls change in its task
 
@@ -52,7 +52,7 @@ def load_as(folder: TaskFolder, project_id: str, actor: Actor) -> tuple[TaskStat
         task |= {key: value for key, value in loaded["task"].items() if key in OWN_FIELDS}
     if task == loaded["task"]:
         return loaded, remarks
-    from sow.store.state import set_aside
+    from sow.store.files import set_aside
 
     aside_path = set_aside.save_copy(folder.home, folder.id, folder.home.read(folder.state_path))
     remark = f"task {folder.id}: its state file was edited by hand, which does not count; the edit is in {aside_path}"

@@ -1,21 +1,94 @@
-"""Claims a project, task or session for one process. A claim names its holder, and ends with the holder's process."""
+"""Locks a checkout for milliseconds, and claims a project, task or session for as long as its holder lives.
+
+A lock is held for milliseconds and ends with its process. It is on a folder and not on a file: if somebody deleted
+a lock file while it was held, the next process would make a second one, and both would write.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 
 from sow.errors import Waiting
 from sow.store.files.disk import crash_counted, system_error
-from sow.store.files.lock import is_locked, open_lock, try_lock
-from sow.system.process import other_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
+MAX_WAIT = 30.0
+PAUSE = 0.001
+LONGEST_PAUSE = 0.02
+
+
+def open_lock(path: str, flags: int) -> int:
+    """Opens the folder or file to lock, and returns its descriptor."""
+    try:
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise system_error("lock", path, error) from None
+
+
+def try_lock(descriptor: int, path: str) -> bool:
+    """Takes the lock. Returns False if it is held, or if the path now names another file."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        os.close(descriptor)
+        raise system_error("lock", path, error) from None
+    try:
+        return os.fstat(descriptor).st_ino == os.stat(path).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def is_locked(descriptor: int) -> bool:
+    """Returns True if another process holds the lock on this file. Takes nothing."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
+
+
+class Lock:
+    """Holds the lock inside a `with` block; a second writer waits."""
+
+    __slots__ = ("descriptor", "path", "patience")
+
+    def __init__(self, path: str, *, patience: float = MAX_WAIT) -> None:
+        self.path = path
+        self.patience = patience
+        self.descriptor = -1
+
+    def __enter__(self) -> Lock:
+        deadline = time.monotonic() + self.patience
+        pause = PAUSE
+        while True:
+            self.descriptor = open_lock(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            if try_lock(self.descriptor, self.path):
+                return self
+            os.close(self.descriptor)
+            if time.monotonic() > deadline:
+                raise Waiting(
+                    f"another sow has held {self.path} for {self.patience:.0f} seconds",
+                    "end that process ('fuser' names it), then run the command again",
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+
 PATIENCE = 0.2  # seconds; a process that only checks a claim holds it for a moment
-PAUSE = 0.01
+CLAIM_PAUSE = 0.01
 
 
 class Claim:
@@ -38,7 +111,7 @@ class Claim:
                 holder = _holder(descriptor)
                 os.close(descriptor)
                 raise claimed_error(self.name, holder)
-            time.sleep(PAUSE)
+            time.sleep(CLAIM_PAUSE)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n".encode()
         crash_counted(f"claim {self.path}")
@@ -126,7 +199,7 @@ class Holder:
         has_pid = fields[:1] == ["pid"] and len(fields) > 3 and fields[1].isascii() and fields[1].isdigit()
         self.pid = int(fields[1][:9]) if has_pid else 0
         self.host = fields[3] if has_pid else ""
-        self.confirmed = has_pid and (self.pid in owners if owners is not None else other_process.is_alive(self.pid))
+        self.confirmed = has_pid and (self.pid in owners if owners is not None else _is_alive(self.pid))
 
 
 def holder(folder: str, name: str) -> Holder | None:
@@ -140,7 +213,9 @@ def holder(folder: str, name: str) -> Holder | None:
         raise system_error("read", path, error) from None
     try:
         line, run = read_claim(descriptor)
-        owners = other_process.lock_owners(descriptor)
+        from sow.system.process.other_process import lock_owners  # here, because few calls ask who holds a claim
+
+        owners = lock_owners(descriptor)
         # A holder that ends normally empties the file. Trying the lock could block a process that takes the claim, so
         # it is the last resort, for a holder that was killed or that the table of locks does not show.
         if not owners and not (line and is_locked(descriptor)):
@@ -148,3 +223,9 @@ def holder(folder: str, name: str) -> Holder | None:
         return Holder(line, run, owners)
     finally:
         os.close(descriptor)
+
+
+def _is_alive(pid: int) -> bool:
+    from sow.system.process.other_process import is_alive
+
+    return is_alive(pid)

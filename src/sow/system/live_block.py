@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.system.terminal.width import columns, cut
+from sow.system.width import columns, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Reads, writes, backs up and repairs state files."""

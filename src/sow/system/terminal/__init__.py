@@ -1,1 +1,0 @@
-"""Writes to the terminal."""
