@@ -25,7 +25,7 @@ class Lifecycle:
         return tuple(to for source, to in self.moves if source == status)
 
     def move(self, subject: str, status: str, to: str) -> str:
-        """Return the name of the move from `status` to `to`, or raise IllegalMove."""
+        """Return the name of the move from `status` to `to`, or raise IllegalStatusChange."""
         event = self.moves.get((status, to))
         if event is not None:
             return event

@@ -119,7 +119,7 @@ def reject(phases: Sequence[Phase], name: str) -> list[Phase]:
 
 
 def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) -> list[Phase]:
-    """Return the phases with the next one active. Raise IllegalMove if this or an earlier phase has open tasks."""
+    """Return the phases with the next one active. Raise IllegalStatusChange if this or an earlier phase has open tasks."""
     current = active(phases)
     if current is None:
         raise IllegalStatusChange(
@@ -155,13 +155,13 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
 
 
 def require_approved(phases: Sequence[Phase], name: str) -> None:
-    """Raise IllegalMove if the phase is only proposed, because a rejection would delete its tasks."""
+    """Raise IllegalStatusChange if the phase is only proposed, because a rejection would delete its tasks."""
     if _status(phases, name) == "proposed":
         raise IllegalStatusChange(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
 
 
 def require_begun(phases: Sequence[Phase], name: str) -> None:
-    """Raise IllegalMove if the phase has not begun."""
+    """Raise IllegalStatusChange if the phase has not begun."""
     require_approved(phases, name)
     if _status(phases, name) == "pending":
         raise IllegalStatusChange(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")

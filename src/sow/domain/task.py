@@ -41,7 +41,7 @@ NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
 def require_may_move(actor: Actor, task: Task, event: str) -> None:
-    """Raise IllegalMove if this actor may not make this move."""
+    """Raise IllegalStatusChange if this actor may not make this move."""
     if actor.kind != actors.WORKER:
         return
     if actor.task != task["id"]:
@@ -57,7 +57,7 @@ def require_may_move(actor: Actor, task: Task, event: str) -> None:
 
 
 def refuse_ended(task: Task) -> None:
-    """Raise IllegalMove if the task is completed or abandoned."""
+    """Raise IllegalStatusChange if the task is completed or abandoned."""
     if task["status"] in ENDED_STATUSES:
         raise IllegalStatusChange(
             f"task {task['id']} is {task['status']}", "create a new task for more work on it: sow task create …"
@@ -74,7 +74,7 @@ def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
 
 
 def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
-    """Raise IllegalMove if a dependency of the task is not completed."""
+    """Raise IllegalStatusChange if a dependency of the task is not completed."""
     unfinished = waits_for(task, statuses)
     if unfinished:
         raise IllegalStatusChange(
@@ -84,7 +84,7 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
 
 
 def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
-    """Raise IllegalMove if the task folder has a note that is not resolved."""
+    """Raise IllegalStatusChange if the task folder has a note that is not resolved."""
     note_ids = list(unresolved)
     if note_ids:
         raise IllegalStatusChange(

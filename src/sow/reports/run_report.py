@@ -232,7 +232,7 @@ def render_json(document: Document) -> str:
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is escaped as in JSON
 
 
-# To add a format, add one entry here and one file.
+# To add a format, add one module, one entry here, and its name to the choices in cli/runs/runs.py.
 FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
 
 

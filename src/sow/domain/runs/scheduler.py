@@ -142,7 +142,7 @@ class Scheduler:
                 self._set_status(job.id, job.status)
 
     def started(self, ident: str) -> None:
-        """Record that a job was started. Raise IllegalMove if it still waits for others."""
+        """Record that a job was started. Raise IllegalStatusChange if it still waits for others."""
         self._move(ident, "running")
 
     def ended(self, ident: str, status: str) -> None:

@@ -61,7 +61,7 @@ def waits_for(needed: Iterable[str], statuses: Mapping[str, str]) -> list[str]:
 def start(
     name: str, state: MemberState, *, needed: Iterable[str], statuses: Mapping[str, str], now: str
 ) -> MemberState:
-    """Return the member at work. Raise IllegalMove if a member that it needs is not verified."""
+    """Return the member at work. Raise IllegalStatusChange if a member that it needs is not verified."""
     unverified = waits_for(needed, statuses)
     if unverified:
         raise IllegalStatusChange(
@@ -124,7 +124,7 @@ def after_verification(
 
 
 def unblock(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Return the member back at work. Raise IllegalMove if a note still waits for an answer."""
+    """Return the member back at work. Raise IllegalStatusChange if a note still waits for an answer."""
     escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         raise IllegalStatusChange(
@@ -148,7 +148,7 @@ def retry(name: str, state: MemberState, *, now: str) -> MemberState:
 
 
 def complete(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Return the completed member. Raise IllegalMove if it is not verified or has unresolved notes."""
+    """Return the completed member. Raise IllegalStatusChange if it is not verified or has unresolved notes."""
     _refuse_unresolved(name, notes)
     ended = move(name, state, "session_complete", now)
     ended.pop("session_id", None)
