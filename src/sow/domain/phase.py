@@ -119,7 +119,7 @@ def reject(phases: Sequence[Phase], name: str) -> list[Phase]:
 
 
 def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) -> list[Phase]:
-    """Return the phases with the next one active. Raise IllegalStatusChange if this or an earlier phase has open tasks."""
+    """Return the phases with the next one active; raises if this or an earlier phase has open tasks."""
     current = active(phases)
     if current is None:
         raise IllegalStatusChange(
