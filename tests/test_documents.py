@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,47 @@ def test_a_wrong_call_would_be_noticed(line: str) -> None:
     for text in (f"Type `{line}` now.", f"```sh\n{line}\n```", f"1. Do\n\n   ```\n   $ {line}\n   ```"):
         with pytest.raises(SowError):
             check(text)
+
+
+PACKAGES = sorted(path.name for path in (ROOT / "src/sow").iterdir() if path.is_dir() and path.name.isidentifier())
+DOTTED = re.compile(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)(?:\(\))?`")
+PATHS = re.compile(r"`((?:src|tests|tools|bench|docs)/[\w./-]+\.(?:py|md))`")
+INVENTED_PATHS = {
+    "src/sow/executors/clis/scribe.py",
+    "tests/executors/clis/test_scribe.py",
+    "tests/real/test_scribe.py",
+}  # of CONTRIBUTING.md
+
+
+def resolve(name: str) -> object:
+    """The module, class, function or attribute that a dotted name below `sow` means."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(["sow", *parts[:length]]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            found = getattr(found, part)
+        return found
+    raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/decisions").glob("*.md"))],
+    ids=lambda path: path.name,
+)
+def test_every_name_of_our_code_in_a_document_exists(path: Path) -> None:
+    """A page about the code names modules, classes and files as they are today."""
+    text = path.read_text()
+    for name in DOTTED.findall(text):
+        resolve(name)
+    assert [name for name in PATHS.findall(text) if not (ROOT / name).exists() and name not in INVENTED_PATHS] == []
+
+
+def test_a_wrong_name_would_be_noticed() -> None:
+    """A module that moved and a function that was renamed are noticed."""
+    for name in ("store.desk", "domain.task.gone"):
+        with pytest.raises(AttributeError):
+            resolve(name)

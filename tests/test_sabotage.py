@@ -181,13 +181,13 @@ SABOTAGES = {
         "cli/command.py",
         "    elif option.name in values:\n",
         "    elif not option.name:\n",
-        "cli/test_parser.py::test_stricter_than_python",
+        "cli/test_command.py::test_stricter_than_python",
     ),
     "an unknown option is a place": Sabotage(
         "cli/command.py",
         '        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:\n',
         '        elif word[:1] == "-" and len(word) == 2 and word[1:2].isalpha():\n',
-        "cli/test_parser.py::test_both_refuse_the_same",
+        "cli/test_command.py::test_both_refuse_the_same",
     ),
     "a hot verb loads the json module": Sabotage(
         "cli/project/log.py",

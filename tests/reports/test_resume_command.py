@@ -12,7 +12,7 @@ from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
 from sow.reports import resume_command, run_report
-from sow.reports.resume_command import ANY_FOLDER, HintContext
+from sow.reports.hint_context import ANY_FOLDER, HintContext
 
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 ASKED = ("--executor", "hand", "--agent", "documenter", "--review", "off", "--retries", "0", "--isolation", "none")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.domain.documents.state import Task
-    from sow.reports.resume_command import HintContext
+    from sow.reports.hint_context import HintContext
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 
 from sow import config as configs
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from sow.config import Config
     from sow.domain.documents.state import RunSettings, Task
+    from sow.reports.hint_context import HintContext
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.run_folder import RunFolder
 
@@ -139,45 +139,3 @@ def is_resumable(folder: TaskFolder, task: Task) -> bool:
 
     record = sessions.current(folder, task["session_id"]) if "session_id" in task else None
     return record is None or find_adapter(record.session["type"]).capabilities.resumes
-
-
-class HintContext:
-    """The folder of the person who reads a hint ("" if unknown) and their environment."""
-
-    __slots__ = ("cwd", "environment")
-
-    def __init__(self, environment: Mapping[str, str], cwd: str = "") -> None:
-        self.environment = environment
-        self.cwd = cwd
-
-    def config(self) -> Config:
-        """Load their settings, or the defaults if those cannot be read, so that a hint never fails."""
-        from sow import config as configs  # imported here because hints are rare
-
-        try:
-            return configs.load(self.environment)
-        except SowError:
-            return configs.Config("", None, {})
-
-    def sow_command(self, root: str) -> list[str]:
-        """Return how they call sow on a checkout, with --root if their folder belongs to another checkout."""
-        from sow.store.files import checkout_home as homes  # imported here because hints are rare
-
-        try:
-            checkout = homes.locate(option="", environment=self.environment, cwd=self.cwd).root if self.cwd else ""
-        except SowError:
-            checkout = ""
-        is_same = checkout and os.path.realpath(checkout) == os.path.realpath(root)
-        return ["sow"] if is_same else ["sow", "--root", root]
-
-    def plan_path(self, root: str, plan: str) -> str:
-        """Return a plan's path that works in their folder, or an absolute one."""
-        full, root = os.path.join(root, plan), os.path.realpath(root)
-        folder = os.path.realpath(self.cwd) if self.cwd else ""
-        if os.path.isabs(plan) or not f"{folder}/".startswith(f"{root}/"):
-            return full
-        relative = os.path.relpath(os.path.join(root, plan), folder)
-        return f"./{relative}" if relative.startswith("-") else relative
-
-
-ANY_FOLDER = HintContext({})

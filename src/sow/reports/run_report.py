@@ -6,7 +6,7 @@ from sow.domain.advice import broken_by_user
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
-from sow.reports.resume_command import ANY_FOLDER, HintContext
+from sow.reports.hint_context import ANY_FOLDER, HintContext
 from sow.reports.run_history import History, epoch
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks

@@ -8,8 +8,8 @@ from sow.cli.output import emit, table
 from sow.cli.tasks.show import display_name
 from sow.domain.advice import STOP_COMMAND, next_step, without_project
 from sow.domain.ids import agent_id
+from sow.reports.hint_context import HintContext
 from sow.reports.idle_project import idle_tasks
-from sow.reports.resume_command import HintContext
 from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks

@@ -45,7 +45,7 @@ def pasteable_command(context: Context, home: Home, arguments: list[str]) -> str
     """Returns a call of sow as a command that the user can paste in the current folder."""
     import shlex
 
-    from sow.reports.resume_command import HintContext
+    from sow.reports.hint_context import HintContext
 
     return shlex.join([*HintContext(context.environment, context.cwd).sow_command(home.root), *arguments])
 

@@ -153,7 +153,7 @@ def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish
     if not wish.json:
         from sow.cli.runs import show
         from sow.reports import run_report
-        from sow.reports.resume_command import HintContext
+        from sow.reports.hint_context import HintContext
 
         with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             show.show(run_report.report_data(home, folder, HintContext(context.environment, context.cwd)))

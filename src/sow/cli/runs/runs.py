@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.errors import Waiting
-from sow.reports.resume_command import HintContext
+from sow.reports.hint_context import HintContext
 from sow.store.runs import run_folder
 from sow.system import terminal
 from sow.system.terminal import escape_line

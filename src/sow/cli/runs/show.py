@@ -10,7 +10,7 @@ from sow.domain.text.units import format_seconds
 from sow.errors import SowError
 from sow.reports import report_text as words
 from sow.reports import run_report
-from sow.reports.resume_command import HintContext
+from sow.reports.hint_context import HintContext
 from sow.store.files.disk import Disk, replace_file
 from sow.store.runs import run_folder
 from sow.system import terminal

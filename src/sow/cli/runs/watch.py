@@ -12,7 +12,7 @@ from sow.domain.runs.journal_entry import JournalEntry
 from sow.engine.runs.notify import is_news
 from sow.errors import Interrupted, SowError, SystemFailure
 from sow.reports import expected_time, resume_command, run_report
-from sow.reports.resume_command import HintContext
+from sow.reports.hint_context import HintContext
 from sow.reports.run_history import EntryTimes
 from sow.store.runs import run_folder
 from sow.store.runs.journal import JournalTail

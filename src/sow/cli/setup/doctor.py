@@ -12,8 +12,8 @@ from sow.domain.advice import STOP_COMMAND
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted
 from sow.errors import SowError
+from sow.reports.hint_context import HintContext
 from sow.reports.idle_project import idle_tasks
-from sow.reports.resume_command import HintContext
 from sow.store.health import check_all
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.errors import SowError, SystemFailure
-from sow.reports.resume_command import HintContext
+from sow.reports.hint_context import HintContext
 from sow.system.terminal import escape_control, escape_line, out, read_input
 
 TYPE_CHECKING = False

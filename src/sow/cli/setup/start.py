@@ -15,7 +15,7 @@ from sow.domain.ids import branch_slug
 from sow.domain.phase import new_phases
 from sow.engine.turns.own_paths import sow_command
 from sow.errors import SowError
-from sow.reports.resume_command import HintContext
+from sow.reports.hint_context import HintContext
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sow.dashboard.data.run_follower import FollowedEntry
     from sow.domain.documents.state import ProjectState
     from sow.domain.inbox import Item
-    from sow.reports.resume_command import HintContext
+    from sow.reports.hint_context import HintContext
     from sow.store.files.checkout_home import Home
 
     Row = dict[str, Any]

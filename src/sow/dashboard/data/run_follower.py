@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.reports.resume_command import HintContext
+    from sow.reports.hint_context import HintContext
     from sow.reports.timeline import TimelineDelta
     from sow.store.runs.run_folder import RunFolder
 

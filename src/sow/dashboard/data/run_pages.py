@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.dashboard.data.run_cache import RunCache
-    from sow.reports.resume_command import HintContext
+    from sow.reports.hint_context import HintContext
     from sow.store.runs.run_folder import RunFolder
 
     Document = dict[str, Any]
