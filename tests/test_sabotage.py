@@ -107,8 +107,8 @@ SABOTAGES = {
     ),
     "a phase with open tasks can be left": Sabotage(
         "domain/phase.py",
-        "    for phase in phases[: here + 1]:\n",
-        "    for phase in phases[:here]:\n",
+        "    for phase in phases[: current_index + 1]:\n",
+        "    for phase in phases[:current_index]:\n",
         "cli/project/test_phase.py::test_an_open_task_stops_the_advance[needs_review]",
     ),
     "a task can start in a phase to come": Sabotage(
@@ -125,13 +125,13 @@ SABOTAGES = {
     ),
     "an agent speaks for another one": Sabotage(
         "system/caller.py",
-        '    return task if name == badge(task) else ""\n',
+        '    return task if name == supervisor_name(task) else ""\n',
         "    return task\n",
         "cli/workflows/test_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
     ),
     "instructions are no part of an approval": Sabotage(
         "plans/workflow_plan.py",
-        "        texts = [_told(instructions, name) for name in (member.name, member.verifier)]\n",
+        "        texts = [_instruction_lines(instructions, name) for name in (member.name, member.verifier)]\n",
         "        texts: list[list[str]] = []\n",
         "engine/workflows/test_changes_during_run.py::test_instructions_that_change_after_approval_hold_their_agent",
     ),
@@ -143,7 +143,7 @@ SABOTAGES = {
     ),
     "an agent answers its own question by hand": Sabotage(
         "store/projects/notes.py",
-        "        if session and (before is None or lawful(before, session, actor, answers)):\n",
+        "        if session and (before is None or is_legal_change(before, session, actor, answers)):\n",
         "        if session:\n",
         "store/workflows/test_workflow_folder.py::test_an_agent_cannot_answer_its_own_question_by_hand",
     ),
@@ -167,8 +167,8 @@ SABOTAGES = {
     ),
     "an error that nobody reads is a traceback": Sabotage(
         "cli/main.py",
-        "    _send(sys.stdout)\n    _send(sys.stderr",
-        "    sys.stdout.flush()\n    _send(sys.stderr",
+        "    _write_or_discard(sys.stdout)\n    _write_or_discard(sys.stderr",
+        "    sys.stdout.flush()\n    _write_or_discard(sys.stderr",
         "cli/test_output.py::test_the_error_reaches_stderr_though_the_reader_went_away",
     ),
     "NO_COLOR is not heard": Sabotage(
@@ -197,7 +197,7 @@ SABOTAGES = {
     ),
     "a log entry's text can forge another entry": Sabotage(
         "store/projects/log.py",
-        '    return f"\\\\{line}" if _marked(line, first) else line\n',
+        '    return f"\\\\{line}" if _needs_escape(line, first) else line\n',
         "    return line\n",
         "cli/project/test_log.py::test_no_text_can_pass_for_something_else",
     ),
@@ -215,44 +215,44 @@ SABOTAGES = {
     ),
     "a block counts whatever its nonce is": Sabotage(
         "domain/reviews/final_answer.py",
-        'said.get("nonce") != nonce',
-        'not said.get("nonce")',
+        'block.get("nonce") != nonce',
+        'not block.get("nonce")',
         "guarantees/verdicts/test_verdicts.py::test_a_spoof_is_never_green[a block with the nonce in a list]",
     ),
     "a review of another commit counts": Sabotage(
         "domain/runs/stages.py",
-        'each.get("commit") == work["commit"]',
+        'review.get("commit") == work["commit"]',
         'work["commit"]',
         "guarantees/reviews/test_reviews.py::test_no_verdict_is_no_pass[1]",
     ),
     "what a worker committed beside its branch is not pinned": Sabotage(
         "gitwork/collect.py",
-        "        refs = self.pins.pin_found(self.name, commits_in(self.place, self.branch), excluding=excluding)\n",
-        "        refs: list[str] = []\n",
+        "refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)\n",
+        "refs: list[str] = []\n",
         "gitwork/test_collect.py::test_whatever_a_worker_does[reset_hard]",
     ),
     "a worker's state is collected": Sabotage(
         "gitwork/collect.py",
-        "        paths = (*STATE, *furniture(self.place))\n",
-        "        paths = tuple(furniture(self.place))\n",
+        "        paths = (*STATE_PATHS, *setup_paths(self.worktree))\n",
+        "        paths = tuple(setup_paths(self.worktree))\n",
         "gitwork/test_collect.py::test_the_state_is_not_a_workers_to_change[commit_state]",
     ),
     "ignored files are overwritten": Sabotage(
         "gitwork/fast_forward.py",
-        "    touched = list(dict.fromkeys(_meeting(list(dirty), paths) + _in_the_way(repository, old, paths)))\n",
-        "    touched = list(dict.fromkeys(_meeting(list(dirty), paths)))\n",
+        "(_overlapping(list(dirty), paths) + _blocking_files(repository, old, paths))",
+        "(_overlapping(list(dirty), paths))",
         "gitwork/test_fast_forward.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
     ),
     "a worktree counts as filled before it is": Sabotage(
         "gitwork/worktree.py",
-        "        return bool(self.record) and os.path.exists(self.index) and os.path.isdir(self.path)\n",
-        "        return bool(self.record) and os.path.isdir(self.path)\n",
+        "        return bool(self.git_dir) and os.path.exists(self.index) and os.path.isdir(self.path)\n",
+        "        return bool(self.git_dir) and os.path.isdir(self.path)\n",
         "gitwork/test_worktrees.py::test_a_half_made_worktree_is_filled",
     ),
     "what a failed check said is kept after its evidence": Sabotage(
         "engine/runs/task_job.py",
-        "            self.keep_outputs(done)\n",
-        "            run_acts.add_evidence(self.desk, self.project, evidence)\n            self.keep_outputs(done)\n",
+        "self.keep_outputs(result)\n",
+        "task_updates.add_evidence(self.folder, self.project, evidence)\n            self.keep_outputs(result)\n",
         "guarantees/crash_recovery/test_plan_run.py::test_killed_while_it_keeps_what_a_check_said",
     ),
     "a list that a task broke is not checked again": Sabotage(
@@ -269,8 +269,8 @@ SABOTAGES = {
     ),
     "a slot keeps what an earlier list built": Sabotage(
         "gitwork/slot.py",
-        "        self._put(record, frozenset(spare), clean=True)\n",
-        "        self._put(record, frozenset(spare), clean=False)\n",
+        "        self._restore_files(record, frozenset(spare), clean=True)\n",
+        "        self._restore_files(record, frozenset(spare), clean=False)\n",
         "guarantees/evidence/test_evidence.py::test_a_build_of_one_list_is_not_there_for_the_next",
     ),
     "a check rewrites files for the next": Sabotage(
@@ -299,8 +299,8 @@ SABOTAGES = {
     ),
     "unknown keys of a plan are dropped": Sabotage(
         "plans/yaml_plan.py",
-        "    task.context.update(entry.left(HINT))\n",
-        "    entry.asked.update(entry.node.value)\n",
+        "    task.context.update(entry.warn_unknown_keys(HINT))\n",
+        "    entry.known_keys.update(entry.node.value)\n",
         "plans/test_nothing_lost.py::test_no_word_of_a_task_is_lost",
     ),
     "two tasks may write one file at once": Sabotage(
@@ -317,13 +317,13 @@ SABOTAGES = {
     ),
     "a knot hides the one before it": Sabotage(
         "domain/plans/graph.py",
-        "    return [knot for root in reversed(ended) if (knot := _walk(after, root, seen))]\n",
-        "    return [knot for root in reversed(ended[:-1]) if (knot := _walk(after, root, seen))]\n",
+        "    return [component for root in reversed(finished) if (component := _post_order(after, root, seen))]\n",
+        "    return [component for root in reversed(finished[:-1]) if (component := _post_order(after, root, seen))]\n",
         "domain/plans/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
     ),
     "an index that came with a repository is fetched from": Sabotage(
         "knowledge/updates.py",
-        "    if not is_known(user_entries, source):\n",
+        "    if not has_source(user_entries, source):\n",
         "    if False:\n",
         "guarantees/trust/test_knowledge.py::test_a_committed_index_fetches_nothing",
     ),
@@ -335,14 +335,14 @@ SABOTAGES = {
     ),
     "a link may lead out of a sink": Sabotage(
         "knowledge/tree_listing.py",
-        "            if not parts:\n                raise _leaving(path, target)\n            parts.pop()\n",
+        "            if not parts:\n                raise _outside_error(path, target)\n            parts.pop()\n",
         "            parts = parts[:-1]\n",
         "knowledge/test_fetcher.py::test_a_link_that_leads_out_of_the_folder",
     ),
     "filters of a clone are run": Sabotage(
         "knowledge/fetcher.py",
-        'WHOLE = "* -filter ',
-        'WHOLE = "* ',
+        'NO_FILTERS = "* -filter ',
+        'NO_FILTERS = "* ',
         "knowledge/test_repos.py::test_links_and_filters_of_a_hostile_repository",
     ),
     "an index that cannot be written leaves new files": Sabotage(
@@ -371,7 +371,7 @@ SABOTAGES = {
     ),
     "a form of another page looks like ours": Sabotage(
         "dashboard/server/guard.py",
-        "    check_form(headers)\n",
+        "    check_post_headers(headers)\n",
         "",
         "guarantees/dashboard_access/test_dashboard_access.py::test_forms[POST /api/session-no mark]",
     ),
@@ -401,8 +401,8 @@ SABOTAGES = {
     ),
     "an agent that hides approves in the dashboard": Sabotage(
         "system/caller.py",
-        "    family = _ancestors(proc, pid)\n    return not family or any(\n        process.name",
-        "    family = _ancestors(proc, pid)[:1]\n    return not family or any(\n        process.name",
+        "    ancestors = _ancestors(proc, pid)\n    return not ancestors or any(\n        process.name",
+        "    ancestors = _ancestors(proc, pid)[:1]\n    return not ancestors or any(\n        process.name",
         "guarantees/dashboard_access/test_dashboard_access.py"
         "::test_an_agent_with_the_token_cannot_act[without its marks-session]",
     ),
@@ -444,26 +444,26 @@ SABOTAGES = {
     ),
     "a command for notifications fails the run": Sabotage(
         "engine/runs/notify.py",
-        "        said = harmless_line(answer.text)[:200]\n",
+        "        output = escape_line(answer.text)[:200]\n",
         '        raise SowError(answer.text, "")\n',
         "engine/runs/test_notify.py::test_a_failure_at_the_very_end_is_a_note",
     ),
     "texts are tags in the report": Sabotage(
-        "reports/html_page.py",
-        '    return Html("" if children is None else escape(harmless(str(children))))\n',
-        '    return Html("" if children is None else harmless(str(children)))\n',
+        "reports/html_elements.py",
+        '    return Html("" if children is None else escape(escape_control(str(children))))\n',
+        '    return Html("" if children is None else escape_control(str(children)))\n',
         "reports/test_html_page.py::test_hostile_texts_are_letters['<img src=x onerror=x>']",
     ),
     "values end their attribute in the report": Sabotage(
-        "reports/html_page.py",
-        '    return escape(harmless(f"{value:g}" if isinstance(value, float) else str(value)))\n',
-        '    return harmless(f"{value:g}" if isinstance(value, float) else str(value))\n',
+        "reports/html_elements.py",
+        '    return escape(escape_control(f"{value:g}" if isinstance(value, float) else str(value)))\n',
+        '    return escape_control(f"{value:g}" if isinstance(value, float) else str(value))\n',
         "reports/test_html_page.py::test_only_our_own_tags",
     ),
     "a run that was killed lives while another does": Sabotage(
         "store/runs/run_folder.py",
-        "    return found is not None and found.run == folder.id\n",
-        "    return found is not None\n",
+        "    return claimant is not None and claimant.run == folder.id\n",
+        "    return claimant is not None\n",
         "cli/runs/test_runs.py::test_other_work_makes_no_run_live",
     ),
     "a report is kept though its facts are others": Sabotage(
@@ -487,7 +487,7 @@ SABOTAGES = {
     ),
     "objects of another repository are used": Sabotage(
         "system/sealed_git.py",
-        "    seal.refuse_misled()\n",
+        "    seal.check_redirects()\n",
         "",
         "guarantees/planted_git/test_planted_git.py::test_objects_of_another_repository_stop_the_run",
     ),
@@ -506,7 +506,7 @@ SABOTAGES = {
     ),
     "the seal of a killed run is not used": Sabotage(
         "store/git_watch.py",
-        "    seal = sealed.load(checkout)\n    if seal is None:\n",
+        "    seal = sealed_git.load(checkout)\n    if seal is None:\n",
         "    seal = None\n    if seal is None:\n",
         "guarantees/planted_git/test_planted_git.py::test_a_killed_run_leaves_nothing_to_believe",
     ),
@@ -518,19 +518,19 @@ SABOTAGES = {
     ),
     "a result without changes is no concern": Sabotage(
         "engine/runs/task_job.py",
-        '        if not found.paths and not task.get("allow_empty"):',
-        '        if not found.paths and task.get("allow_empty"):',
+        '        if not collected.paths and not task.get("allow_empty"):',
+        '        if not collected.paths and task.get("allow_empty"):',
         "guarantees/honest_work/test_no_work.py::test_no_changes_without_a_review_are_yellow[only its status]",
     ),
     "a refused command is no concern": Sabotage(
         "engine/turns/task_turn.py",
-        "        if seat.refusals and not seat.judges:\n",
-        "        if seat.refusals and seat.judges:\n",
+        "        if agent_turn.refusals and not agent_turn.read_only:\n",
+        "        if agent_turn.refusals and agent_turn.read_only:\n",
         "guarantees/honest_work/test_no_work.py::test_work_after_a_refusal_is_yellow_and_names_the_command",
     ),
     "the final tree is not checked": Sabotage(
         "engine/checks/final_checks.py",
-        '    if ship.isolation is None or ship.settings.get("final_checks", "on") == "off":\n',
+        '    if context.isolation is None or context.settings.get("final_checks", "on") == "off":\n',
         "    if True:\n",
         "guarantees/final_tree/test_final_tree.py::test_the_second_breaks_the_first[a file appears]",
     ),
