@@ -101,9 +101,9 @@ def _load_all() -> None:
 
     from sow.cli.command import GROUPS
 
-    for module in (*GROUPS.values(), "main", "task_view", "help"):
+    for module in (*GROUPS.values(), "main", "tasks.show"):
         import_module(f"sow.cli.{module}")
-    for module in ("yaml_scan", "log", "memory", "cue"):
+    for module in ("formats.yaml_scan", "projects.log", "projects.memory", "formats.cue"):
         import_module(f"sow.store.{module}")
 
 

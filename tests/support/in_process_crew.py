@@ -190,7 +190,7 @@ def seat_with(script: Script, log: list[str]) -> type[AgentTurn]:
         def check(self) -> None:
             return None
 
-        def take(self, record: SessionRecord, kind: str, prompt: str) -> Steps[Outcome]:
+        def run(self, record: SessionRecord, kind: str, prompt: str) -> Steps[Outcome]:
             self.iteration = self.folder.iteration
             if not record.has_open_turn:
                 record.begin_turn(kind, self.iteration, [])

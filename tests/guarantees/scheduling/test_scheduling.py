@@ -170,11 +170,11 @@ class Run:
         stops = [guard for guard in (self.budget, self.breaker) if guard.stop_reason(self.now)]
         expected = [] if stops else self.model.starts(self.now)
         assert decision.start == expected
-        assert bool(decision.why) == bool(stops and self.model.ready())
+        assert bool(decision.blocked_by) == bool(stops and self.model.ready())
         if not stops:
-            assert decision.until == self.model.until(self.now, expected)
+            assert decision.wake_at == self.model.until(self.now, expected)
         idle = not self.model.running()
-        assert decision.over == (idle and not decision.start and decision.until is None)
+        assert decision.finished == (idle and not decision.start and decision.wake_at is None)
         assert set(self.board.blocked()) == self.model.blocked()
         assert self.board.statuses() == self.model.status
 
