@@ -10,7 +10,7 @@ from sow.errors import SowError
 from sow.reports import crew_rows
 from sow.reports.run_history import History
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,11 +115,11 @@ def _selected_tasks(folder: RunFolder) -> list[str]:
     home, run = folder.home, folder.run
     try:
         project = projects.load(home)
-        other_tasks = {folder.id for folder in desks.all_folders(home, project)} - set(run["tasks"])
+        other_tasks = {folder.id for folder in task_folders.all_folders(home, project)} - set(run["tasks"])
         if not other_tasks or project["project_id"] != run["project_id"]:
             return []
         plans = {plan["path"] for plan in run["plans"]}
-        omitted = [task for _, task in desks.load_readable(home, project)[0] if task["id"] in other_tasks]
+        omitted = [task for _, task in task_folders.load_readable(home, project)[0] if task["id"] in other_tasks]
     except SowError:  # the other tasks are not known any more
         return []
     return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in omitted) else []

@@ -9,7 +9,7 @@ from sow.reports import crew_rows, markdown, next_steps, resume_command, task_ro
 from sow.reports.resume_command import ANY_FOLDER, HintContext
 from sow.reports.run_history import History, epoch
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 
 TYPE_CHECKING = False
@@ -173,12 +173,12 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
             return {}, [
                 f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
             ]
-        return _tasks(desks.all_folders(home, project))
+        return _tasks(task_folder.all_folders(home, project))
     except SowError as error:
         return {}, [f"its tasks are told by the journal alone: {error.message}"]
 
 
-def _tasks(folders: list[desks.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
+def _tasks(folders: list[task_folder.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
     """Return the needed parts of each task's state, and the errors of those that cannot be read."""
     states: dict[str, Document] = {}
     broken: list[str] = []

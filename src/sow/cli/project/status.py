@@ -12,7 +12,7 @@ from sow.reports.idle_project import idle_tasks
 from sow.reports.resume_command import HintContext
 from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.workflows import summary
 from sow.system.terminal import escape_control, escape_line, out, paint
 
@@ -63,7 +63,7 @@ def document(home: Home, standpoint: HintContext) -> dict[str, Any]:
     from sow.store.projects import log, memory
 
     project = projects.load(home)
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     tasks = [task for _, task in readable]
     waiting = project_inbox_items(home, project, tasks, broken)
     unsupervised, idle = idle_tasks(readable, standpoint)

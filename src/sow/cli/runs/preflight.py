@@ -10,9 +10,8 @@ from sow.engine import consent
 from sow.errors import InvalidFile, SowError, Waiting
 from sow.store import layout
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
-from sow.store.projects import plan_import
+from sow.store.projects import plan_import, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.system.terminal import confirm, err, escape_line, is_interactive
 
 TYPE_CHECKING = False
@@ -110,7 +109,7 @@ def commands_of_run(
     home: Home, project: ProjectState | None, diffs: Sequence[Difference], wish: RunOptions
 ) -> dict[str, list[str]]:
     """Returns the commands of a run with the ids of their tasks: of the plan, and of unchanged tasks."""
-    kept = [task for _, task in desks.load_readable(home, project)[0]] if project is not None else []
+    kept = [task for _, task in task_folder.load_readable(home, project)[0]] if project is not None else []
     coming = {diff.task: diff.wanted for diff in diffs if diff.kind in ("new", "changed")}
     gone = {diff.task for diff in diffs if diff.kind == "gone"}
     wanted = set(wish.tasks)
@@ -152,5 +151,7 @@ def refuse_leftover_worktrees(
 def selected_tasks(home: Home, project: ProjectState, plans: Iterable[str], wish: RunOptions) -> list[Task]:
     """Returns the project's tasks that come from these plans and that the run includes."""
     paths, wanted = set(plans), set(wish.tasks)
-    tasks = [task for _, task in desks.load_readable(home, project)[0] if task.get("source", {}).get("plan") in paths]
+    tasks = [
+        task for _, task in task_folder.load_readable(home, project)[0] if task.get("source", {}).get("plan") in paths
+    ]
     return [task for task in tasks if not wanted or wanted & {task["id"], task["source"]["id"]}]

@@ -245,7 +245,7 @@ def _execute(
 
 
 def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
     wanted = set(folder.run["tasks"])
     tasks = [
@@ -258,7 +258,7 @@ def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
             "estimated_minutes": task.get("estimated_minutes"),
             "status": task["status"],
         }
-        for _, task in desks.load_readable(folder.home, project)[0]
+        for _, task in task_folder.load_readable(folder.home, project)[0]
         if task["id"] in wanted
     ]
     run = folder.run
@@ -292,9 +292,9 @@ def _agree_to_stored(
     context: Context, home: Home, project: ProjectState, chosen: list[str], wish: RunOptions, agreed: Consent
 ) -> Consent:
     """Asks again if restored state has commands that the first check did not see."""
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
-    tasks = [task for _, task in desks.load_readable(home, project)[0]]
+    tasks = [task for _, task in task_folder.load_readable(home, project)[0]]
     return preflight.ask(context, home, agreed, consent_question.commands_of_tasks(tasks, chosen), wish)
 
 

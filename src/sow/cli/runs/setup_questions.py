@@ -13,7 +13,7 @@ from sow.engine.checks.outside_imports import ACCEPTED, WHY
 from sow.engine.checks.setup_plan import Setups, commit_reader, copy_consent_text, folder_reader
 from sow.errors import InvalidFile, Waiting
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 from sow.system.terminal import NO, YES, ask, confirm, err, escape_line, is_interactive, out
 
@@ -76,7 +76,7 @@ def _reads_of_open_work(home: Home) -> list[Read]:
     try:
         if not projects.exists(home):
             return []
-        tasks = [task for _, task in desks.load_readable(home, projects.load_anywhere(home))[0]]
+        tasks = [task for _, task in task_folder.load_readable(home, projects.load_anywhere(home))[0]]
     except InvalidFile:  # the state is restored later, and the question comes then
         return []
     reads = []

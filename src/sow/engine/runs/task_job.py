@@ -23,8 +23,7 @@ from sow.executors.events import MOST_REFUSALS
 from sow.gitwork import manual_merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
-from sow.store.projects import task_updates
+from sow.store.projects import task_folder, task_updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class TaskJob:
         self.context = context
         self.id = task
         self.project = projects.load(context.home)
-        self.folder = desks.find(context.home, self.project, task)
+        self.folder = task_folder.find(context.home, self.project, task)
         self.remarks: list[str] = []
         self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were reported
         self.started = time.monotonic()

@@ -18,7 +18,7 @@ from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
 from sow.executors.registry import adapter as find_adapter
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
 from sow.store.runs import sessions
 from sow.system import clock
@@ -136,7 +136,7 @@ def spawn_turns(
             f"put a worker on the task: sow agent spawn implementer {task}\n"
             "or have your own agent CLI play the orchestrator, by what this says: sow prompt templates/orchestrator",
         )
-    folder = desks.find(settings.home, projects.load(settings.home), task)
+    folder = task_folders.find(settings.home, projects.load(settings.home), task)
     models = [settings.model if executor.type == executors[0].type else "" for executor in executors]
     pairs = zip(executors, models, strict=True)
     return [TaskTurn(settings, folder, agent, executor, model=model, cwd=cwd) for executor, model in pairs]
@@ -146,7 +146,7 @@ def resume_turn(
     settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig
 ) -> tuple[TaskTurn, SessionRecord | None]:
     """Return the seat of a task whose session can continue, and that session's record, if it is on this machine."""
-    folder = desks.find(settings.home, projects.load(settings.home), task)
+    folder = task_folders.find(settings.home, projects.load(settings.home), task)
     rules.refuse_ended(folder.task())
     record, _ = _record(folder, executor)
     turn = TaskTurn(settings, folder, agent, executor, model=settings.model)
