@@ -58,7 +58,7 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
         out(escape_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
 
 
-def document(home: Home, standpoint: HintContext) -> dict[str, Any]:
+def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     """Returns the state of the project as JSON."""
     from sow.store.projects import log, memory
 
@@ -66,7 +66,7 @@ def document(home: Home, standpoint: HintContext) -> dict[str, Any]:
     readable, broken = task_folder.load_readable(home, project)
     tasks = [task for _, task in readable]
     waiting = project_inbox_items(home, project, tasks, broken)
-    unsupervised, idle = idle_tasks(readable, standpoint)
+    unsupervised, idle = idle_tasks(readable, hint_context)
     phase_of = {task["id"]: folder.phase for folder, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:

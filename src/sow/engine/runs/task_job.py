@@ -228,9 +228,9 @@ class TaskJob:
         setup = self.context.setups.setup_for(folder_reader(folder))
         setup_files = setup.as_settings()
         environment = setup.environment(folder, setting_up=True)
-        room = CheckFolder(self.context, folder, environment, self.id, task["iteration"], "")
+        check_folder = CheckFolder(self.context, folder, environment, self.id, task["iteration"], "")
         try:
-            yield from run_setup(room, isolation.worktrees.install_setup_files(self.id, setup_files))
+            yield from run_setup(check_folder, isolation.worktrees.install_setup_files(self.id, setup_files))
         except Interrupted:
             return False
         isolation.worktrees.record_setup(self.id, setup_files)
