@@ -1,4 +1,4 @@
-"""Runs a plan: puts its tasks on the board and reacts to what people do to them meanwhile."""
+"""Runs a plan: schedules its tasks and reacts to what people do to them meanwhile."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _needs(context: RunContext, tasks: list[Task]) -> dict[str, list[str]]:
 
 
 def _board(context: RunContext, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Scheduler:
-    """Build the board, with the longest chain of tasks first."""
+    """Build the scheduler, with the longest chain of tasks first."""
     needs = _needs(context, tasks)
     forecast = Forecast(past_tasks.finished_tasks(context.home))
     minutes = {

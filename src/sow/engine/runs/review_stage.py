@@ -1,4 +1,4 @@
-"""Runs the review stage of a task: asks every reviewer of the run about the collected and checked work."""
+"""Runs the review stage of a task: asks every reviewer about the collected work, and finds related notes of others."""
 
 from __future__ import annotations
 
