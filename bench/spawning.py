@@ -52,25 +52,25 @@ def listening(scratch: Path) -> tuple[float, float]:
     (scratch / "empty").touch()
     script = f"for i in 1 2 3 4 5 6 7 8 9 10; do cat {source}; sleep 0.3; done"
     adapter = Claude()
-    stories = [TurnSummary() for _ in range(CHILDREN)]
+    summaries = [TurnSummary() for _ in range(CHILDREN)]
     limits = ProcessLimits(wall=60, silence=60, linger=10, size=1 << 28, grace=5)
     children = [_child(["sh", "-c", script], scratch, number, limits) for number in range(CHILDREN)]
     start, used = time.perf_counter(), time.process_time()
-    running = list(zip(children, stories, strict=True))
+    running = list(zip(children, summaries, strict=True))
     while running:
-        running = [(child, story) for child, story in running if child.step(_line_handler(adapter, story))]
+        running = [(child, summary) for child, summary in running if child.step(_line_handler(adapter, summary))]
         time.sleep(TICK)
     share = (time.process_time() - used) / (time.perf_counter() - start)
     for child in children:
         child.close()
-    assert all(story.last_text for story in stories)
+    assert all(summary.last_text for summary in summaries)
     return share, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _line_handler(adapter: Claude, story: TurnSummary) -> Callable[[str], None]:
+def _line_handler(adapter: Claude, summary: TurnSummary) -> Callable[[str], None]:
     def take(text: str) -> None:
         for event in adapter.read(text):
-            story.add(event)
+            summary.add(event)
 
     return take
 

@@ -275,8 +275,8 @@ SABOTAGES = {
     ),
     "a check rewrites files for the next": Sabotage(
         "engine/checks/check_list.py",
-        "            if number and room.slot is not None:\n",
-        "            if not number and room.slot is not None:\n",
+        "            if number and check_folder.slot is not None:\n",
+        "            if not number and check_folder.slot is not None:\n",
         "guarantees/evidence/test_evidence.py::test_a_check_cannot_rewrite_the_files_of_the_next",
     ),
     "a missing program is the worker's fault": Sabotage(

@@ -36,7 +36,7 @@ def stumbling(task_repo: Repo) -> Iterator[tuple[Stumbling, str]]:
     """A server of this process whose looks a test lets fail, and its address."""
     home = home_of(task_repo)
     server = Server(home, task_repo.environment, person="ada", port=free_port())
-    picture = server.listener.facts.watch.picture = Stumbling(home, ANY_FOLDER)
+    picture = server.listener.facts.watch.view = Stumbling(home, ANY_FOLDER)
     server.start()
     yield picture, server.address
     server.stop()

@@ -134,7 +134,7 @@ def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
     assert len(lines) == 8, lines
     assert git_watch.new_changes(home) == []
     assert git_watch.undo(home) == []
-    now = git_watch._picture(home.checkout)
+    now = git_watch._git_state(home.checkout)
     assert now["files"] == before["files"]
     assert os.stat(hooks / "pre-push").st_mode & 0o777 == 0o755
     assert sorted(map(str, now["settings"])) == sorted(

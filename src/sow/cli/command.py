@@ -1,4 +1,4 @@
-"""Defines commands, arguments and options; parsing, help, completion and the reference use these tables."""
+"""Defines the table of commands, arguments and options, finds and parses commands in it, and writes their help."""
 
 from __future__ import annotations
 

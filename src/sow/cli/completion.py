@@ -138,7 +138,7 @@ def _fetched(context: Context, kind: str) -> list[str]:
 def _from_project(context: Context, kind: str) -> list[str]:
     from sow.store.inbox import waiting
     from sow.store.projects import project as projects
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
     try:
         home = context.project_home()
@@ -147,7 +147,7 @@ def _from_project(context: Context, kind: str) -> list[str]:
         project = projects.load(home)
         if kind == "phases":
             return [phase["name"] for phase in project["phases"]]
-        return [folder.id for folder in desks.all_folders(home, project)]
+        return [folder.id for folder in task_folder.all_folders(home, project)]
     except SowError:  # completion must not print errors
         return []
 

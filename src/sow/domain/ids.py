@@ -1,4 +1,4 @@
-"""Task ids of three digits with gaps (010, 020, …), so that a task can be inserted between two others."""
+"""Makes and checks ids: of tasks (010, 020, …, with gaps for later ones), agents, notes, note sessions and branches."""
 
 from __future__ import annotations
 

@@ -260,34 +260,34 @@ class Adapter:
         """Parses the report file that the CLI wrote at its end."""
         return []
 
-    def outcome(self, ending: ProcessEnd, story: TurnSummary) -> Outcome:
+    def outcome(self, ending: ProcessEnd, summary: TurnSummary) -> Outcome:
         """Returns the result of a turn; it is done only if final event, error flag and exit code agree."""
         if ending.stop_reason in ("timeout", "silence", "size"):
-            return Outcome("timeout", reason=ending.stop_reason, text=story.last_text)
+            return Outcome("timeout", reason=ending.stop_reason, text=summary.last_text)
         if ending.stop_reason == "interrupt":
-            return Outcome("interrupted", reason="interrupted", text=story.last_text)
-        finished = story.finished or (self.exits_without_result and ending.code == 0)
+            return Outcome("interrupted", reason="interrupted", text=summary.last_text)
+        finished = summary.finished or (self.exits_without_result and ending.code == 0)
         exit_ok = ending.code == 0 or ending.stop_reason == "linger"
-        if finished and exit_ok and not story.failed and ending.stop_reason != "retries":
-            return Outcome("done", text=story.final_text or story.last_text or story.raw.strip())
-        text = f"{story.error}\n{ending.stderr}"
+        if finished and exit_ok and not summary.failed and ending.stop_reason != "retries":
+            return Outcome("done", text=summary.final_text or summary.last_text or summary.raw.strip())
+        text = f"{summary.error}\n{ending.stderr}"
         if any(mark in text for mark in self.not_found):
             return Outcome("not_found", reason=first_line(text))
         if any(mark in text for mark in self.in_use):
             return Outcome("in_use", reason=first_line(text))
-        return self.failure(ending, story, first_line(text))
+        return self.failure(ending, summary, first_line(text))
 
-    def failure(self, ending: ProcessEnd, story: TurnSummary, reason: str) -> Outcome:
+    def failure(self, ending: ProcessEnd, summary: TurnSummary, reason: str) -> Outcome:
         """Returns the result of a turn that failed, by its kind."""
-        if story.limited_until is not None:
-            return Outcome("limited", reason=reason, reset_at=story.limited_until)
-        text = f"{story.error}\n{ending.stderr}"
-        if story.error_status in LIMIT_STATUSES or any(mark in text for mark in self.limits):
+        if summary.limited_until is not None:
+            return Outcome("limited", reason=reason, reset_at=summary.limited_until)
+        text = f"{summary.error}\n{ending.stderr}"
+        if summary.error_status in LIMIT_STATUSES or any(mark in text for mark in self.limits):
             return Outcome("limited", reason=reason)
-        if story.error_status in OVERLOAD_STATUSES:
+        if summary.error_status in OVERLOAD_STATUSES:
             return Outcome("overloaded", reason=reason)
         return Outcome(
-            "failed", reason=reason or f"it ended with exit code {ending.code} and no result", text=story.last_text
+            "failed", reason=reason or f"it ended with exit code {ending.code} and no result", text=summary.last_text
         )
 
 

@@ -10,6 +10,6 @@ from sow.executors.events import TurnSummary
 
 @runtime_checkable
 class CommandRunner(Protocol):
-    """Runs a command to its end, with the prompt on stdin, and adds each line of output to the story."""
+    """Runs a command to its end, with the prompt on stdin, and adds each line of output to the summary."""
 
-    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd: ...
+    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd: ...

@@ -56,9 +56,9 @@ class Executor:
         return call
 
     def _run(self, call: AgentCommand, prompt: str, request: Request) -> tuple[Outcome, TurnSummary]:
-        story = TurnSummary()
-        ending = self.runner.run(call, request, prompt, story)
-        return self.adapter.outcome(ending, story), story
+        summary = TurnSummary()
+        ending = self.runner.run(call, request, prompt, summary)
+        return self.adapter.outcome(ending, summary), summary
 
     def supports_resumption(self) -> bool:
         """Returns whether a session can continue after its turn."""

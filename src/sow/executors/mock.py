@@ -48,7 +48,7 @@ class MockCommandRunner:
         self.last_arguments: list[str] = []
         self.last_stdin = ""
 
-    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
+    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd:
         self.last_name, *self.last_arguments = call.arguments
         self.last_stdin = prompt
-        return self.run_function(call, request, prompt, story) if self.run_function else ProcessEnd(code=0)
+        return self.run_function(call, request, prompt, summary) if self.run_function else ProcessEnd(code=0)

@@ -27,7 +27,7 @@ STATE_PATHS = (".sow/project", "orchestration")
 
 
 class Repository:
-    """The git repository of one home. Change it only below `with repository.held():`."""
+    """The git repository of one home. Change it only below `with repository.locked():`."""
 
     __slots__ = ("cached_identity", "depth", "folder", "home", "lock")
 

@@ -1,4 +1,4 @@
-"""Makes, fills and checks one git worktree below .sow/local/worktrees.
+"""Makes, fills, repairs and checks one git worktree below .sow/local/worktrees.
 
 The files come from our own index (`sow-index` beside git's). Its presence shows that the folder was filled completely.
 It records how every file looked to us, and it ignores what a worker did to its own index.

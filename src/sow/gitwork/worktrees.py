@@ -197,7 +197,7 @@ class Worktrees:
         self.repository.drop_ref(ref, commit)
 
     def home_snapshot(self) -> HomeSnapshot:
-        """Take a snapshot of the user's checkout. `look.changes_since(earlier)` lists the differences."""
+        """Take a snapshot of the user's checkout. `changes_since` compares it with an earlier one."""
         return HomeSnapshot(self.repository)
 
     def diff(self, base: str, commit: str, limit: int) -> str:

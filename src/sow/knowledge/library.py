@@ -9,7 +9,7 @@ from sow.errors import SowError
 from sow.knowledge.document import ADR, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
 from sow.store.knowledge import artifacts, repo_index, sink_index
 from sow.store.layout import ARTIFACTS
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Library:
         """Adds the outputs of the tasks that this one builds on, and the files that they wrote."""
         for ident in task["depends_on"]:
             try:
-                folder = desks.find(self.home, project, ident)
+                folder = task_folder.find(self.home, project, ident)
                 upstream = folder.task()
             except SowError as error:
                 self.remarks.append(error.message)

@@ -34,30 +34,30 @@ LASTING_EVENTS = frozenset(
 )  # fmt: skip
 
 
-def timed_line(entry: JournalEntry, scene: LiveRun, elapsed: float) -> str:
+def timed_line(entry: JournalEntry, live_run: LiveRun, elapsed: float) -> str:
     """Return the event as text after the time since the run's start, or "" if it is only for programs."""
-    text = event_text(entry, scene)
+    text = event_text(entry, live_run)
     return f"{stopwatch(elapsed):>5}  {text}" if text else ""
 
 
-def event_text(entry: JournalEntry, scene: LiveRun) -> str:
+def event_text(entry: JournalEntry, live_run: LiveRun) -> str:
     """Return what happened, with the task or agent."""
-    text = event_sentence(entry, scene)
+    text = event_sentence(entry, live_run)
     if not text:
         return ""
     noun = "agent" if is_member(entry.task) else "task"
-    about = f"{noun} {scene.task_label(entry.task)}: " if entry.task else ""
+    about = f"{noun} {live_run.task_label(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
     return width.cut(escape_line(about + text), LONGEST)
 
 
-def event_sentence(entry: JournalEntry, scene: LiveRun) -> str:
+def event_sentence(entry: JournalEntry, live_run: LiveRun) -> str:
     """Return what happened, without the task or agent."""
     describe = FORMATTERS.get(entry.event)
-    return describe(entry, scene) if describe else ""
+    return describe(entry, live_run) if describe else ""
 
 
-def _run_started(entry: JournalEntry, scene: LiveRun) -> str:
+def _run_started(entry: JournalEntry, live_run: LiveRun) -> str:
     slots = entry.entry("settings").count("max_concurrency")
     at_once = f", {slots} at once" if slots else ""
     recovered = ", going on from where it was" if entry.data.get("recovered") is True else ""
@@ -67,7 +67,7 @@ def _run_started(entry: JournalEntry, scene: LiveRun) -> str:
     return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}"
 
 
-def _turn_started(entry: JournalEntry, scene: LiveRun) -> str:
+def _turn_started(entry: JournalEntry, live_run: LiveRun) -> str:
     agent = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
     iteration = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
     verb = {
@@ -79,19 +79,19 @@ def _turn_started(entry: JournalEntry, scene: LiveRun) -> str:
     return f"{verb} {agent}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, agent))) + iteration
 
 
-def _turn_ended(entry: JournalEntry, scene: LiveRun) -> str:
+def _turn_ended(entry: JournalEntry, live_run: LiveRun) -> str:
     outcome = entry.text("outcome")
     ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
     refused = f"{counted(entry.count('refused'), 'command')} refused" if entry.count("refused") else ""
     return "; ".join(filter(None, (ending, refused, *entry.texts("remarks"))))
 
 
-def _refused(entry: JournalEntry, scene: LiveRun) -> str:
+def _refused(entry: JournalEntry, live_run: LiveRun) -> str:
     reason = f" ({width.cut(escape_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
     return f"refused: {refusals.call_text(entry.text('tool'), entry.text('command'))}{reason}"
 
 
-def _check(entry: JournalEntry, scene: LiveRun) -> str:
+def _check(entry: JournalEntry, live_run: LiveRun) -> str:
     if entry.data.get("passed") is not False:
         return ""
     code = entry.data.get("exit")
@@ -99,12 +99,12 @@ def _check(entry: JournalEntry, scene: LiveRun) -> str:
     return f"check failed ({ending}): {entry.text('command')}"
 
 
-def _baseline(entry: JournalEntry, scene: LiveRun) -> str:
+def _baseline(entry: JournalEntry, live_run: LiveRun) -> str:
     """A list that cannot run on this machine; one that fails before the work is in the report."""
     return f"baseline: {entry.text('problem')}" if entry.text("problem") else ""
 
 
-def _reviewed(entry: JournalEntry, scene: LiveRun) -> str:
+def _reviewed(entry: JournalEntry, live_run: LiveRun) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     count = entry.count("findings")
     findings = f", {counted(count, 'finding')}" if count else ""
@@ -112,19 +112,19 @@ def _reviewed(entry: JournalEntry, scene: LiveRun) -> str:
     return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
 
 
-def _question(entry: JournalEntry, scene: LiveRun) -> str:
+def _question(entry: JournalEntry, live_run: LiveRun) -> str:
     text = width.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
     return f"asks: {text} → {answer_command(entry.name_or_number('number') or entry.task, text)}"
 
 
-def _answered(entry: JournalEntry, scene: LiveRun) -> str:
+def _answered(entry: JournalEntry, live_run: LiveRun) -> str:
     if entry.data.get("withdrawn") is True:
         return f"question {entry.name_or_number('number')} is withdrawn"
     origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
     return f"question {entry.name_or_number('number')} is answered{origin}"
 
 
-def _restored(entry: JournalEntry, scene: LiveRun) -> str:
+def _restored(entry: JournalEntry, live_run: LiveRun) -> str:
     copy_path, remark = entry.text("aside"), entry.text("remark")
     if remark:
         return remark
@@ -133,40 +133,40 @@ def _restored(entry: JournalEntry, scene: LiveRun) -> str:
     return "its state was gone or older, and came back from its last copy"
 
 
-def _final_check(entry: JournalEntry, scene: LiveRun) -> str:
+def _final_check(entry: JournalEntry, live_run: LiveRun) -> str:
     owners = ", ".join(entry.texts("tasks")[:5])
     outcome = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
     return f"final checks of task {owners} {outcome}"
 
 
-def _waived(entry: JournalEntry, scene: LiveRun) -> str:
+def _waived(entry: JournalEntry, live_run: LiveRun) -> str:
     person = "you" if entry.text("by") == "person" else entry.text("by")
     return f"{person} waived `{entry.text('command')}`; it is not run any more"
 
 
-def _branch_moved(entry: JournalEntry, scene: LiveRun) -> str:
+def _branch_moved(entry: JournalEntry, live_run: LiveRun) -> str:
     pinned = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
     move = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
     return f"{move}: it is back at {entry.text('restored')[:10]}{pinned}"
 
 
-def _plan_changed(entry: JournalEntry, scene: LiveRun) -> str:
+def _plan_changed(entry: JournalEntry, live_run: LiveRun) -> str:
     if "sections" in entry.data:
         sections = ", ".join(entry.texts("sections")) or "nobody's part"
         return f"{entry.text('path') or 'the plan'} has changed: {sections}; it is verified and approved again"
     return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
 
 
-def _verification(entry: JournalEntry, scene: LiveRun) -> str:
+def _verification(entry: JournalEntry, live_run: LiveRun) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
 
 
-def _archived(entry: JournalEntry, scene: LiveRun) -> str:
+def _archived(entry: JournalEntry, live_run: LiveRun) -> str:
     return f"its session is archived: {entry.text('file').rpartition('/')[2]}" if entry.text("file") else ""
 
 
-def _git_changed(entry: JournalEntry, scene: LiveRun) -> str:
+def _git_changed(entry: JournalEntry, live_run: LiveRun) -> str:
     changes = entry.texts("changes")
     more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
     if len(changes) == 1:
@@ -174,9 +174,9 @@ def _git_changed(entry: JournalEntry, scene: LiveRun) -> str:
     return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
 
 
-def _task_ended(entry: JournalEntry, scene: LiveRun) -> str:
+def _task_ended(entry: JournalEntry, live_run: LiveRun) -> str:
     status, result = entry.text("status"), entry.text("result")
-    if entry.task in scene.questions:
+    if entry.task in live_run.questions:
         return ""  # its question was reported already
     ending = {
         "paused": "waits for an answer",
@@ -188,13 +188,13 @@ def _task_ended(entry: JournalEntry, scene: LiveRun) -> str:
     seconds = entry.number("seconds")
     after = f" after {format_seconds(seconds)}" if seconds is not None else ""
     verdict = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
-    spent = scene.spend.get(entry.task)
+    spent = live_run.spend.get(entry.task)
     cost = f", {spent.text()}" if spent and spent.known else ""
     reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
     return f"{ending}{verdict}{after}{cost}{reason}"
 
 
-def _run_ended(entry: JournalEntry, scene: LiveRun) -> str:
+def _run_ended(entry: JournalEntry, live_run: LiveRun) -> str:
     kinds = ("completed", "failed", "blocked", "waiting")
     counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
     seconds = entry.number("seconds")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sow.domain.runs.forecast import GUESSED, Forecast
 from sow.errors import SowError
-from sow.store.projects import past_tasks
+from sow.store.projects import past_tasks, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def expected_minutes(folder: RunFolder) -> dict[str, float]:
     """Return minutes by task. Mere guesses and tasks that cannot be read are left out."""
     home = folder.home
     try:
-        tasks = desks.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])
+        tasks = task_folder.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])
     except SowError:
         return {}
     forecast = Forecast(past_tasks.finished_tasks(home))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sow.store.projects.task_folder import TaskFolder
 
 
-def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], standpoint: HintContext) -> tuple[list[str], dict[str, str]]:
+def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], hint_context: HintContext) -> tuple[list[str], dict[str, str]]:
     """Return the idle tasks whose earlier turn still runs, and the command for each of the others.
 
     A task without a session was started by hand and is left to the user.
@@ -26,13 +26,13 @@ def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], standpoint: HintContext
     idle = [(folder, task) for folder, task in tasks if _is_idle(folder, task)]
     if not idle:
         return [], {}
-    command, in_run, live = _unfinished_run(idle[0][0].home, standpoint)
+    command, in_run, live = _unfinished_run(idle[0][0].home, hint_context)
     if live:  # the run is between two turns of its tasks
         idle = [(folder, task) for folder, task in idle if task["id"] not in in_run]
     running = _still_running(idle)
     stopped = [(folder, task) for folder, task in idle if task["id"] not in running]
     return running, {
-        task["id"]: command if task["id"] in in_run else _resume_command(folder, task, standpoint)
+        task["id"]: command if task["id"] in in_run else _resume_command(folder, task, hint_context)
         for folder, task in stopped
     }
 
@@ -61,7 +61,7 @@ def _mark(folder: TaskFolder, task: Task) -> str:
     return record.session["mark"] if record is not None and record.has_open_turn else ""
 
 
-def _unfinished_run(home: Home, standpoint: HintContext) -> tuple[str, list[str], bool]:
+def _unfinished_run(home: Home, hint_context: HintContext) -> tuple[str, list[str], bool]:
     """Return the command that continues the unfinished run, its tasks, and whether it is live."""
     from sow.reports import resume_command  # seldom needed
     from sow.store.projects import project as projects
@@ -70,7 +70,7 @@ def _unfinished_run(home: Home, standpoint: HintContext) -> tuple[str, list[str]
     run = run_folder.unfinished_run(home, projects.load(home)["project_id"])
     if run is None:
         return "", [], False
-    return resume_command.resume_command(run, standpoint), run.run["tasks"], run_folder.is_live(run)
+    return resume_command.resume_command(run, hint_context), run.run["tasks"], run_folder.is_live(run)
 
 
 def _is_idle(folder: TaskFolder, task: Task) -> bool:
@@ -78,12 +78,14 @@ def _is_idle(folder: TaskFolder, task: Task) -> bool:
     return begun and "session_id" in task and not folder.home.task_holder(task["id"])
 
 
-def _resume_command(folder: TaskFolder, task: Task, standpoint: HintContext) -> str:
+def _resume_command(folder: TaskFolder, task: Task, hint_context: HintContext) -> str:
     if is_approved(task) and "source" in task:  # its run has ended, so another run must merge it
         import shlex
 
         root = folder.home.root
-        return shlex.join([*standpoint.sow_command(root), "run", standpoint.plan_path(root, task["source"]["plan"])])
+        return shlex.join(
+            [*hint_context.sow_command(root), "run", hint_context.plan_path(root, task["source"]["plan"])]
+        )
     from sow.reports.resume_command import task_resume_command  # seldom needed
 
     return task_resume_command(folder, task)

@@ -1,4 +1,4 @@
-"""Builds the command that continues a run with the user's options, for the folder in which it will be typed."""
+"""Builds the command that continues a run or a task, for the folder in which it will be typed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sow.errors import SowError
 from sow.reports import crew_rows
 from sow.reports.run_history import History
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
-def resume_command(folder: RunFolder, standpoint: HintContext, history: History | None = None) -> str:
+def resume_command(folder: RunFolder, hint_context: HintContext, history: History | None = None) -> str:
     """Return the command, with the options that the run was started with or that now differ from the config."""
     run, root = folder.run, folder.home.root
     plans = [plan["path"] for plan in run["plans"]]
-    config = standpoint.config()
+    config = hint_context.config()
     used = _used_options(folder, history)
     options = _options(run["settings"], config, used) | _raised_budget(folder, config, history)
     options |= {name: "" for name in FLAGS if name in used}
@@ -43,9 +43,9 @@ def resume_command(folder: RunFolder, standpoint: HintContext, history: History 
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}
     else:
-        arguments = ["run", *(standpoint.plan_path(root, path) for path in plans or ["PLAN"])]
+        arguments = ["run", *(hint_context.plan_path(root, path) for path in plans or ["PLAN"])]
         arguments += [argument for task in _selected_tasks(folder) for argument in ("--task", task)]
-    return shlex.join([*standpoint.sow_command(root), *arguments, *as_arguments(options)])
+    return shlex.join([*hint_context.sow_command(root), *arguments, *as_arguments(options)])
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
@@ -84,9 +84,9 @@ def _option_value(name: str, value: object) -> str:
     return f"{round(value / size)}{unit}"
 
 
-def precondition(folder: RunFolder, standpoint: HintContext, history: History) -> str:
-    """Return what must happen first if a run has spent its budget. `command` raises a money budget by itself."""
-    if _spent(folder, standpoint.config(), history):
+def precondition(folder: RunFolder, hint_context: HintContext, history: History) -> str:
+    """Return what must happen first if a run has spent its budget. `resume_command` raises a money budget by itself."""
+    if _spent(folder, hint_context.config(), history):
         return f"{history.budget_reason or 'its budget is spent'}: raise it"
     return f"{history.budget_reason}: raise it (sow config edit)" if history.budget_reason.startswith(BUDGET) else ""
 
@@ -115,11 +115,11 @@ def _selected_tasks(folder: RunFolder) -> list[str]:
     home, run = folder.home, folder.run
     try:
         project = projects.load(home)
-        other_tasks = {folder.id for folder in desks.all_folders(home, project)} - set(run["tasks"])
+        other_tasks = {folder.id for folder in task_folders.all_folders(home, project)} - set(run["tasks"])
         if not other_tasks or project["project_id"] != run["project_id"]:
             return []
         plans = {plan["path"] for plan in run["plans"]}
-        omitted = [task for _, task in desks.load_readable(home, project)[0] if task["id"] in other_tasks]
+        omitted = [task for _, task in task_folders.load_readable(home, project)[0] if task["id"] in other_tasks]
     except SowError:  # the other tasks are not known any more
         return []
     return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in omitted) else []

@@ -1,4 +1,4 @@
-"""Rebuilds what a run did from its journal: processes, tasks, turns and waits. Unreadable lines are skipped."""
+"""Rebuilds what a run did from its journal: processes, tasks, turns, waits and times. Unreadable lines are skipped."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from sow.reports import crew_rows, markdown, next_steps, resume_command, task_ro
 from sow.reports.hint_context import ANY_FOLDER, HintContext
 from sow.reports.run_history import History, epoch
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ WORKFLOW_MISSING = (
 )
 
 
-def report_data(home: Home, folder: RunFolder, standpoint: HintContext = ANY_FOLDER) -> Document:
+def report_data(home: Home, folder: RunFolder, hint_context: HintContext = ANY_FOLDER) -> Document:
     """Return all data about a run. What cannot be read is named in the remarks."""
     run = folder.run
     history, remarks = _history(folder)
@@ -55,7 +55,7 @@ def report_data(home: Home, folder: RunFolder, standpoint: HintContext = ANY_FOL
         "stops": history.stops,
         "final": [dict(check) for check in run.get("final", ())],
         "remarks": remarks,
-        "next": _next(folder, standpoint, history, summary, rows) if WORKFLOW_MISSING not in remarks else [],
+        "next": _next(folder, hint_context, history, summary, rows) if WORKFLOW_MISSING not in remarks else [],
     }
 
 
@@ -113,10 +113,10 @@ def _question(question: Document, states: dict[str, Document]) -> Document:
 
 
 def _next(
-    folder: RunFolder, standpoint: HintContext, history: History, summary: Document, rows: list[Document]
+    folder: RunFolder, hint_context: HintContext, history: History, summary: Document, rows: list[Document]
 ) -> list[Document]:
-    command = resume_command.resume_command(folder, standpoint, history)
-    precondition = resume_command.precondition(folder, standpoint, history)
+    command = resume_command.resume_command(folder, hint_context, history)
+    precondition = resume_command.precondition(folder, hint_context, history)
     return next_steps.steps(summary, rows, command, precondition, broken=broken_by_user(folder.run))
 
 
@@ -173,12 +173,12 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
             return {}, [
                 f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
             ]
-        return _tasks(desks.all_folders(home, project))
+        return _tasks(task_folder.all_folders(home, project))
     except SowError as error:
         return {}, [f"its tasks are told by the journal alone: {error.message}"]
 
 
-def _tasks(folders: list[desks.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
+def _tasks(folders: list[task_folder.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
     """Return the needed parts of each task's state, and the errors of those that cannot be read."""
     states: dict[str, Document] = {}
     broken: list[str] = []
@@ -236,9 +236,9 @@ def render_json(document: Document) -> str:
 FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
 
 
-def render(home: Home, folder: RunFolder, form: str, standpoint: HintContext = ANY_FOLDER) -> str:
+def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext = ANY_FOLDER) -> str:
     """Render the report in a format. HTML also shows the timeline."""
-    document = report_data(home, folder, standpoint)
+    document = report_data(home, folder, hint_context)
     if form == "html":
         document["timeline"] = _timeline(folder, live=document["run"]["live"])
     return FORMATS[form](document)

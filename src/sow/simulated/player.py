@@ -1,4 +1,4 @@
-"""Plays a scenario; this process, or programs that it starts, really do every step."""
+"""Plays a scenario and remembers its conversation; this process, or programs that it starts, really do every step."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ScenarioEnd(Exception):
 class ScenarioPlayer:
     """Does the steps in order, and reports them in its output."""
 
-    def __init__(self, voice: OutputWriter, *, read_only: bool, prompt: str = "") -> None:
-        self.voice = voice
+    def __init__(self, output: OutputWriter, *, read_only: bool, prompt: str = "") -> None:
+        self.output = output
         self.read_only = read_only
         self.prompt = prompt  # the prompt of this turn
         self.last_text = "done"
@@ -42,7 +42,7 @@ class ScenarioPlayer:
                 self.step(name, value)
         except ScenarioEnd as end:
             return end.code
-        self.voice.result(self.last_text)
+        self.output.result(self.last_text)
         return 0
 
     def step(self, name: str, value: Any) -> None:
@@ -58,7 +58,7 @@ class ScenarioPlayer:
 
     def do_say(self, text: object) -> None:
         self.last_text = str(text)
-        self.voice.say(self.last_text)
+        self.output.say(self.last_text)
 
     def do_show(self, value: object) -> None:
         self.call_sow("task", "show")
@@ -113,8 +113,8 @@ class ScenarioPlayer:
 
     def do_refuse(self, command: object) -> None:
         """Reports a command that the CLI refused."""
-        self.voice.tool("Bash", str(command))
-        self.voice.refuse(REFUSED)
+        self.output.tool("Bash", str(command))
+        self.output.refuse(REFUSED)
 
     def do_verdict(self, value: Any) -> None:
         """Reviews by one rule: GREEN if a file contains a text, else RED."""
@@ -123,34 +123,34 @@ class ScenarioPlayer:
         self.do_say(f"Quality Control: {flag}\n\nFeedback: {reason}")
 
     def do_limit(self, seconds: object) -> None:
-        self.voice.limit(int(time.time() + float(str(seconds))))
-        self.voice.result("You've hit your session limit", failed=True, status=429)
+        self.output.limit(int(time.time() + float(str(seconds))))
+        self.output.result("You've hit your session limit", failed=True, status=429)
         raise ScenarioEnd(1)
 
     def do_error(self, status: object) -> None:
-        self.voice.retry(int(str(status)), "simulated")
-        self.voice.result(f"API Error: {status} simulated", failed=True, status=int(str(status)))
+        self.output.retry(int(str(status)), "simulated")
+        self.output.result(f"API Error: {status} simulated", failed=True, status=int(str(status)))
         raise ScenarioEnd(1)
 
     def do_other_session(self, session: object) -> None:
-        self.voice.session = str(session)
+        self.output.session = str(session)
 
     def do_finish(self, text: object) -> None:
         """Sends the final event; the program lingers if more steps follow."""
-        self.voice.result(str(text))
+        self.output.result(str(text))
 
     def do_exit(self, code: object) -> None:
         raise ScenarioEnd(int(str(code)))
 
     def write(self, path: str, text: str, mode: str) -> None:
-        self.voice.tool("Write", path)
+        self.output.tool("Write", path)
         if self.read_only:
-            self.voice.refuse(f"Claude requested permissions to write to {path}, but you haven't granted it yet.")
+            self.output.refuse(f"Claude requested permissions to write to {path}, but you haven't granted it yet.")
             return
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, mode, encoding="utf-8") as file:
             file.write(text)
-        self.voice.tool_result("written", failed=False)
+        self.output.tool_result("written", failed=False)
 
     def call_sow(self, *arguments: str) -> None:
         """Runs the sow of the same environment."""
@@ -158,15 +158,15 @@ class ScenarioPlayer:
 
     def run(self, command: list[str]) -> bool:
         """Runs a program; returns whether it succeeded."""
-        self.voice.tool("Bash", shlex.join(command))
+        self.output.tool("Bash", shlex.join(command))
         try:
             process = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
             )
         except OSError as error:
-            self.voice.tool_result(str(error), failed=True)
+            self.output.tool_result(str(error), failed=True)
             return False
-        self.voice.tool_result((process.stdout + process.stderr)[-4000:], failed=process.returncode != 0)
+        self.output.tool_result((process.stdout + process.stderr)[-4000:], failed=process.returncode != 0)
         return not process.returncode
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sow.system.checkout import Checkout
     from sow.system.sealed_git import Seal
 
-    Picture = dict[str, Any]
+    GitState = dict[str, Any]
 
 REPLACED = "refs/replace/"
 LARGEST = 1 << 20  # bytes of a hook or a list; a larger one cannot be restored
@@ -91,10 +91,10 @@ def undo(home: Home) -> list[str]:
     removed_folder = f"{checkout.common}/sow/removed/{clock.now().replace(':', '')}"
     seal.remove()  # a seal refuses git calls while a file redirects git
     try:
-        now = _picture(checkout)
+        now = _git_state(checkout)
     except SystemFailure:  # the config file is broken
         _restore(f"{checkout.common}/config", before["config"], removed_folder)
-        now = _picture(checkout)
+        now = _git_state(checkout)
     for path in _changed_keys(before["files"], now["files"]):
         _restore(path, before["files"].get(path), removed_folder)
     for origin, key, value in _new_settings(now["settings"], before["settings"]):
@@ -104,7 +104,7 @@ def undo(home: Home) -> list[str]:
     for ref in _changed_keys(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
         git.run(["update-ref", ref, old] if old else ["update-ref", "-d", ref], cwd=checkout.root, check=False)
-    remaining = _lines(checkout, before, _picture(checkout))
+    remaining = _lines(checkout, before, _git_state(checkout))
     if remaining:
         seal.write()
     return remaining
@@ -133,15 +133,15 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
 
 
 def _facts(checkout: Checkout) -> dict[str, Any]:
-    picture = _picture(checkout)
+    git_state = _git_state(checkout)
     files = {
         name: text
         for name in sealed_git.COPIES
         if (text := sealed_git.content(f"{checkout.common}/{name}")) is not None
     }
-    pairs = [(key, value) for _, key, value in picture["settings"]]
+    pairs = [(key, value) for _, key, value in git_state["settings"]]
     settings = [(key, value) for key, value in pairs if not key.startswith(LEFT_OUT) and key not in LEFT_OUT_KEYS]
-    for name, path in _user_lists(checkout, picture["settings"]).items():
+    for name, path in _user_lists(checkout, git_state["settings"]).items():
         if text := sealed_git.content(path):
             files[name] = text
     files["config"] = sealed_git.config_text(settings)
@@ -153,7 +153,7 @@ def _facts(checkout: Checkout) -> dict[str, Any]:
         "lazy": any(_is_promise(key) for key, _ in settings),
         "files": files,
         "refused": {name: sealed_git.content(f"{checkout.common}/{name}") for name in sealed_git.REFUSED},
-        "picture": picture,
+        "picture": git_state,
     }
 
 
@@ -175,7 +175,7 @@ def _user_git() -> str:
     return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git"
 
 
-def _picture(checkout: Checkout) -> Picture:
+def _git_state(checkout: Checkout) -> GitState:
     """Reads the current settings, watched files and replaced objects of a repository."""
     replaced = _replaced(checkout)
     settings = _settings(checkout)
@@ -252,14 +252,14 @@ def _differences(checkout: Checkout, seal: Seal) -> list[str]:
     return seal.seen[1]
 
 
-def _read_differences(checkout: Checkout, before: Picture) -> list[str]:
+def _read_differences(checkout: Checkout, before: GitState) -> list[str]:
     try:
-        return _lines(checkout, before, _picture(checkout))
+        return _lines(checkout, before, _git_state(checkout))
     except SystemFailure as problem:
         return [f"the git settings cannot be read any more: {problem.message}"]
 
 
-def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
+def _stamps(checkout: Checkout, before: GitState) -> list[Any]:
     """Returns the times of all files in which a change could be."""
     paths = {path for path, _, _ in before["settings"]} | {f"{checkout.git}/config.worktree", *before["files"]}
     paths |= {
@@ -278,7 +278,7 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
     return [(path, sealed_git.stamp(path)) for path in sorted(paths)]
 
 
-def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
+def _lines(checkout: Checkout, before: GitState, now: GitState) -> list[str]:
     lines = []
     removed = _new_settings(before["settings"], now["settings"])
     for origin, key, value in _new_settings(now["settings"], before["settings"]):

@@ -12,9 +12,8 @@ from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.file_kinds import validate_file
 from sow.store.files.checkout_home import Home
-from sow.store.projects import notes
+from sow.store.projects import notes, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.store.workflows import health
 from sow.system import git
 
@@ -128,7 +127,7 @@ def _project(home: Home) -> Iterator[Finding]:
         return
     yield _finding("ok", f"project {project['name']} on branch {project['branch']}")
     readable = 0
-    for folder in desks.all_folders(home, project):
+    for folder in task_folder.all_folders(home, project):
         try:
             folder.load()
             notes.load_notes(folder)

@@ -9,7 +9,7 @@ from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
 from sow.store.files.locks import holder_of
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def waiting(home: Home) -> list[Item]:
     if workflow_items is not None and not projects.exists(home):
         return ranked(workflow_items)
     project = projects.load(home)
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     return project_inbox_items(home, project, [task for _, task in readable], broken)
 
 

@@ -11,7 +11,7 @@ from sow.errors import SowError
 from sow.store.files.repair import load_as
 from sow.store.projects import notes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ def add(home: Home, task: str, *, description: str, context: str, category: str,
         return member_notes.add(home, task, **fields)
     with home.lock():
         project = projects.load(home)
-        folder = desks.find(home, project, task)
+        folder = task_folders.find(home, project, task)
         notes.reconcile_task_notes(folder, actor)
         current_task = load_as(folder, project["project_id"], actor)[0]["task"]
         _refuse_ended(current_task)
@@ -66,7 +66,7 @@ def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor
         return member_notes.resolve(home, task, number, resolution=resolution, actor=actor)
     with home.lock():
         project = projects.load(home)
-        folder = desks.find(home, project, task)
+        folder = task_folders.find(home, project, task)
         notes.reconcile_task_notes(folder, actor)
         changed_note = rules.resolve(notes.find(folder, number), resolution, actor=actor, epoch=clock.epoch())
         notes.replace(folder, [changed_note], project["project_id"])
@@ -88,7 +88,7 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
     now = clock.now()
     with home.lock():
         project = projects.load(home)
-        folder = desks.find(home, project, task)
+        folder = task_folders.find(home, project, task)
         notes.reconcile_task_notes(folder, actor)
         task_state, _ = load_as(folder, project["project_id"], actor)
         _refuse_ended(task_state["task"])
@@ -109,5 +109,5 @@ def load_notes(home: Home, task: str) -> tuple[TaskFolder | AgentFolder, list[No
         from sow.store.workflows import member_notes
 
         return member_notes.listed(home, task)
-    folder = desks.find(home, projects.load(home), task)
+    folder = task_folders.find(home, projects.load(home), task)
     return folder, notes.load_notes(folder)

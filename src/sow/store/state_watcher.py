@@ -179,10 +179,10 @@ class StateWatcher:
                 paths.append(file.path)
         return paths
 
-    def _register(self, shelf: str, path: str, owner: str, name: str, task: str) -> None:
+    def _register(self, root: str, path: str, owner: str, name: str, task: str) -> None:
         if path not in self.files:
-            self.files[path] = WatchedFile(path, path.removeprefix(f"{shelf}/"), owner, name, task, len(self.files))
-            self.files_by_folder.setdefault(shelf, []).append(self.files[path])
+            self.files[path] = WatchedFile(path, path.removeprefix(f"{root}/"), owner, name, task, len(self.files))
+            self.files_by_folder.setdefault(root, []).append(self.files[path])
             self.paths_by_task.setdefault(task, []).append(path)
 
     def _is_new(self, folder: str) -> bool:
@@ -219,10 +219,10 @@ class StateWatcher:
         except SowError:
             return
         owner = loaded["workflow"]["id"]
-        shelf = self.home.workflow
-        self._register(shelf, folder.state_path, owner, COPY, "")
+        root = self.home.workflow
+        self._register(root, folder.state_path, owner, COPY, "")
         for agent_folder in folder.agent_folders(loaded):
-            self._register(shelf, agent_folder.notes_path, owner, backup.notes_key(agent_folder.id), agent_folder.id)
+            self._register(root, agent_folder.notes_path, owner, backup.notes_key(agent_folder.id), agent_folder.id)
 
     def read_version(self, path: str) -> FileVersion | None:
         """Returns a new look at a file, or None if nothing changed."""

@@ -65,7 +65,7 @@ class GitCommand:
 
 
 class InterruptOnSignal:
-    """`with Stops():` treats SIGTERM, SIGHUP and SIGQUIT like Ctrl-C, so that no process of ours stays behind."""
+    """Treats SIGTERM, SIGHUP and SIGQUIT like Ctrl-C in a `with` block, so that no process of ours stays behind."""
 
     __slots__ = ("before",)
 

@@ -18,7 +18,7 @@ from sow.reports.hint_context import ANY_FOLDER
 
 def stumbling(repo: Repo) -> tuple[DashboardData, Stumbling]:
     facts = facts_of(repo)
-    facts.watch.picture = picture = Stumbling(home_of(repo), ANY_FOLDER)
+    facts.watch.view = picture = Stumbling(home_of(repo), ANY_FOLDER)
     return facts, picture
 
 

@@ -55,7 +55,7 @@ def start(
         stderr_path=f"{number}.err",
         mark=mark,
         limits=ProcessLimits(wall=0, silence=0, linger=0, size=size, grace=grace),
-        census=census,
+        process_table=census,
     )
 
 

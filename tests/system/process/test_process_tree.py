@@ -245,6 +245,6 @@ from sow.system.process.process_tree import CHILDREN
 child = start([sys.executable, "-c", {FLEES!r}])
 follow(child)
 child.close()
-tell(list(CHILDREN.adopted_children(child.census)))
+tell(list(CHILDREN.adopted_children(child.process_table)))
 """
     assert supervise(code, tmp_path) == []

@@ -9,7 +9,7 @@ from sow.domain.checks import refusals
 from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.reports.resume_command import task_resume_command
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.system.terminal import err, escape_control, escape_line, out
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def print_result(result: TurnResult, *, json: bool, shown: bool) -> int:
 
 def interruption(home: Home, task: str) -> Interrupted:
     """Returns the error for a call that the user interrupted while no turn was running."""
-    return _interrupted(desks.find(home, projects.load(home), task))
+    return _interrupted(task_folders.find(home, projects.load(home), task))
 
 
 def _interrupted(folder: TaskFolder) -> Interrupted:

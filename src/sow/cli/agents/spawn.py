@@ -11,7 +11,7 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.registry import adapter
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.runs import sessions
 from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import err
@@ -81,7 +81,7 @@ def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **
     actor = context.require_non_worker("resume a worker")
     home = context.project_home()
     config = configs.load(context.environment)
-    folder = desks.find(home, projects.load(home), task)
+    folder = task_folder.find(home, projects.load(home), task)
     state = folder.task()
     role = context.agents(home.root, config).get(state["assigned_agent"])
     bound, origin = config.binding(role.name)

@@ -10,8 +10,7 @@ from sow import config as configs
 from sow.cli.output import emit, table
 from sow.domain.text.units import counted
 from sow.errors import SowError
-from sow.knowledge import installed_sources as keepers
-from sow.knowledge import updates
+from sow.knowledge import installed_sources, updates
 from sow.knowledge.fetcher import FetchLimits
 from sow.store.layout import create_missing
 from sow.system import git
@@ -25,10 +24,16 @@ if TYPE_CHECKING:
     from sow.knowledge.installed_sources import SourceManager, UpdateResult
     from sow.knowledge.updates import SourceStatus
 
-COLOURS = {updates.NEW: "yellow", keepers.UPDATED: "green", keepers.EDITED: "yellow", keepers.FAILED: "red",
-           updates.MISSING: "yellow", **dict.fromkeys(updates.BAD, "red")}  # fmt: skip
+COLOURS = {
+    updates.NEW: "yellow",
+    updates.MISSING: "yellow",
+    installed_sources.UPDATED: "green",
+    installed_sources.EDITED: "yellow",
+    installed_sources.FAILED: "red",
+    **dict.fromkeys(updates.BAD, "red"),
+}
 SHORT = 10
-BAD = (*updates.BAD, keepers.FAILED, keepers.EDITED)
+BAD = (*updates.BAD, installed_sources.FAILED, installed_sources.EDITED)
 
 
 def source_of(entry: Any) -> str:
@@ -66,16 +71,16 @@ def print_remarks(remarks: list[str]) -> None:
         err(f"note: and {len(remarks) - 20} more like these")
 
 
-def ignore_in_git(keeper: SourceManager, name: str) -> None:
+def ignore_in_git(manager: SourceManager, name: str) -> None:
     """Makes git ignore the fetched folder, or prints a note if it cannot."""
-    home, path = keeper.home, f".sow/{keeper.catalog.key}/{name}"
+    home, path = manager.home, f".sow/{manager.catalog.key}/{name}"
     with suppress(SowError):  # the file cannot be read: ask git instead
         if not os.path.lexists(f"{home.sow}/.gitignore"):
             create_missing(home)
-        if f"/{keeper.catalog.key}/" in home.read(f"{home.sow}/.gitignore").split("\n"):
+        if f"/{manager.catalog.key}/" in home.read(f"{home.sow}/.gitignore").split("\n"):
             return
     if not git.run(["check-ignore", "--", path], cwd=home.root, check=False).strip():
-        err(f"note: git does not ignore {path}: add the line /{keeper.catalog.key}/ to .sow/.gitignore")
+        err(f"note: git does not ignore {path}: add the line /{manager.catalog.key}/ to .sow/.gitignore")
 
 
 def _show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
@@ -121,7 +126,7 @@ def limits(context: Context, size_setting: str, files: int) -> FetchLimits:
 
 def update(
     context: Context,
-    keeper: SourceManager,
+    manager: SourceManager,
     names: list[str],
     noun: str,
     *,
@@ -131,17 +136,17 @@ def update(
     json: bool,
 ) -> int:
     """Updates or checks the entries and prints each result; returns 1 if one failed."""
-    key = keeper.catalog.key
+    key = manager.catalog.key
     if check:
         if ref or force:
             raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
-        return _show_polled(keeper.poll(names), key, json=json)
+        return _show_polled(manager.poll(names), key, json=json)
     context.require_non_worker(f"update a {noun}")
     if ref and len(names) != 1:
         raise SowError(f"--ref is for one {noun}", f"name it: sow {key} update NAME --ref v2")
     results: list[UpdateResult] = []
     print_fetching("all sources" if not names else ", ".join(names))
-    for result in keeper.update(names, ref=ref or None, force=force):
+    for result in manager.update(names, ref=ref or None, force=force):
         results.append(result)
         if not json:
             _tell(result, key)
@@ -159,7 +164,7 @@ def _tell(renewed: UpdateResult, key: str) -> None:
     moved = f"{renewed.before[:SHORT]} → {pin}" if renewed.before and renewed.before[:SHORT] != pin else pin
     out(escape_line(f"{name}: ") + f" {status} " + escape_line(f"{moved} ({size_of(entry)})"))
     print_remarks(renewed.remarks)
-    if renewed.status == keepers.EDITED:
+    if renewed.status == installed_sources.EDITED:
         err(f"note: .sow/{key}/{name} was changed by hand and is left as it is; --force replaces it")
     _print_error(renewed.problem)
 
@@ -175,11 +180,13 @@ def _print_error(problem: Any) -> None:
         err(f"error: {escape_line(problem.message)}\nhint: {escape_line(problem.hint)}")
 
 
-def print_removed(entry: Any, keeper: SourceManager, *, forget: bool) -> int:
+def print_removed(entry: Any, manager: SourceManager, *, forget: bool) -> int:
     """Prints what was removed and how to install it again."""
-    key, name = keeper.catalog.key, entry["name"]
+    key, name = manager.catalog.key, entry["name"]
     out(escape_line(f"removed {name} (from {source_of(entry)})"))
-    user_name = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
+    user_name = (
+        manager.catalog.user_name(manager.catalog.load_user(manager.environment), entry) if key == "sinks" else ""
+    )
     if user_name and not forget:
         out(f"you still know it by its name: sow sinks install {user_name}")
     return 0

@@ -9,9 +9,8 @@ from sow.cli.plans.load import known_agents, path_of, print_finding, print_warni
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
-from sow.store.projects import plan_files, plan_import
+from sow.store.projects import plan_files, plan_import, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.system.terminal import escape_line, out
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
 
 def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
     """Returns the status of each imported task, by its plan and its id there."""
-    readable, _ = desks.load_readable(home, project)
+    readable, _ = task_folder.load_readable(home, project)
     return {(task["source"]["plan"], task["source"]["id"]): task["status"] for _, task in readable if "source" in task}
 
 

@@ -6,9 +6,8 @@ from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import ids, inputs
-from sow.store.projects import feedback, tasks
+from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.system.terminal import err, escape_control, escape_line, out
 
 
@@ -26,7 +25,7 @@ def add(context: Context, *, task: str, feedback_text: str) -> int:
 
 def list_feedback(context: Context, *, task: str, json: bool) -> int:
     home = context.project_home()
-    folder = desks.find(home, projects.load(home), context.task(task))
+    folder = task_folder.find(home, projects.load(home), context.task(task))
     entries = feedback.read(folder)
     if json:
         return emit({"task": folder.id, "feedback": entries})

@@ -11,7 +11,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import log as logs
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, out
@@ -46,7 +46,7 @@ def _log_folder(context: Context, home: Home, task: str) -> TaskFolder | AgentFo
     ident = task or context.environment.get("SOW_TASK", "")
     if not ids.is_member(ident) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         project = projects.load(home)
-        return desks.find(home, project, ids.task_id(ident)) if ident else None
+        return task_folders.find(home, project, ids.task_id(ident)) if ident else None
     from sow.store.workflows.folder import WorkflowFolder, member_of
 
     folder = WorkflowFolder(home)
@@ -56,7 +56,9 @@ def _log_folder(context: Context, home: Home, task: str) -> TaskFolder | AgentFo
 
 
 def _only_task_in_progress(home: Home, project: ProjectState) -> TaskFolder:
-    working = [folder for folder, task in desks.load_readable(home, project)[0] if task["status"] == "in_progress"]
+    working = [
+        folder for folder, task in task_folders.load_readable(home, project)[0] if task["status"] == "in_progress"
+    ]
     if len(working) == 1:
         return working[0]
     names = ", ".join(folder.id for folder in working) if working else "none"

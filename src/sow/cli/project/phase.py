@@ -7,9 +7,8 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import inputs
 from sow.domain.task import ENDED_STATUSES
-from sow.store.projects import phases
+from sow.store.projects import phases, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.system.terminal import out
 
 TYPE_CHECKING = False
@@ -35,7 +34,7 @@ def add(context: Context, *, name: str, reason: str, before: str, after: str, ye
 def list_phases(context: Context, *, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     rows: list[dict[str, Any]] = []
     for phase in project["phases"]:
         statuses = [task["status"] for folder, task in readable if folder.phase == phase["name"]]

@@ -12,7 +12,7 @@ from sow.reports.hint_context import HintContext
 from sow.reports.idle_project import idle_tasks
 from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.workflows import summary
 from sow.system.terminal import escape_control, escape_line, out, paint
 
@@ -58,15 +58,15 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
         out(escape_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
 
 
-def document(home: Home, standpoint: HintContext) -> dict[str, Any]:
+def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     """Returns the state of the project as JSON."""
     from sow.store.projects import log, memory
 
     project = projects.load(home)
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     tasks = [task for _, task in readable]
     waiting = project_inbox_items(home, project, tasks, broken)
-    unsupervised, idle = idle_tasks(readable, standpoint)
+    unsupervised, idle = idle_tasks(readable, hint_context)
     phase_of = {task["id"]: folder.phase for folder, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:

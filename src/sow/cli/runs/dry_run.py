@@ -50,36 +50,36 @@ def show_dry_run(
     commands = Commands(context, home, config, reading, options, setup)
     skipped = {task.id for task in tasks if task.status == "skipped"}
     _copy_statuses(context, home, reading)
-    outlook = DryRun(tasks, set(wanted), skipped=skipped)
-    minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in outlook.needs}
+    dry_run = DryRun(tasks, set(wanted), skipped=skipped)
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in dry_run.needs}
     play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
-    slots = play(outlook.needs, minutes, workers=settings["max_concurrency"])
+    slots = play(dry_run.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
     roles = {
         task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
         for task in tasks
-        if task.id in outlook.needs
+        if task.id in dry_run.needs
     }
     money = _money(reading, roles)
     crew = _crew(config, settings, [*roles.values()], options.reviewers)
     if options.json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
-        left_alone = [{"id": task, "why": reason} for task, reason in outlook.skip_reasons.items()]
-        facts |= {"goes_on": outlook.continued, "left_alone": left_alone, "crew": crew, **money}
+        left_alone = [{"id": task, "why": reason} for task, reason in dry_run.skip_reasons.items()]
+        facts |= {"goes_on": dry_run.continued, "left_alone": left_alone, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
         return emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
     print_plan(reading, json=False)
     out("")
     for member in crew:
         out(escape_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))
-    _print_outlook(outlook)
+    _print_dry_run(dry_run)
     setup_questions.print_setup(setup)
     commands.print()
     if preflight.doubtful_warnings(reading, options):
         out("the run would ask about the plan's warnings first")
     if not roles:
-        out("nothing of it would be started" if outlook.skip_reasons else "nothing of it is left to do")
+        out("nothing of it would be started" if dry_run.skip_reasons else "nothing of it is left to do")
         return 0
     count = f"{len(roles)} task{'s' * (len(roles) != 1)}"
     out(
@@ -143,11 +143,11 @@ class Commands:
                 out(f"{consent_question.indented(command, '    ')}  [{shown}: {status}]")
 
 
-def _print_outlook(outlook: DryRun) -> None:
+def _print_dry_run(dry_run: DryRun) -> None:
     """Prints the tasks that the run would continue and those that it would leave alone."""
-    if outlook.continued:
-        out(escape_line(f"begun already, and gone on with: {', '.join(outlook.continued)}"))
-    for task, reason in outlook.skip_reasons.items():
+    if dry_run.continued:
+        out(escape_line(f"begun already, and gone on with: {', '.join(dry_run.continued)}"))
+    for task, reason in dry_run.skip_reasons.items():
         out(escape_line(f"left alone: {task} {reason}"))
 
 

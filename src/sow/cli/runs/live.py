@@ -43,10 +43,10 @@ class Live:
         self.stream = stream or sys.stdout
         self.form = "json" if json else "block" if _can_draw(self.stream) else "lines"
         self._clock = clock
-        self._scene = LiveRun(expected)
+        self._live_run = LiveRun(expected)
         self._block = StatusBlock(self.stream)
         rich = (self.stream.encoding or "").lower().startswith("utf")
-        self._picture = RunView(colours=terminal.use_colour(self.stream), rich=rich)
+        self._view = RunView(colours=terminal.use_colour(self.stream), rich=rich)
         self._above: list[str] = []
         self._changed = False
         self._drawn = float("-inf")
@@ -64,9 +64,9 @@ class Live:
     def load_past(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Reads the entries of earlier calls of the run without printing them."""
         for data in entries:
-            self._scene.add(JournalEntry(data), self._clock())
-        self._scene.running.clear()
-        self._scene.started = None
+            self._live_run.add(JournalEntry(data), self._clock())
+        self._live_run.running.clear()
+        self._live_run.started = None
 
     @property
     def closed(self) -> bool:
@@ -94,10 +94,10 @@ class Live:
             return
         record = JournalEntry(entry)
         if record.event == "run_started":  # the elapsed time of a continued run is that of its last call
-            self._scene.started = None
-        self._scene.add(record, now)
+            self._live_run.started = None
+        self._live_run.add(record, now)
         line = event_text.timed_line(
-            record, self._scene, record.t if record.t is not None else self._scene.elapsed(now)
+            record, self._live_run, record.t if record.t is not None else self._live_run.elapsed(now)
         )
         if self.form == "block":
             self._above += [line] if line and record.event in event_text.LASTING_EVENTS else []
@@ -112,15 +112,15 @@ class Live:
 
     def tick(self, now: float) -> None:
         """Redraws the block if something changed or a second has passed; cheap otherwise."""
-        if self.form != "block" or self._over or self._scene.started is None or now - self._drawn < PAUSE:
+        if self.form != "block" or self._over or self._live_run.started is None or now - self._drawn < PAUSE:
             return
-        second = int(self._scene.elapsed(now))
+        second = int(self._live_run.elapsed(now))
         if not self._changed and second == self._second:
             return
         if not self._block.drawn:
             atexit.register(self.close)
         columns, rows = self._block.size()
-        lines = self._picture.lines(self._scene, now, columns, rows - 1)
+        lines = self._view.lines(self._live_run, now, columns, rows - 1)
         above, self._above = self._above, []
         self._drawn, self._second, self._changed = now, second, False
         self._guard(lambda: self._block.draw(above, lines))

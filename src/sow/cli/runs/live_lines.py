@@ -33,31 +33,35 @@ class RunView:
         self.colours = colours
         self.signs = SIGNS if rich else ASCII_SIGNS
 
-    def lines(self, scene: LiveRun, now: float, columns: int, rows: int) -> list[Line]:
+    def lines(self, live_run: LiveRun, now: float, columns: int, rows: int) -> list[Line]:
         """Returns at most `rows` lines; if space is short, running tasks are left out first and the bar never."""
-        below = [*self._questions(scene, columns), *self._stops(scene, columns), *self._waiting(scene, columns)]
-        below += [self._plain("work", scene.final, columns)] if scene.final else []
-        bar = self._bar(scene, now, columns)
+        below = [
+            *self._questions(live_run, columns),
+            *self._stops(live_run, columns),
+            *self._waiting(live_run, columns),
+        ]
+        below += [self._plain("work", live_run.final, columns)] if live_run.final else []
+        bar = self._bar(live_run, now, columns)
         below = below[: max(rows - 2, 0)]
         room = max(rows - len(below) - 1, 0)
-        return [*self._work(scene, now, columns, room), *below, bar]
+        return [*self._work(live_run, now, columns, room), *below, bar]
 
-    def _work(self, scene: LiveRun, now: float, columns: int, room: int) -> list[Line]:
+    def _work(self, live_run: LiveRun, now: float, columns: int, room: int) -> list[Line]:
         """Returns one line per running task, the oldest first."""
-        idents = list(scene.running)
+        idents = list(live_run.running)
         shown = idents if len(idents) <= room else idents[: max(room - 1, 0)]
-        names = {ident: scene.task_label(ident) for ident in shown}
+        names = {ident: live_run.task_label(ident) for ident in shown}
         name_width = min(
             max((width.columns(name) for name in names.values()), default=0), max(columns // 3, NARROW), WIDE
         )
-        lines = [self._task(scene, ident, names[ident], name_width, now, columns) for ident in shown]
+        lines = [self._task(live_run, ident, names[ident], name_width, now, columns) for ident in shown]
         if len(shown) < len(idents) and room:
             lines.append(self._plain("wait", f"and {len(idents) - len(shown)} more at work", columns))
         return lines
 
-    def _task(self, scene: LiveRun, ident: str, name: str, name_width: int, now: float, columns: int) -> Line:
-        work = scene.running[ident]
-        spent = scene.spend.get(ident)
+    def _task(self, live_run: LiveRun, ident: str, name: str, name_width: int, now: float, columns: int) -> Line:
+        work = live_run.running[ident]
+        spent = live_run.spend.get(ident)
         prefix = f"iteration {work.iteration}, " if work.iteration > 1 else ""
         facts = f"{stopwatch(max(now - work.started, 0)):>7}  {spent.text() if spent else '':>7}"
         padded = width.pad(name, name_width)
@@ -66,41 +70,43 @@ class RunView:
         mark = self._tint(self.signs["work"], "cyan")
         return plain, f" {mark} {padded}  {facts}  {self._tint(step, 'dim')}"
 
-    def _questions(self, scene: LiveRun, columns: int) -> list[Line]:
-        questions = list(scene.questions.items())
+    def _questions(self, live_run: LiveRun, columns: int) -> list[Line]:
+        questions = list(live_run.questions.items())
         lines = []
         for ident, (number, text) in questions[:MOST_QUESTIONS]:
             answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
             room = max(columns - width.columns(answer) - 5, 0)
-            question = width.cut(escape_line(f"{scene.task_label(ident)} asks: {text}"), room)
+            question = width.cut(escape_line(f"{live_run.task_label(ident)} asks: {text}"), room)
             plain = f" {self.signs['asks']} {question}{answer}"
             lines.append((plain, f" {self._tint(self.signs['asks'], 'yellow')} {question}{self._tint(answer, 'cyan')}"))
         if len(questions) > len(lines):
             lines.append(self._plain("asks", f"{len(questions) - len(lines)} more questions: sow inbox", columns))
         return lines
 
-    def _stops(self, scene: LiveRun, columns: int) -> list[Line]:
-        texts = [*scene.pauses.values(), *scene.stops.values()]
+    def _stops(self, live_run: LiveRun, columns: int) -> list[Line]:
+        texts = [*live_run.pauses.values(), *live_run.stops.values()]
         return [self._plain("pause", text, columns, "yellow") for text in texts[:MOST_PAUSES]]
 
-    def _waiting(self, scene: LiveRun, columns: int) -> list[Line]:
+    def _waiting(self, live_run: LiveRun, columns: int) -> list[Line]:
         """Returns how many tasks wait, and what the first of them wait for."""
-        idents = scene.waiting()
+        idents = live_run.waiting()
         if not idents:
             return []
-        needs = [(ident, scene.waits_for(ident)) for ident in idents[:MOST_NAMED]]
-        reasons = [f"{_number(scene, ident)} for {_task_list(scene, needed)}" for ident, needed in needs if needed]
+        needs = [(ident, live_run.waits_for(ident)) for ident in idents[:MOST_NAMED]]
+        reasons = [
+            f"{_number(live_run, ident)} for {_task_list(live_run, needed)}" for ident, needed in needs if needed
+        ]
         verb = "waits" if len(idents) == 1 else "wait"
         more = f": {', '.join(reasons)}" if reasons else " for a free place"
         return [self._plain("wait", f"{len(idents)} {verb}{more}", columns)]
 
-    def _bar(self, scene: LiveRun, now: float, columns: int) -> Line:
-        total, completed, failed = len(scene.tasks), scene.count("completed"), scene.count("failed")
-        seconds_left = scene.seconds_left(now)
+    def _bar(self, live_run: LiveRun, now: float, columns: int) -> Line:
+        total, completed, failed = len(live_run.tasks), live_run.count("completed"), live_run.count("failed")
+        seconds_left = live_run.seconds_left(now)
         facts = [
             f"{completed}/{total}" + (f", {failed} failed" if failed else ""),
-            stopwatch(scene.elapsed(now)),
-            scene.total.text(),
+            stopwatch(live_run.elapsed(now)),
+            live_run.total.text(),
             f"about {format_minutes(seconds_left / 60)} left" if seconds_left else "",
         ]
         summary = "   ".join(fact for fact in facts if fact)
@@ -117,12 +123,12 @@ class RunView:
         return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.colours and text else text
 
 
-def _number(scene: LiveRun, ident: str) -> str:
-    task = scene.tasks.get(ident)
+def _number(live_run: LiveRun, ident: str) -> str:
+    task = live_run.tasks.get(ident)
     return escape_line((task.name_or_number("number") if task else "") or ident)
 
 
-def _task_list(scene: LiveRun, needed: Sequence[str]) -> str:
+def _task_list(live_run: LiveRun, needed: Sequence[str]) -> str:
     """Lists tasks such as `2 and 3 (failed)`; ended ones show their status."""
-    notes = {ident: f" ({status})" for ident, status in scene.ended.items()}
-    return " and ".join(_number(scene, ident) + notes.get(ident, "") for ident in needed[:4])
+    notes = {ident: f" ({status})" for ident, status in live_run.ended.items()}
+    return " and ".join(_number(live_run, ident) + notes.get(ident, "") for ident in needed[:4])

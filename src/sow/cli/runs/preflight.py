@@ -10,9 +10,8 @@ from sow.engine import consent
 from sow.errors import InvalidFile, SowError, Waiting
 from sow.store import layout
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
-from sow.store.projects import plan_import
+from sow.store.projects import plan_import, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.system.terminal import confirm, err, escape_line, is_interactive
 
 TYPE_CHECKING = False
@@ -35,26 +34,26 @@ def branch_of(reading: LoadedPlan) -> str:
     return f"sow/{branch_slug(reading.plan.name) or 'plan'}"
 
 
-def doubtful_warnings(reading: LoadedPlan, wish: RunOptions) -> list[PlanFinding]:
+def doubtful_warnings(reading: LoadedPlan, options: RunOptions) -> list[PlanFinding]:
     """Returns the warnings that could change order or scope; with --agent, those about agents are left out."""
     doubtful = [warning for warning in reading.plan.warnings if warning.needs_confirmation]
-    return [warning for warning in doubtful if not (warning.kind == "agent" and "agent" in wish.settings)]
+    return [warning for warning in doubtful if not (warning.kind == "agent" and "agent" in options.settings)]
 
 
-def confirm_doubts(context: Context, home: Home, reading: LoadedPlan, wish: RunOptions) -> None:
+def confirm_doubts(context: Context, home: Home, reading: LoadedPlan, options: RunOptions) -> None:
     """Asks before running a plan whose order or scope may have been misread."""
-    count = len(doubtful_warnings(reading, wish))
-    if not count or wish.yes:
+    count = len(doubtful_warnings(reading, options))
+    if not count or options.yes:
         return
     these = f"{count} of the warnings above" if len(reading.plan.warnings) > 1 else "the warning above"
     err(f"With {these}, tasks, their order, their agents or their checks may not be what the plan means.")
-    hint = f"correct the plan, or accept it as it is read: {wish.command(context, home, yes='')}"
+    hint = f"correct the plan, or accept it as it is read: {options.command(context, home, yes='')}"
     if not is_interactive() or not confirm("Run it as it is read?"):
         raise Waiting("the plan was not understood completely; nothing was started", hint)
 
 
 def check_and_ask(
-    context: Context, home: Home, config: Config, reading: LoadedPlan, wish: RunOptions
+    context: Context, home: Home, config: Config, reading: LoadedPlan, options: RunOptions
 ) -> tuple[list[Difference], Consent]:
     """Checks and asks everything; returns the changes of tasks and the commands that the user agreed to."""
     branch = feature_branch.branch_to_use(home, branch_of(reading))
@@ -67,14 +66,14 @@ def check_and_ask(
         if branch != home.checkout.branch():
             raise
         return [], agreed  # the state may be restored from a copy; everything is asked then
-    if wish.settings["isolation"] == "none" and project is not None:
-        refuse_leftover_worktrees(context, home, config, project, reading, wish)
+    if options.settings["isolation"] == "none" and project is not None:
+        refuse_leftover_worktrees(context, home, config, project, reading, options)
     diffs = changes(context, home, project, reading)
-    agree_to_changes(diffs, wish)
-    commands = commands_of_run(home, project, diffs, wish)
-    if wish.yes or not is_interactive():  # on a terminal, run_setup asks about the setup
-        commands |= {command: ["setup"] for command in setup_questions.missing(context, home, config, wish)}
-    return diffs, ask(context, home, agreed, commands, wish)
+    agree_to_changes(diffs, options)
+    commands = commands_of_run(home, project, diffs, options)
+    if options.yes or not is_interactive():  # on a terminal, run_setup asks about the setup
+        commands |= {command: ["setup"] for command in setup_questions.missing(context, home, config, options)}
+    return diffs, ask(context, home, agreed, commands, options)
 
 
 def stored_project(home: Home, reading: LoadedPlan) -> ProjectState | None:
@@ -98,22 +97,22 @@ def changes(context: Context, home: Home, project: ProjectState | None, reading:
     return plan_import.propose_without_project(given) if project is None else plan_import.propose(home, project, given)
 
 
-def agree_to_changes(diffs: Sequence[Difference], wish: RunOptions) -> None:
+def agree_to_changes(diffs: Sequence[Difference], options: RunOptions) -> None:
     """Shows how an import would change existing tasks, and asks for consent."""
     for diff in diffs:
         if diff.kind in ("changed", "gone"):
             err(escape_line(f"task {diff.task}, {diff.number} in the plan: {import_plan.describe_changes(diff)}"))
-    import_plan.confirm_changes(diffs, yes=wish.yes)
+    import_plan.confirm_changes(diffs, yes=options.yes)
 
 
 def commands_of_run(
-    home: Home, project: ProjectState | None, diffs: Sequence[Difference], wish: RunOptions
+    home: Home, project: ProjectState | None, diffs: Sequence[Difference], options: RunOptions
 ) -> dict[str, list[str]]:
     """Returns the commands of a run with the ids of their tasks: of the plan, and of unchanged tasks."""
-    kept = [task for _, task in desks.load_readable(home, project)[0]] if project is not None else []
+    kept = [task for _, task in task_folder.load_readable(home, project)[0]] if project is not None else []
     coming = {diff.task: diff.wanted for diff in diffs if diff.kind in ("new", "changed")}
     gone = {diff.task for diff in diffs if diff.kind == "gone"}
-    wanted = set(wish.tasks)
+    wanted = set(options.tasks)
     planned = [
         (diff.task, diff.wanted.fields.get("checks", ()))
         for diff in diffs
@@ -130,27 +129,29 @@ def commands_of_run(
     return commands
 
 
-def ask(context: Context, home: Home, agreed: Consent, commands: dict[str, list[str]], wish: RunOptions) -> Consent:
+def ask(context: Context, home: Home, agreed: Consent, commands: dict[str, list[str]], options: RunOptions) -> Consent:
     """Asks for consent to commands."""
-    hint = wish.command(context, home, yes="")
-    return consent_question.ask_consent(home, context.environment, agreed, commands, yes=wish.yes, again=hint)
+    hint = options.command(context, home, yes="")
+    return consent_question.ask_consent(home, context.environment, agreed, commands, yes=options.yes, again=hint)
 
 
 def refuse_leftover_worktrees(
-    context: Context, home: Home, config: Config, project: ProjectState, reading: LoadedPlan, wish: RunOptions
+    context: Context, home: Home, config: Config, project: ProjectState, reading: LoadedPlan, options: RunOptions
 ) -> None:
     """Refuses a run in one folder if an earlier run left work in worktrees."""
     from sow.gitwork import unmerged_work
 
-    tasks = selected_tasks(home, project, import_plan.intake_of(context, home, reading, "").paths.values(), wish)
+    tasks = selected_tasks(home, project, import_plan.intake_of(context, home, reading, "").paths.values(), options)
     usual = config.setting("run", "isolation") == "worktree"
     unmerged_work.refuse_work_elsewhere(
-        home, tasks, wish.command(context, home, isolation=None if usual else "worktree")
+        home, tasks, options.command(context, home, isolation=None if usual else "worktree")
     )
 
 
-def selected_tasks(home: Home, project: ProjectState, plans: Iterable[str], wish: RunOptions) -> list[Task]:
+def selected_tasks(home: Home, project: ProjectState, plans: Iterable[str], options: RunOptions) -> list[Task]:
     """Returns the project's tasks that come from these plans and that the run includes."""
-    paths, wanted = set(plans), set(wish.tasks)
-    tasks = [task for _, task in desks.load_readable(home, project)[0] if task.get("source", {}).get("plan") in paths]
+    paths, wanted = set(plans), set(options.tasks)
+    tasks = [
+        task for _, task in task_folder.load_readable(home, project)[0] if task.get("source", {}).get("plan") in paths
+    ]
     return [task for task in tasks if not wanted or wanted & {task["id"], task["source"]["id"]}]

@@ -71,9 +71,9 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
 def _selected_task_ids(context: RunContext, names: list[str]) -> list[str]:
     """Returns the project's ids of the named tasks, which may be named by their id in the plan."""
     from sow.store.projects import project as projects
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
-    mine = desks.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
+    mine = task_folder.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
     task_ids = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
     task_ids |= {task["id"]: task["id"] for task in mine}
     for ident in names:

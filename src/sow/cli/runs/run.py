@@ -97,60 +97,60 @@ def run(
     agents = context.agents(home.root, config, [str(name) for name in config.setting("review", "agents")])
     reviewers, notes = reviewers_of(config, reading.plan, agents)
     asked = typed_options(call, update_plan=update_plan, yes=yes)
-    wish = RunOptions(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
-    _check_executors(context, config, reading, wish)
-    wanted = _selected_plan_ids(context, home, reading, wish)
+    options = RunOptions(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
+    _check_executors(context, config, reading, options)
+    wanted = _selected_plan_ids(context, home, reading, options)
     if settings["review"] == "on":
         for note in notes:
             err(f"note: {escape_line(note)}")
     if dry_run:
         from sow.cli.runs.dry_run import show_dry_run
 
-        return show_dry_run(context, home, reading, config, wish, wanted=wanted)
-    preflight.confirm_doubts(context, home, reading, wish)
-    return _run(context, home, config, reading, wish, actor)
+        return show_dry_run(context, home, reading, config, options, wanted=wanted)
+    preflight.confirm_doubts(context, home, reading, options)
+    return _run(context, home, config, reading, options, actor)
 
 
-def _check_executors(context: Context, config: Config, reading: LoadedPlan, wish: RunOptions) -> None:
+def _check_executors(context: Context, config: Config, reading: LoadedPlan, options: RunOptions) -> None:
     """Checks that every program of the run exists before any state is written."""
     from sow.domain.plans.plan_import import agent_of
 
-    settings = wish.settings
+    settings = options.settings
     if "agent" in settings:
-        wish.agents.get(settings["agent"])
+        options.agents.get(settings["agent"])
     roles = {settings.get("agent") or agent_of(task, reading.plan, reading.agents) for task in reading.plan.tasks}
-    roles |= set(wish.reviewers) if settings["review"] == "on" else set()
-    check_executors(context, config, wish.agents, settings, roles)
+    roles |= set(options.reviewers) if settings["review"] == "on" else set()
+    check_executors(context, config, options.agents, settings, roles)
 
 
-def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, wish: RunOptions, actor: Actor) -> int:
+def _run(context: Context, home: Home, config: Config, reading: LoadedPlan, options: RunOptions, actor: Actor) -> int:
     with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}") as claim:
         _refuse_other_versions(home)
-        diffs, agreed = preflight.check_and_ask(context, home, config, reading, wish)
-        accepted = setup_questions.ask_about_setup(context, home, config, reading, wish)
+        diffs, agreed = preflight.check_and_ask(context, home, config, reading, options)
+        accepted = setup_questions.ask_about_setup(context, home, config, reading, options)
         agreed = agreed.with_more(consent.load_consents(home, config, context.environment).remembered)
         feature_branch.leave_main(home, preflight.branch_of(reading))
         if create_missing(home):
             err(escape_line(f"made {os.path.join(home.root, '.sow')}"))
         for remark in _recover_state(context, home):
             err(f"note: {escape_line(remark)}")
-        if wish.settings["isolation"] == "none" and projects.exists(home):
-            preflight.refuse_leftover_worktrees(context, home, config, projects.load(home), reading, wish)
-        project, given = _import(context, home, reading, wish, actor, diffs)
-        chosen = [task["id"] for task in preflight.selected_tasks(home, project, given.paths.values(), wish)]
-        agreed = _agree_to_stored(context, home, project, chosen, wish, agreed)
-        folder, goes_on = _open(claim, home, project, given, reading, wish, chosen)
+        if options.settings["isolation"] == "none" and projects.exists(home):
+            preflight.refuse_leftover_worktrees(context, home, config, projects.load(home), reading, options)
+        project, given = _import(context, home, reading, options, actor, diffs)
+        chosen = [task["id"] for task in preflight.selected_tasks(home, project, given.paths.values(), options)]
+        agreed = _agree_to_stored(context, home, project, chosen, options, agreed)
+        folder, goes_on = _open(claim, home, project, given, reading, options, chosen)
         setup_questions.record(folder, accepted)
-        remarks = _execute(context, config, folder, project, wish, agreed, goes_on=goes_on)
-        if wish.update_plan:
+        remarks = _execute(context, config, folder, project, options, agreed, goes_on=goes_on)
+        if options.update_plan:
             from sow.cli.plans.write_back import write_statuses
 
             files = [os.path.join(context.cwd, name) for name in reading.plan.files]
-            write_statuses(context, files, dry_run=False, json=False, quiet=wish.json)
+            write_statuses(context, files, dry_run=False, json=False, quiet=options.json)
     for note in remarks:
         err(f"note: {escape_line(note)}")
-    git_changes.offer_undo(home, yes=wish.yes or wish.json)
-    if not wish.json:
+    git_changes.offer_undo(home, yes=options.yes or options.json)
+    if not options.json:
         from sow.cli.runs import show
         from sow.reports import run_report
         from sow.reports.hint_context import HintContext
@@ -177,7 +177,7 @@ def _open(
     project: ProjectState,
     given: PlanImport,
     reading: LoadedPlan,
-    wish: RunOptions,
+    options: RunOptions,
     chosen: list[str],
 ) -> tuple[RunFolder, bool]:
     """Returns the run's folder, and whether an earlier run continues."""
@@ -192,7 +192,7 @@ def _open(
         base=git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
         plans=[{"path": path, "digest": given.digests[name]} for name, path in given.paths.items()],
         tasks=chosen,
-        settings=wish.settings,
+        settings=options.settings,
     )
 
 
@@ -201,7 +201,7 @@ def _execute(
     config: Config,
     folder: RunFolder,
     project: ProjectState,
-    wish: RunOptions,
+    options: RunOptions,
     agreed: Consent,
     *,
     goes_on: bool,
@@ -217,7 +217,7 @@ def _execute(
     home = folder.home
     with (
         git_watch.sealed_repository(home),
-        Live(json=wish.json, expected=expected_time.expected_minutes(folder)) as live,
+        Live(json=options.json, expected=expected_time.expected_minutes(folder)) as live,
     ):
         if goes_on:
             live.load_past(folder.journal())
@@ -225,15 +225,15 @@ def _execute(
             home,
             config,
             context.environment,
-            agents=wish.agents,
+            agents=options.agents,
             folder=folder,
             listeners=[live.tell],
-            judges=wish.reviewers,
+            judges=options.reviewers,
             agreed=agreed,
         )
         with Notifier(run_context, bell=live.ring_bell) as notifier:
             run_context.journal(
-                "run_started", **_facts(folder, project), asked=[*wish.typed_options], recovered=goes_on
+                "run_started", **_facts(folder, project), asked=[*options.typed_options], recovered=goes_on
             )
             loop = PlanLoop(run_context, tick=combine_ticks(live.tick, notifier.tick))
             remarks = run_to_end(finish.close(run_context, loop.run()))
@@ -245,7 +245,7 @@ def _execute(
 
 
 def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
     wanted = set(folder.run["tasks"])
     tasks = [
@@ -258,7 +258,7 @@ def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
             "estimated_minutes": task.get("estimated_minutes"),
             "status": task["status"],
         }
-        for _, task in desks.load_readable(folder.home, project)[0]
+        for _, task in task_folder.load_readable(folder.home, project)[0]
         if task["id"] in wanted
     ]
     run = folder.run
@@ -273,7 +273,7 @@ def _refuse_other_versions(home: Home) -> None:
 
 
 def _import(
-    context: Context, home: Home, reading: LoadedPlan, wish: RunOptions, actor: Actor, agreed: list[Difference]
+    context: Context, home: Home, reading: LoadedPlan, options: RunOptions, actor: Actor, agreed: list[Difference]
 ) -> tuple[ProjectState, PlanImport]:
     """Imports the plan's tasks; asks again if the changes differ from those that the user saw."""
     given = import_plan.intake_of(context, home, reading, "")
@@ -283,32 +283,32 @@ def _import(
     project = projects.load(home)
     diffs = plan_import.propose(home, project, given)
     if plan_import.summary(diffs) != plan_import.summary(agreed):
-        preflight.agree_to_changes(diffs, wish)
+        preflight.agree_to_changes(diffs, options)
     plan_import.apply(home, given, diffs, actor=actor)
     return projects.load(home), given
 
 
 def _agree_to_stored(
-    context: Context, home: Home, project: ProjectState, chosen: list[str], wish: RunOptions, agreed: Consent
+    context: Context, home: Home, project: ProjectState, chosen: list[str], options: RunOptions, agreed: Consent
 ) -> Consent:
     """Asks again if restored state has commands that the first check did not see."""
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
-    tasks = [task for _, task in desks.load_readable(home, project)[0]]
-    return preflight.ask(context, home, agreed, consent_question.commands_of_tasks(tasks, chosen), wish)
+    tasks = [task for _, task in task_folder.load_readable(home, project)[0]]
+    return preflight.ask(context, home, agreed, consent_question.commands_of_tasks(tasks, chosen), options)
 
 
-def _selected_plan_ids(context: Context, home: Home, reading: LoadedPlan, wish: RunOptions) -> list[str]:
+def _selected_plan_ids(context: Context, home: Home, reading: LoadedPlan, options: RunOptions) -> list[str]:
     """Returns the plan's ids of the tasks given with --task, by plan id or project id; all if none is given."""
-    if not wish.tasks:
+    if not options.tasks:
         return [task.id for task in reading.plan.tasks]
     diffs = preflight.changes(context, home, preflight.stored_project(home, reading), reading)
     names = {name: diff.number for diff in diffs for name in (diff.task, diff.number)}
-    for ident in wish.tasks:
+    for ident in options.tasks:
         if ident not in names:
             shown = ", ".join(task.id for task in reading.plan.tasks[:12])
             raise SowError(f"the plan has no task {ident!r:.40}", f"its tasks are: {shown}")
-    return [names[ident] for ident in wish.tasks]
+    return [names[ident] for ident in options.tasks]
 
 
 COMMANDS = (

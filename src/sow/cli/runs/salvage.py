@@ -109,12 +109,12 @@ def _ended(home: Home) -> set[str]:
     """Returns the tasks whose worktrees and branches may be deleted."""
     from sow.domain.task import ENDED_STATUSES
     from sow.store.projects import project as projects
-    from sow.store.projects import task_folder as desks
+    from sow.store.projects import task_folder
 
     if not projects.exists(home):
         return _tasks_of_removed_projects(home)
     project = projects.load(home)
-    return {task["id"] for _, task in desks.load_readable(home, project)[0] if task["status"] in ENDED_STATUSES}
+    return {task["id"] for _, task in task_folder.load_readable(home, project)[0] if task["status"] in ENDED_STATUSES}
 
 
 def _tasks_of_removed_projects(home: Home) -> set[str]:

@@ -13,7 +13,7 @@ from sow.engine.checks.outside_imports import ACCEPTED, WHY
 from sow.engine.checks.setup_plan import Setups, commit_reader, copy_consent_text, folder_reader
 from sow.errors import InvalidFile, Waiting
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 from sow.system.terminal import NO, YES, ask, confirm, err, escape_line, is_interactive, out
 
@@ -36,13 +36,15 @@ OWN_SETUP_HINT = "write your own setup: sow config edit (worktree.setup; an empt
 STOPPED = "nothing was started"
 
 
-def ask_about_setup(context: Context, home: Home, config: Config, reading: LoadedPlan, wish: RunOptions) -> list[str]:
+def ask_about_setup(
+    context: Context, home: Home, config: Config, reading: LoadedPlan, options: RunOptions
+) -> list[str]:
     """Asks about the setup and about outside imports; returns the doubts that the user accepted."""
-    if wish.settings["isolation"] == "none":
+    if options.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
     read, commands = commit_reader(home.root, "HEAD"), _commands(reading)
-    call = SetupCommand(context, home, wish)
+    call = SetupCommand(context, home, options)
     _require_tools(setups, read, commands)
     reads = [read, *_reads_of_open_work(home)]
     for each in reads:
@@ -57,15 +59,15 @@ def ask_about_setup(context: Context, home: Home, config: Config, reading: Loade
 
 def _accepted_imports(setups: Setups, read: Read, commands: list[str], call: SetupCommand) -> list[str]:
     """Ask about imports from outside, if there are any that the user has not accepted."""
-    if "accept" in call.wish.typed_options or ACCEPTED in _accepted_before(call.home):
+    if "accept" in call.options.typed_options or ACCEPTED in _accepted_before(call.home):
         return [ACCEPTED]  # also if HEAD has none: the work may bring some
     found = outside_imports.find(setups, setups.setup_for(read), commands)
     return _ask_about_imports(setups, read, commands, found, call) if found else []
 
 
-def missing(context: Context, home: Home, config: Config, wish: RunOptions) -> list[str]:
+def missing(context: Context, home: Home, config: Config, options: RunOptions) -> list[str]:
     """Returns the setup commands that the user has neither agreed to nor refused."""
-    if wish.settings["isolation"] == "none":
+    if options.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
     return setups.missing_at([commit_reader(home.root, "HEAD"), *_reads_of_open_work(home)])
@@ -76,7 +78,7 @@ def _reads_of_open_work(home: Home) -> list[Read]:
     try:
         if not projects.exists(home):
             return []
-        tasks = [task for _, task in desks.load_readable(home, projects.load_anywhere(home))[0]]
+        tasks = [task for _, task in task_folder.load_readable(home, projects.load_anywhere(home))[0]]
     except InvalidFile:  # the state is restored later, and the question comes then
         return []
     reads = []
@@ -94,16 +96,16 @@ def _reads_of_open_work(home: Home) -> list[Read]:
 class SetupCommand:
     """The current call of `sow run`, which hints repeat with other options."""
 
-    __slots__ = ("context", "home", "wish")
+    __slots__ = ("context", "home", "options")
 
-    def __init__(self, context: Context, home: Home, wish: RunOptions) -> None:
+    def __init__(self, context: Context, home: Home, options: RunOptions) -> None:
         self.context = context
         self.home = home
-        self.wish = wish
+        self.options = options
 
     def again(self, **options: str) -> str:
         """Returns the same call with more options, as a command to paste."""
-        return self.wish.command(self.context, self.home, **options)
+        return self.options.command(self.context, self.home, **options)
 
 
 def record(folder: RunFolder, accepted: list[str]) -> None:
@@ -187,7 +189,7 @@ def _ask_about_setup(setups: Setups, read: Read, call: SetupCommand) -> None:
     setup = setups.wanted(read)
     if not setups.missing(setup):
         return
-    if call.wish.yes:
+    if call.options.yes:
         setups.agree(setup.texts)
         return
     _show_setup(setup)

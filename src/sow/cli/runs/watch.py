@@ -119,7 +119,7 @@ def _has_bell(context: Context) -> bool:
         return False
 
 
-def _print_result(home: Home, ident: str, standpoint: HintContext, *, json: bool) -> None:
+def _print_result(home: Home, ident: str, hint_context: HintContext, *, json: bool) -> None:
     """Prints the run's report, or that its process died."""
     try:
         folder = run_folder.find(home, ident)
@@ -131,9 +131,9 @@ def _print_result(home: Home, ident: str, standpoint: HintContext, *, json: bool
     if not json:
         from sow.cli.runs import show
 
-        show.show(run_report.report_data(home, folder, standpoint))
+        show.show(run_report.report_data(home, folder, hint_context))
     if dead:
-        command, write = resume_command.resume_command(folder, standpoint), err if json else out
+        command, write = resume_command.resume_command(folder, hint_context), err if json else out
         write(escape_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
 
 

@@ -12,7 +12,7 @@ from sow.store.files import checkout_home as homes
 from sow.store.files import user_file
 from sow.store.formats import yaml_text
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.system import git
 from sow.system.environment import worker_environment
 from sow.system.process import program
@@ -54,7 +54,7 @@ class DemoRepository:
     def questions(self) -> list[int]:
         """Returns the numbers of the open questions."""
         home = homes.locate(option=self.root, environment={}, cwd=self.root)
-        tasks = desks.load_readable(home, projects.load(home))[0] if projects.exists(home) else []
+        tasks = task_folder.load_readable(home, projects.load(home))[0] if projects.exists(home) else []
         return [task["question"]["number"] for _, task in tasks if task["status"] == "paused" and "question" in task]
 
     def answer(self, text: str) -> None:

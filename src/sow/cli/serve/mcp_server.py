@@ -37,13 +37,13 @@ INSTRUCTIONS = (
 class ToolServer:
     """Handles tool calls in the folder and the environment of the server."""
 
-    __slots__ = ("cwd", "environment", "farewell", "root")
+    __slots__ = ("cwd", "environment", "root", "shutdown")
 
     def __init__(self, *, root: str, cwd: str, environment: Mapping[str, str]) -> None:
         self.root = root
         self.cwd = cwd
         self.environment = dict(environment)
-        self.farewell = GracefulShutdown()
+        self.shutdown = GracefulShutdown()
 
     async def serve(self, server: Server[Any]) -> None:
         async with stdio_server() as (reading, writing):
@@ -78,7 +78,7 @@ class ToolServer:
         return _tool_result(result)
 
     def _run_command(self, command: list[str], stop: threading.Event) -> ProgramResult:
-        with self.farewell.during(stop):
+        with self.shutdown.during(stop):
             return program.run_until_stopped(command, cwd=self.cwd, environment=self.environment, stop=stop)
 
     def _command(self, name: str, arguments: Mapping[str, Any]) -> list[str]:
@@ -119,6 +119,6 @@ def serve(*, root: str, cwd: str, environment: Mapping[str, str]) -> int:
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
     )
-    handlers.farewell.watch()
+    handlers.shutdown.watch()
     anyio.run(handlers.serve, server)
     return 0

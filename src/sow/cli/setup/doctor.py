@@ -16,7 +16,7 @@ from sow.reports.hint_context import HintContext
 from sow.reports.idle_project import idle_tasks
 from sow.store.health import check_all
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.user import installed_layer
 from sow.store.user.installed_layer import FOREIGN, SAME, InstallTarget
 from sow.system.terminal import escape_line, out, paint
@@ -67,7 +67,7 @@ def _idle(context: Context) -> list[dict[str, str]]:
     """Finds tasks in progress without a worker; an unreadable project is reported elsewhere."""
     try:
         home = context.project_home()
-        readable, _ = desks.load_readable(home, projects.load(home))
+        readable, _ = task_folder.load_readable(home, projects.load(home))
     except SowError:
         return []
     unsupervised, idle = idle_tasks(readable, HintContext(context.environment, context.cwd))
@@ -87,7 +87,7 @@ def _leftovers(context: Context) -> list[dict[str, str]]:
 
     try:
         home = context.project_home()
-        readable, _ = desks.load_readable(home, projects.load(home))
+        readable, _ = task_folder.load_readable(home, projects.load(home))
     except SowError:
         return []
     statuses = {task["id"]: task["status"] for _, task in readable if task["status"] in ENDED_STATUSES}

@@ -10,7 +10,7 @@ from sow.engine.checks.outside_imports import import_lines
 from sow.engine.checks.setup_plan import Setups, commit_reader
 from sow.errors import SowError
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _commands(home: Home, read: Read) -> list[str]:
     """Returns the check commands of the project's tasks, or the usual ones of the repository's language."""
     commands: dict[str, None] = {}
     if projects.exists(home):
-        for _, task in desks.load_readable(home, projects.load(home))[0]:
+        for _, task in task_folder.load_readable(home, projects.load(home))[0]:
             commands |= dict.fromkeys(check["command"] for check in task.get("checks", ()))
     if commands:
         return list(commands)

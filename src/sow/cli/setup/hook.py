@@ -49,10 +49,10 @@ def _session_start(context: Context) -> int:
     return 0
 
 
-def _summary(home: Home, standpoint: HintContext) -> str:
+def _summary(home: Home, hint_context: HintContext) -> str:
     from sow.cli.project.status import document
 
-    status: dict[str, Any] = document(home, standpoint)
+    status: dict[str, Any] = document(home, hint_context)
     counts = ", ".join(f"{count} {name}" for name, count in status["counts"].items()) or "none"
     lines = [
         f"This branch has a sow project: {escape_line(status['project']['name'])} ({status['project']['branch']}).",

@@ -113,14 +113,14 @@ def _new_project_situation(home: Home, goal: Goal) -> Situation:
     return orchestrator_prompt.new_project(situation, begin=begin)
 
 
-def _situation(home: Home, standpoint: HintContext) -> Situation:
+def _situation(home: Home, hint_context: HintContext) -> Situation:
     """Returns the prompt's section for the current project or workflow."""
     from sow.cli.project.status import document
     from sow.store.workflows.summary import summary
 
     situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_command())
     if projects.exists(home):
-        status = document(home, standpoint)
+        status = document(home, hint_context)
         project, step = status["project"], status["next"]
         phases = " → ".join(f"{phase['name']} ({phase['status']})" for phase in status["phases"])
         return orchestrator_prompt.resume_project(

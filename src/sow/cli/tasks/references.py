@@ -12,7 +12,7 @@ from sow.domain.task import refuse_ended, user_references
 from sow.domain.text import units as sizes
 from sow.knowledge.compiler import compile_for
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
 from sow.store.runs import sessions
 from sow.system.terminal import err, escape_line, out
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bool) -> int:
     home, actor = context.project_home(), context.actor()
     project = projects.load(home)
-    folder = desks.find(home, project, context.task(task))
+    folder = task_folders.find(home, project, context.task(task))
     state = folder.task()
     writes = not dry_run and not actor.is_worker  # a worker may only look
     if writes:

@@ -9,7 +9,7 @@ from sow.domain.checks import refusals
 from sow.domain.ids import agent_id
 from sow.domain.task import current_concerns
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.projects.task_document import document
 from sow.system.terminal import escape_control, escape_line, out, paint
 
@@ -26,7 +26,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
     phase_name = phases.find_name(phase, project["phases"]) if phase else ""
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     selected = [
         (d, t)
         for d, t in readable
@@ -62,7 +62,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     ident = context.task(task)
     home = context.project_home()
     project = projects.load(home)
-    folder = desks.find(home, project, ident)
+    folder = task_folder.find(home, project, ident)
     shown = document(folder, project, folder.task())
     if json:
         return emit(shown)

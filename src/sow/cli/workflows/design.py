@@ -72,25 +72,29 @@ def _show(context: Context, options: DesignOptions) -> int:
 def _run_alone(context: Context, options: DesignOptions) -> int:
     """Runs the architect alone; a design with errors is sent back to it."""
     context.require_non_worker("design a workflow")
-    studio = DesignContext(context)
-    home = studio.home
+    design_context = DesignContext(context)
+    home = design_context.home
     _refuse_running(home, options)
-    _warn_empty_summary(studio)
+    _warn_empty_summary(design_context)
     settings = TurnSettings(
-        home, studio.config, context.environment, tell=Screen(quiet=False).show, timeout=options.timeout
+        home, design_context.config, context.environment, tell=Screen(quiet=False).show, timeout=options.timeout
     )
-    counsel = RoleConversations(settings, studio.agents, studio.workflow_id, executor=options.executor)
+    conversations = RoleConversations(
+        settings, design_context.agents, design_context.workflow_id, executor=options.executor
+    )
     with home.claim("run", purpose="sow workflow design"):
-        draft = run_to_end(design.design_alone(counsel, name=studio.name, delegate=options.delegate, tell=_say))
-        design_check.update_crew(home, draft, studio.agents)
-    return _done(studio, draft)
+        draft = run_to_end(
+            design.design_alone(conversations, name=design_context.name, delegate=options.delegate, tell=_say)
+        )
+        design_check.update_crew(home, draft, design_context.agents)
+    return _done(design_context, draft)
 
 
-def _warn_empty_summary(studio: DesignContext) -> None:
+def _warn_empty_summary(design_context: DesignContext) -> None:
     """Prints a note if the summary is empty, because the architect knows nothing else."""
-    path = WorkflowFolder(studio.home).summary_path(studio.name)
-    if os.path.isfile(path) and studio.home.read(path).strip() == form(studio.name).strip():
-        err(f"note: {studio.home.relative(path)} is the empty form still: the architect has nothing to go by")
+    path = WorkflowFolder(design_context.home).summary_path(design_context.name)
+    if os.path.isfile(path) and design_context.home.read(path).strip() == form(design_context.name).strip():
+        err(f"note: {design_context.home.relative(path)} is the empty form still: the architect has nothing to go by")
 
 
 def _say(text: str) -> None:
@@ -100,20 +104,20 @@ def _say(text: str) -> None:
 def _run_with_person(context: Context, options: DesignOptions) -> int:
     """Opens the architect's CLI in this terminal and checks the design when it ends."""
     context.require_person("design a workflow at the terminal")
-    studio = DesignContext(context)
-    _refuse_running(studio.home, options)
+    design_context = DesignContext(context)
+    _refuse_running(design_context.home, options)
     require_terminal(
         "the architect",
         "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
     )
-    opening = _opening(context, studio, options)
-    with studio.home.claim("run", purpose="sow workflow design"):
-        opening.run(cwd=studio.home.root, environment=_architect_environment(context, studio.home))
-        draft = _read_design(studio)
-        design_check.write_contracts(studio.home, draft)
+    opening = _opening(context, design_context, options)
+    with design_context.home.claim("run", purpose="sow workflow design"):
+        opening.run(cwd=design_context.home.root, environment=_architect_environment(context, design_context.home))
+        draft = _read_design(design_context)
+        design_check.write_contracts(design_context.home, draft)
         if not draft.errors:
-            design_check.update_crew(studio.home, draft, studio.agents)
-    return _done(studio, draft)
+            design_check.update_crew(design_context.home, draft, design_context.agents)
+    return _done(design_context, draft)
 
 
 def _architect_environment(context: Context, home: Home) -> dict[str, str]:
@@ -124,10 +128,10 @@ def _architect_environment(context: Context, home: Home) -> dict[str, str]:
     return {**context.environment, **marks}
 
 
-def _opening(context: Context, studio: DesignContext, options: DesignOptions) -> InteractiveCli:
+def _opening(context: Context, design_context: DesignContext, options: DesignOptions) -> InteractiveCli:
     """Returns the command that opens the architect's CLI with its prompt."""
     return InteractiveCli(
-        studio.config,
+        design_context.config,
         context.environment,
         role=design.ARCHITECT,
         executor=options.executor,
@@ -136,11 +140,11 @@ def _opening(context: Context, studio: DesignContext, options: DesignOptions) ->
     )
 
 
-def _read_design(studio: DesignContext) -> Design:
+def _read_design(design_context: DesignContext) -> Design:
     try:
-        return design_check.read(studio.home, studio.agents.names())
+        return design_check.read(design_context.home, design_context.agents.names())
     except FileNotFoundError:
-        path = studio.home.relative(WorkflowFolder(studio.home).plan_path)
+        path = design_context.home.relative(WorkflowFolder(design_context.home).plan_path)
         raise SowError(f"the architect left no {path}", "go on with it: sow workflow design") from None
 
 
@@ -153,14 +157,14 @@ def _refuse_running(home: Home, options: DesignOptions) -> None:
         raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
 
 
-def _done(studio: DesignContext, draft: Design) -> int:
+def _done(design_context: DesignContext, draft: Design) -> int:
     from sow.cli.workflows.verify import tell_missing
 
     for complaint in draft.complaints:
         err(f"{'error' if complaint.error else 'warning'}: {escape_line(design.line(complaint))}")
-    tell_missing(draft, studio.agents)
+    tell_missing(draft, design_context.agents)
     plan = draft.plan
-    out(f"designed {escape_line(studio.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
+    out(f"designed {escape_line(design_context.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
     for group in plan.order:
         out(f"  {' + '.join(group)}")
     out("Next: sow workflow verify")

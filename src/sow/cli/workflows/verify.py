@@ -43,8 +43,10 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
     with home.claim("run", purpose="sow workflow verify"):
         design_check.write_contracts(home, design)  # before the agent looks at the files
         if not no_agent and not design.errors:
-            counsel = RoleConversations(settings, agents, WorkflowFolder(home).workflow()["id"], executor=executor)
-            verdict = run_to_end(design_check.ask_verifier(counsel, design))
+            conversations = RoleConversations(
+                settings, agents, WorkflowFolder(home).workflow()["id"], executor=executor
+            )
+            verdict = run_to_end(design_check.ask_verifier(conversations, design))
         passed = design_check.passes(design, verdict)
         design_check.record_check(home, design, verdict, agents)
         shown = verdict is not None and screen.has_shown(verdict.feedback)

@@ -50,13 +50,13 @@ class CheckoutView:
     """The state of one checkout; not safe for two threads at once."""
 
     __slots__ = (
-        "cache", "crew", "dependencies", "home", "problem", "project", "rows_by_id", "run", "run_index", "stamps",
-        "standpoint", "workers",
+        "cache", "crew", "dependencies", "hint_context", "home", "problem", "project", "rows_by_id", "run", "run_index",
+        "stamps", "workers",
     )  # fmt: skip
 
-    def __init__(self, home: Home, standpoint: HintContext) -> None:
+    def __init__(self, home: Home, hint_context: HintContext) -> None:
         self.home = home
-        self.standpoint = standpoint
+        self.hint_context = hint_context
         self.cache = TaskCache(home)
         self.crew = CrewCache(home)
         self.run_index = RunCache(home)
@@ -79,7 +79,7 @@ class CheckoutView:
             self._look_crew(change)
             change.stale |= self._look_runs()
         self._look_run(change)
-        busy = self.run.scene.running if self.run and self.run.live else ()
+        busy = self.run.live_run.running if self.run and self.run.live else ()
         change.tasks |= {ident for ident in {*busy, *change.mentioned} if self.cache.refresh_task(ident)}
         change.tasks |= {ident for ident in change.mentioned if ident in self.cache.tasks or ident in self.crew.notes}
         self._forget(change)
@@ -99,10 +99,10 @@ class CheckoutView:
         self.run_index.stamps, self.rows_by_id = {}, {}
 
     def _look_crew(self, change: ViewChange) -> None:
-        before = self.crew.glance
+        before = self.crew.summary
         if self.crew.refresh():
             change.tasks |= set(self.crew.notes)
-            change.stale |= before != self.crew.glance
+            change.stale |= before != self.crew.summary
 
     def _look_project(self) -> bool:
         """Reads the project if it or the branch changed; returns whether it did."""
@@ -125,7 +125,7 @@ class CheckoutView:
         if current is None:
             self.run = None
         elif self.run is None or self.run.id != current.id:
-            self.run = RunFollower(current, self.standpoint)
+            self.run = RunFollower(current, self.hint_context)
         if self.run is not None and current is not None:
             self.run.folder, self.run.live = current, run_folder.is_live(current)
         return before != self._run_fingerprint()
@@ -139,7 +139,7 @@ class CheckoutView:
         while self.run is not None:
             entries = self.run.look()
             if entries is None:
-                live, self.run = self.run.live, RunFollower(self.run.folder, self.standpoint)
+                live, self.run = self.run.live, RunFollower(self.run.folder, self.hint_context)
                 self.run.live, change.entries, change.stale = live, [], True
                 entries = self.run.look() or []
             change.mentioned |= {item.entry.task for item in entries}
@@ -190,11 +190,11 @@ class CheckoutView:
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
-            return advice.without_project(self.crew.glance)
+            return advice.without_project(self.crew.summary)
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        still_running, idle = idle_tasks(working, self.standpoint)
+        still_running, idle = idle_tasks(working, self.hint_context)
         return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
 
     def document(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class CheckoutView:
             "root": self.home.root,
             "branch": self.home.checkout.branch(),
             "project": self._project(),
-            "workflow": self.crew.glance,
+            "workflow": self.crew.summary,
             "run": self.run_now(),
             "tasks": rows,
             "critical": self.dependencies.critical(rows),

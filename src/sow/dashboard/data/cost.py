@@ -46,17 +46,17 @@ class Sums:
 class Costs:
     """The costs of one checkout; a run is added up again only if its journal changed."""
 
-    __slots__ = ("home", "shelf", "sums_by_run")
+    __slots__ = ("home", "run_cache", "sums_by_run")
 
-    def __init__(self, shelf: RunCache) -> None:
-        self.home = shelf.home
-        self.shelf = shelf
+    def __init__(self, run_cache: RunCache) -> None:
+        self.home = run_cache.home
+        self.run_cache = run_cache
         self.sums_by_run: dict[str, Sums] = {}
 
     def document(self) -> dict[str, Any]:
         """Returns all rows, the most expensive first."""
-        self.shelf.look()
-        folders = self.shelf.listed()
+        self.run_cache.look()
+        folders = self.run_cache.listed()
         sums = self.sums_by_run = {folder.id: self._sums(folder) for folder in folders}
         outside = Sums(_turns_outside_runs(self.home, folders), None)
         parts = [*sums.values(), outside]

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class CrewCache:
     """The workflow; it is read again only if its state, its view or its plan changed."""
 
-    __slots__ = ("folder", "glance", "loaded", "notes", "stamps", "workers")
+    __slots__ = ("folder", "loaded", "notes", "stamps", "summary", "workers")
 
     def __init__(self, home: Home) -> None:
         self.folder = WorkflowFolder(home)
         self.loaded: WorkflowState | None = None
-        self.glance: dict[str, Any] | None = None
+        self.summary: dict[str, Any] | None = None
         self.notes: dict[str, int] = {}
         self.workers = ExecutorCache()
         self.stamps: Any = (None, None, None)
@@ -40,10 +40,10 @@ class CrewCache:
         if stamps == self.stamps:
             return False
         self.stamps = stamps
-        self.glance = summary.summary(folder.home)
+        self.summary = summary.summary(folder.home)
         try:
             self.loaded = folder.load() if folder.exists() else None
-        except SowError:  # the glance says what is wrong
+        except SowError:  # the summary says what is wrong
             self.loaded = None
         notes_by_agent = folder.notes(self.loaded) if self.loaded else {}
         self.notes = {name: len(unresolved(notes)) for name, notes in notes_by_agent.items()}

@@ -50,8 +50,8 @@ class DashboardData:
         self.read_only = read_only
         self.person = person
         self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment)))
-        self.run_pages = RunPages(self.watch.picture.run_index, self.watch.picture.standpoint)
-        self.costs = Costs(self.watch.picture.run_index)
+        self.run_pages = RunPages(self.watch.view.run_index, self.watch.view.hint_context)
+        self.costs = Costs(self.watch.view.run_index)
         self.needles = redaction.needles(redaction.secrets(self.environment))
         self.cached_state: tuple[int, float, Document] | None = None  # number of changes, time, document
 
@@ -69,10 +69,10 @@ class DashboardData:
             self.watch.look(whole=self.watch.is_due)
             changes, now = self.watch.changes, time.monotonic()
             if self.cached_state is None or self.cached_state[0] != changes or now > self.cached_state[1] + FRESH:
-                self.cached_state = (changes, now, self.watch.picture.document())
+                self.cached_state = (changes, now, self.watch.view.document())
             extra = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
             extra["trouble"] = self.watch.trouble
-            return {**self.cached_state[2], **extra, "run": self.watch.picture.run_now()}
+            return {**self.cached_state[2], **extra, "run": self.watch.view.run_now()}
 
     def task(self, ident: str) -> Document:
         """Returns the page of one task."""
@@ -81,7 +81,7 @@ class DashboardData:
         page = task_page.document(self.home, ident)
         with self.watch.condition:
             self.watch.look(whole=self.watch.is_due)
-            rows = self.watch.picture.some_rows({ident})
+            rows = self.watch.view.some_rows({ident})
         return {**page, "row": rows[0] if rows else None}
 
     def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:
@@ -136,7 +136,7 @@ class DashboardData:
 
     def _folder(self, run: str) -> RunFolder:
         with self.watch.condition:
-            return self.run_pages.shelf.get(run)
+            return self.run_pages.run_cache.get(run)
 
     def cost(self) -> Document:
         """Returns the costs."""
@@ -148,8 +148,8 @@ class DashboardData:
 
         with self.watch.condition:
             self.watch.look(whole=self.watch.is_due)
-            picture = self.watch.picture
-            rows = picture.some_rows(set(picture.crew.notes))
+            view = self.watch.view
+            rows = view.some_rows(set(view.crew.notes))
         return document(self.home, rows)
 
     def library(self) -> Document:
@@ -172,12 +172,12 @@ class DashboardData:
     def _status(self, ident: str) -> str:
         with self.watch.condition:
             self.watch.look(whole=True)
-            cached = self.watch.picture.cache.tasks.get(ident)
+            cached = self.watch.view.cache.tasks.get(ident)
             return cached.task["status"] if cached is not None and cached.task else "missing"
 
 
 def document(home: Home, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the document of the page; `rows` are the agents' rows."""
+    """Returns the document of the workflow's page; `rows` are the agents' rows."""
     folder = WorkflowFolder(home)
     if not folder.exists():
         raise Missing("there is no workflow here", "begin one: sow workflow new NAME")

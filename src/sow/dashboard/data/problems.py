@@ -1,4 +1,4 @@
-"""Reports bugs in sow on the server's terminal."""
+"""Prints bugs of sow on the server's terminal, and defines the error for a page that does not exist."""
 
 from __future__ import annotations
 

@@ -38,16 +38,16 @@ class RunFollower:
     """Follows one run; `live` is as of the last look."""
 
     __slots__ = (
-        "executors", "folder", "hint", "last_entry_time", "live", "offset", "scene", "standpoint", "tail",
+        "executors", "folder", "hint", "hint_context", "last_entry_time", "live", "live_run", "offset", "tail",
         "timeline",
     )  # fmt: skip
 
-    def __init__(self, folder: RunFolder, standpoint: HintContext) -> None:
+    def __init__(self, folder: RunFolder, hint_context: HintContext) -> None:
         self.folder = folder
-        self.standpoint = standpoint
+        self.hint_context = hint_context
         self.hint: tuple[RunFolder, str] | None = None  # the run folder as it was then, and the command to continue it
         self.tail = JournalTail(folder.journal_path)
-        self.scene = LiveRun(
+        self.live_run = LiveRun(
             expected_time.expected_minutes(folder) if len(folder.run["tasks"]) <= MOST_FORECAST else None
         )
         self.timeline = Timeline()
@@ -74,18 +74,18 @@ class RunFollower:
     def _add_entry(self, end: int, data: dict[str, Any], *, with_lines: bool) -> FollowedEntry:
         entry = JournalEntry(data)
         gain = self.timeline.add(entry)
-        self.scene.add(entry, self.timeline.moment)
+        self.live_run.add(entry, self.timeline.moment)
         if entry.event == "turn_started" and entry.text("kind") not in JUDGING and entry.text("executor"):
             self.executors[entry.task] = entry.text("executor")
         self.last_entry_time = entry.at or self.last_entry_time
         self.offset = end
-        return FollowedEntry(end, entry, entry_line(self.id, entry, self.scene) if with_lines else None, gain)
+        return FollowedEntry(end, entry, entry_line(self.id, entry, self.live_run) if with_lines else None, gain)
 
     def document(self, now: float) -> dict[str, Any]:
         """Returns the run's overview."""
-        run, scene = self.folder.run, self.scene
+        run, live_run = self.folder.run, self.live_run
         plans = [plan["path"] for plan in run["plans"]]
-        left = scene.seconds_left(now) if self.live else None
+        left = live_run.seconds_left(now) if self.live else None
         over = run["status"] == "ended" and crew_rows.is_workflow_missing(self.folder.home, run)
         moment = now if self.live else self.timeline.moment
         return {
@@ -98,12 +98,12 @@ class RunFollower:
             "ended_at": run.get("ended_at"),
             "exit": run.get("exit"),
             "elapsed": round(self.timeline.elapsed(moment), 1),
-            "cost": scene.total.text(),
-            "cost_usd": round(scene.total.usd, 6) if scene.total.known else None,
+            "cost": live_run.total.text(),
+            "cost_usd": round(live_run.total.usd, 6) if live_run.total.known else None,
             "left_seconds": round(left) if left is not None else None,
-            "slots": scene.slots,
-            "stops": list(scene.stops.values()) if self.live else [],
-            "pauses": dict(scene.pauses) if self.live else {},
+            "slots": live_run.slots,
+            "stops": list(live_run.stops.values()) if self.live else [],
+            "pauses": dict(live_run.pauses) if self.live else {},
             "go_on": self._resume_command() if not over else "",
         }
 
@@ -111,13 +111,13 @@ class RunFollower:
         if self.live:
             return ""
         if self.hint is None or self.hint[0] is not self.folder:
-            self.hint = self.folder, resume_command.resume_command(self.folder, self.standpoint)
+            self.hint = self.folder, resume_command.resume_command(self.folder, self.hint_context)
         return self.hint[1]
 
 
-def entry_line(run: str, entry: JournalEntry, scene: LiveRun) -> dict[str, Any] | None:
+def entry_line(run: str, entry: JournalEntry, live_run: LiveRun) -> dict[str, Any] | None:
     """Returns the line about an entry; None for an entry that only programs need."""
-    sentence = escape_line(event_text.event_sentence(entry, scene))
+    sentence = escape_line(event_text.event_sentence(entry, live_run))
     if not sentence:
         return None
     text = width.cut(sentence, event_text.LONGEST)

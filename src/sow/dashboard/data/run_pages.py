@@ -32,20 +32,20 @@ MOST_LINES = 1000
 class RunPages:
     """The pages of a checkout's runs; the sums of a run are kept until its journal changes."""
 
-    __slots__ = ("shelf", "standpoint", "sums_by_run")
+    __slots__ = ("hint_context", "run_cache", "sums_by_run")
 
-    def __init__(self, shelf: RunCache, standpoint: HintContext) -> None:
-        self.shelf = shelf
-        self.standpoint = standpoint
+    def __init__(self, run_cache: RunCache, hint_context: HintContext) -> None:
+        self.run_cache = run_cache
+        self.hint_context = hint_context
         self.sums_by_run: dict[str, tuple[Any, Document]] = {}
 
     def listed(self) -> Document:
         """Returns every run with its sums, the newest first."""
-        self.shelf.look()
-        self.sums_by_run = {folder.id: self._glance(folder) for folder in reversed(self.shelf.listed())}
+        self.run_cache.look()
+        self.sums_by_run = {folder.id: self._summary(folder) for folder in reversed(self.run_cache.listed())}
         return {"runs": [document for _, document in self.sums_by_run.values()]}
 
-    def _glance(self, folder: RunFolder) -> tuple[Any, Document]:
+    def _summary(self, folder: RunFolder) -> tuple[Any, Document]:
         current, cached = fingerprint(folder), self.sums_by_run.get(folder.id)
         if cached is not None and cached[0] == current:
             return cached
@@ -53,7 +53,7 @@ class RunPages:
 
     def report(self, folder: RunFolder) -> Document:
         """Returns the report of one run."""
-        return run_report.report_data(folder.home, folder, self.standpoint)
+        return run_report.report_data(folder.home, folder, self.hint_context)
 
     def timeline(self, folder: RunFolder) -> Document:
         """Returns the timeline of one run."""
@@ -95,13 +95,13 @@ def _entries(tail: JournalTail) -> Iterator[Any]:
 
 
 def _page(folder: RunFolder, start: int, max_lines: int) -> Document:
-    tail, scene = JournalTail(folder.journal_path, start), LiveRun()
+    tail, live_run = JournalTail(folder.journal_path, start), LiveRun()
     lines: list[Document] = []
     while True:
         for end, data in tail.read_new_with_offsets() or ():
             entry = JournalEntry(data)
-            scene.add(entry, 0.0)
-            line = entry_line(folder.id, entry, scene)
+            live_run.add(entry, 0.0)
+            line = entry_line(folder.id, entry, live_run)
             if line:
                 lines.append(line)
             if len(lines) >= max_lines:

@@ -1,4 +1,4 @@
-"""Caches the tasks of a project; a state file is read again only if its stamp changed."""
+"""Caches the tasks of a project by the stamps of their files; a file is read again only if its stamp changed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TaskCache:
         return cached is not None and self._refresh_task(ident, cached.phase)
 
     def invalidate(self) -> None:
-        """Makes the next `look` read every file again; until then the cached tasks are shown."""
+        """Makes the next `refresh` read every file again; until then the cached tasks are shown."""
         for cached in self.tasks.values():
             cached.stamp = cached.notes_stamp = NEVER
 

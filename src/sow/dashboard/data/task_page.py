@@ -11,7 +11,7 @@ from sow.errors import SowError
 from sow.reports import crew_rows
 from sow.store.projects import log, notes, task_document
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.runs import sessions
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.terminal import escape_line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sow.store.runs.sessions import SessionRecord
     from sow.store.workflows.folder import AgentFolder
 
-    AnyDesk = TaskFolder | AgentFolder
+    AnyFolder = TaskFolder | AgentFolder
     Document = dict[str, Any]
 
 RECENT = 500  # log entries
@@ -44,11 +44,11 @@ ACTS = {
 CREW_ACTS = {"failed": ("retry",)}
 
 
-def folder_of(home: Home, ident: str) -> AnyDesk:
+def folder_of(home: Home, ident: str) -> AnyFolder:
     """Returns the task folder of a task, or the agent folder of an agent."""
     if is_task_id(ident) and projects.exists(home):
         project = projects.load(home)
-        folders = [desks.TaskFolder(home, phase["name"], ident, project) for phase in project["phases"]]
+        folders = [task_folders.TaskFolder(home, phase["name"], ident, project) for phase in project["phases"]]
         for folder in folders:
             if os.path.isdir(folder.folder):
                 return folder
@@ -67,7 +67,7 @@ def is_worked_on(home: Home, ident: str) -> bool:
 def document(home: Home, ident: str) -> Document:
     """Returns the document of a task or an agent, without its row."""
     folder = folder_of(home, ident)
-    page = _of_task(folder) if isinstance(folder, desks.TaskFolder) else _of_agent(folder)
+    page = _of_task(folder) if isinstance(folder, task_folders.TaskFolder) else _of_agent(folder)
     page["log"] = page["log"][-RECENT:]
     records = sessions.records(folder)
     working = is_worked_on(home, ident)

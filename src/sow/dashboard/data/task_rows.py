@@ -49,8 +49,8 @@ def _work(ident: str, run: RunFollower | None, duration: float | None) -> Row:
     """Returns what a run does on the task now, and its time and cost so far."""
     if run is None or ident not in run.timeline.lanes:
         return {"running": False, "step": "", "since": None, "seconds": duration or 0, "cost_usd": None}
-    lane, spend = run.timeline.lanes[ident], run.scene.spend.get(ident)
-    work = run.scene.running.get(ident) if run.live else None
+    lane, spend = run.timeline.lanes[ident], run.live_run.spend.get(ident)
+    work = run.live_run.running.get(ident) if run.live else None
     return {
         "running": work is not None,
         "step": work.step if work else "",

@@ -38,13 +38,13 @@ class ChangeWatcher:
     __slots__ = (
         "boot", "changes", "complaint", "condition", "dirty", "events", "failing_since", "inbox", "is_first",
         "last_full_look", "last_run", "last_summary_at", "listeners", "look_seconds", "next_full_look", "number",
-        "pause_until", "picture", "thread", "trouble", "urgent",
+        "pause_until", "thread", "trouble", "urgent", "view",
     )  # fmt: skip
 
-    def __init__(self, picture: CheckoutView) -> None:
-        self.picture = picture
+    def __init__(self, view: CheckoutView) -> None:
+        self.view = view
         self.boot = os.urandom(4).hex()
-        self.condition = threading.Condition(threading.RLock())  # must be held to use the picture
+        self.condition = threading.Condition(threading.RLock())  # must be held to use the view
         self.events: deque[Event] = deque(maxlen=MOST_KEPT)
         self.number = 0
         self.listeners = 0
@@ -67,7 +67,7 @@ class ChangeWatcher:
     @property
     def journal_position(self) -> tuple[str, int]:
         """Returns the run that is followed, and how far its journal was read."""
-        run = self.picture.run
+        run = self.view.run
         return (run.id, run.offset) if run else ("", 0)
 
     @property
@@ -98,7 +98,7 @@ class ChangeWatcher:
                 self._handle_bug(error, now)
 
     def _look(self, now: float, *, everything: bool) -> None:
-        change = self.picture.look(whole=everything)
+        change = self.view.look(whole=everything)
         if everything:
             self.last_full_look = time.monotonic()
             self.look_seconds = 0.0 if self.is_first else self.last_full_look - now  # the first look reads everything
@@ -112,7 +112,7 @@ class ChangeWatcher:
 
     def _handle_bug(self, error: Exception, started: float) -> None:
         """Reports a bug once, and pauses before everything is read again."""
-        self.picture.invalidate()
+        self.view.invalidate()
         now = time.monotonic()
         self.pause_until = now + max(WHOLE, SHARE * (now - started))
         self._report_problem(error, TROUBLE)
@@ -145,8 +145,8 @@ class ChangeWatcher:
         self.changes += bool(change.entries or change.tasks or change.stale)
         self._add_entry_events(change)
         if self.is_first:
-            self.picture.rows()  # fills the dependencies between rows
-            self.inbox, self.last_run, self.is_first = self.picture.inbox(), self._run(), False
+            self.view.rows()  # fills the dependencies between rows
+            self.inbox, self.last_run, self.is_first = self.view.inbox(), self._run(), False
             return
         self._add_task_events(change)
         self._add_summary_events(change)
@@ -171,9 +171,7 @@ class ChangeWatcher:
         """Adds events for changed rows; if they are many, or some no longer exist, the page loads everything again."""
         if not change.tasks:
             return
-        rows = (
-            self.picture.some_rows(self.picture.with_dependents(change.tasks)) if len(change.tasks) <= MOST_ROWS else []
-        )
+        rows = self.view.some_rows(self.view.with_dependents(change.tasks)) if len(change.tasks) <= MOST_ROWS else []
         change.stale |= not change.tasks <= {row["id"] for row in rows}
         for row in rows:
             self._push("task", row)
@@ -187,16 +185,16 @@ class ChangeWatcher:
         run = self._run()
         if run != self.last_run:
             self.last_run = run
-            if self.picture.run:
-                self._push("run", self.picture.run.document(time.time()))
+            if self.view.run:
+                self._push("run", self.view.run.document(time.time()))
         if self.dirty:
-            self.dirty, before, self.inbox = False, self.inbox, self.picture.inbox()
+            self.dirty, before, self.inbox = False, self.inbox, self.view.inbox()
             if self.inbox != before:
                 self._push("inbox", {"items": self.inbox})
 
     def _run(self) -> dict[str, Any] | None:
         """Returns the run without the fields that change with time."""
-        run = self.picture.run
+        run = self.view.run
         document = run.document(time.time()) if run else {}
         return {key: value for key, value in document.items() if key not in TIMED_FIELDS} or None
 

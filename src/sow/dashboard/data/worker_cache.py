@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.dashboard.data.run_follower import RunFollower
-    from sow.store.runs.sessions import Desk
+    from sow.store.runs.sessions import AnyFolder
 
     Mark = tuple[Any, ...]
 
@@ -24,7 +24,7 @@ class ExecutorCache:
     def __init__(self) -> None:
         self.by_task: dict[str, tuple[Mark, str | None]] = {}
 
-    def executor(self, folder: Desk, state: Mapping[str, Any], run: RunFollower | None) -> str | None:
+    def executor(self, folder: AnyFolder, state: Mapping[str, Any], run: RunFollower | None) -> str | None:
         """Returns the executor of the last turn that was not a review; None if there is none on this machine."""
         from_run = run.executors.get(folder.id) if run else None
         changed = state.get("updated_at") or ""
@@ -37,7 +37,7 @@ class ExecutorCache:
         return cached[1] or from_run
 
 
-def _recorded(folder: Desk) -> str | None:
+def _recorded(folder: AnyFolder) -> str | None:
     """Returns the executor from the session records; ignores records of an earlier project with the same task id."""
     try:
         records = [record.session for record in sessions.records(folder)]

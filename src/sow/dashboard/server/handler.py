@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
             self._drain()
 
     def _read_head(self) -> bool:
-        self.patience.set_deadline(IDLE_IN_A_CROWD if self.server.crowd.is_large else IDLE)
+        self.patience.set_deadline(IDLE_IN_A_CROWD if self.server.connections.is_large else IDLE)
         if not self.reader.peek(1):
             return False
         self.patience.set_deadline(REQUEST_TIMEOUT)
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
         """Returns the document of a route; if the page has it already, only a 304 with its tag."""
         name = f"{self._accepts_gzip()} {self.path}"
         make = partial(self._cached_or_new, name, route, arguments)
-        answer = self.server.turnstile.reply(name, make) if route.is_large else make()
+        answer = self.server.single_flight.reply(name, make) if route.is_large else make()
         tag = dict(answer.headers)["ETag"]
         return reply.empty(304, (("ETag", tag),)) if self.headers.get("If-None-Match") == tag else answer
 

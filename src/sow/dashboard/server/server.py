@@ -47,9 +47,9 @@ class Listener(ThreadingMixIn, TCPServer):
         self.stopping = threading.Event()
         self.feeds_lock = threading.Lock()
         self.facts_lock = threading.Lock()
-        self.turnstile = SingleFlight()
+        self.single_flight = SingleFlight()
         self.kept = ReplyCache()
-        self.crowd = OpenConnections(_is_foreign)
+        self.connections = OpenConnections(_is_foreign)
         self.feeds = 0
         super().__init__((ADDRESS, port), Handler)
 
@@ -67,13 +67,13 @@ class Listener(ThreadingMixIn, TCPServer):
 
     def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Starts a thread for a connection; closes it at once if there are too many."""
-        if self.crowd.accept(request):
+        if self.connections.accept(request):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
-        self.crowd.remove(request)
+        self.connections.remove(request)
         super().shutdown_request(request)
 
     def add_feed(self) -> bool:
@@ -91,7 +91,7 @@ class Listener(ThreadingMixIn, TCPServer):
     def close_connections(self) -> None:
         """Closes every connection."""
         self.stopping.set()
-        for connection in self.crowd.all():
+        for connection in self.connections.all():
             _shut(connection)
         if self.made_facts is not None:
             self.made_facts.close()

@@ -1,4 +1,4 @@
-"""Makes one large document at a time, and shares it among all requests that wait for it."""
+"""Makes one large document at a time, shares it among all requests that wait for it, and caches replies."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ class SingleFlight:
     def reply(self, name: str, make: Callable[[], Reply]) -> Reply:
         """Returns the document of this name, made by this thread or by one that waits for the same name."""
         with self.naming:
-            turn = self.waiting.get(name)
-            is_first = turn is None
-            if turn is None:
-                turn = self.waiting[name] = PendingReply()
+            pending = self.waiting.get(name)
+            is_first = pending is None
+            if pending is None:
+                pending = self.waiting[name] = PendingReply()
         if is_first:
-            self._make(name, turn, make)
-        turn.done.wait()
-        if turn.error is not None:
-            raise turn.error
-        assert turn.reply  # noqa: S101
-        return turn.reply
+            self._make(name, pending, make)
+        pending.done.wait()
+        if pending.error is not None:
+            raise pending.error
+        assert pending.reply  # noqa: S101
+        return pending.reply
 
-    def _make(self, name: str, turn: PendingReply, make: Callable[[], Reply]) -> None:
+    def _make(self, name: str, pending: PendingReply, make: Callable[[], Reply]) -> None:
         with self.making:
             with self.naming:
                 del self.waiting[name]
             try:
-                turn.reply = make()
+                pending.reply = make()
             except BaseException as error:  # pass any error on to all waiting threads
-                turn.error = error
+                pending.error = error
             finally:
-                turn.done.set()
+                pending.done.set()
 
 
 MOST = 32

@@ -122,7 +122,7 @@ class PlanTask:
         self.dependency_references: list[DependencyReference] = []
         self.depends_on: list[str] = []
         self.implied_dependencies: list[str] = []  # tasks that come first because of a shared file or worktree group
-        self.group_dependencies: list[str] = []  # those of `implied` that belong to the same worktree group
+        self.group_dependencies: list[str] = []  # those of them in the same worktree group
         self.agent = ""
         self.status = "pending"
         self.last_field_line = line  # in Markdown: the last line of the fields; a status is inserted after it

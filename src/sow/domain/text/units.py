@@ -1,4 +1,4 @@
-"""Formats counts, durations and sizes for people."""
+"""Formats counts, durations, money and sizes for people, and reads numbers of tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format_minutes(minutes: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return measured seconds as `4.2s`, `42s` or `2m 13s`, and above an hour as `duration` does."""
+    """Return measured seconds as `4.2s`, `42s` or `2m 13s`, and above an hour as `format_minutes` does."""
     if seconds < 9.95:
         return f"{seconds:.1f}s" if seconds else "0s"
     whole = round(seconds)

@@ -101,7 +101,7 @@ def _check_foreign_paths(file: str, member: Member, text: str) -> Iterator[Desig
     """Check that each file of another agent that the instructions name is one of the member's inputs."""
     declared = [*member.inputs, *crew_plan.shared_output_paths(member)]
     for number, line in enumerate(text.split("\n"), 1):
-        for path in _desk_paths(line):
+        for path in _agent_folder_paths(line):
             agent, agent_path = crew_plan.split_agent_path(path)
             if not agent_path.startswith(f"{crew_plan.OUTPUT_FOLDER}/") or not is_member(agent) or agent == member.name:
                 continue
@@ -114,7 +114,7 @@ def _check_foreign_paths(file: str, member: Member, text: str) -> Iterator[Desig
                 yield DesignProblem(file, number, "instructions-path", message, hint)
 
 
-def _desk_paths(line: str) -> list[str]:
+def _agent_folder_paths(line: str) -> list[str]:
     """Return the paths in agent folders that a line names, as the plan writes them."""
     if "agents/" not in line:
         return []

@@ -90,13 +90,13 @@ def run_list(
     try:
         setup = context.setups.setup_for(commit_reader(context.home.root, tree))
         environment = setup.environment(slot.path, setting_up=True)
-        room = CheckFolder(context, slot.path, environment, name, iteration, tree, slot)
-        yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        check_folder = CheckFolder(context, slot.path, environment, name, iteration, tree, slot)
+        yield from _set_up(slot, setup, check_folder, commit, fresh=fresh)
         commands = [check["command"] for check in checks]
         done.imports_outside = outside_imports.are_accepted(context, setup, commands, slot.path)
         if not done.imports_outside:
             setup.sources = None  # the list needs nothing of the user's checkout
-        environment = room.environment = setup.environment(slot.path)
+        environment = check_folder.environment = setup.environment(slot.path)
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
             "scope": COMMIT,
@@ -106,7 +106,7 @@ def run_list(
         if environment_wanted not in ("", facts["environment"]):
             done.is_elsewhere = True
             return done
-        yield from _run_all(context, done, wanted, facts, room, on_base=on_base)
+        yield from _run_all(context, done, wanted, facts, check_folder, on_base=on_base)
     except Interrupted:
         done.interrupted = True
     finally:
@@ -195,7 +195,7 @@ def _run_all(
     done: CheckListResult,
     checks: Sequence[Check],
     facts: Evidence,
-    room: CheckFolder,
+    check_folder: CheckFolder,
     *,
     on_base: bool = False,
 ) -> Steps[None]:
@@ -205,25 +205,29 @@ def _run_all(
     never_asks = on_base or any(baseline["passed"] for baseline in baselines if baseline["list"] == facts["list"])
     try:
         for number, check in enumerate(checks):
-            if number and room.slot is not None:
-                room.slot.restore()
-            ran = yield from room.run(check)
+            if number and check_folder.slot is not None:
+                check_folder.slot.restore()
+            ran = yield from check_folder.run(check)
             if not never_asks:
-                _refuse_missing_program(check["command"], ran, room)
+                _refuse_missing_program(check["command"], ran, check_folder)
             done.evidence.append({**ran.evidence, **facts})
             done.tails[check["command"]] = ran.tail
     except Interrupted:
         done.interrupted = True
 
 
-def _refuse_missing_program(command: str, ran: CheckResult, room: CheckFolder) -> None:
+def _refuse_missing_program(command: str, ran: CheckResult, check_folder: CheckFolder) -> None:
     """Raise a question about a command that cannot run on this machine: no worker can change that."""
     code = None if ran.evidence["passed"] else ran.evidence["exit"]
-    program = missing_program(command, code, ran.tail, room.has_file)
+    program = missing_program(command, code, ran.tail, check_folder.has_file)
     if program:
         code = ran.evidence["exit"]
         why = "command not found" if code == 127 else "cannot be executed"
-        refused = room.context.setups.refusal(commit_reader(room.context.home.root, room.tree)) if room.tree else ""
+        refused = (
+            check_folder.context.setups.refusal(commit_reader(check_folder.context.home.root, check_folder.tree))
+            if check_folder.tree
+            else ""
+        )
         raise EnvironmentProblem(
             f"`{command}` cannot run here (exit {code}): {program}: {why}",
             f"install {program}, or let worktree.setup install it (sow config edit), then answer this question"
@@ -231,7 +235,7 @@ def _refuse_missing_program(command: str, ran: CheckResult, room: CheckFolder) -
         )
 
 
-def _set_up(slot: Slot, setup: Setup, room: CheckFolder, commit: str, *, fresh: bool) -> Steps[None]:
+def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *, fresh: bool) -> Steps[None]:
     """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
     outputs = _outputs(slot, setup)
     if outputs is None or fresh:
@@ -250,7 +254,7 @@ def _set_up(slot: Slot, setup: Setup, room: CheckFolder, commit: str, *, fresh: 
     if outputs is not None:
         return
     before = set(slot.untracked())
-    yield from run_setup(room, setup.commands)
+    yield from run_setup(check_folder, setup.commands)
     if setup.commands:
         slot.restore()
     made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
@@ -258,11 +262,11 @@ def _set_up(slot: Slot, setup: Setup, room: CheckFolder, commit: str, *, fresh: 
     git_worktree_files.write(f"{slot.file_prefix}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
 
 
-def run_setup(room: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:
+def run_setup(check_folder: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:
     """Run the setup commands of a checkout; one that fails is a question, because no worker can change that."""
     for command in commands:
         shown = shlex.join(command)
-        ran = yield from room.run({"kind": "dependency", "command": shown})
+        ran = yield from check_folder.run({"kind": "dependency", "command": shown})
         if not ran.evidence["passed"]:
             raise EnvironmentProblem(
                 f"the setup of the checkout failed: {shown} (exit {ran.evidence['exit']})\n{ran.tail}".strip(),

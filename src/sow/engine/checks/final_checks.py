@@ -14,7 +14,7 @@ from sow.errors import Interrupted, SowError
 from sow.gitwork.integration_branch import Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects import task_updates
 from sow.store.projects.restore import WrongBranch, check_branch
 from sow.system import clock
@@ -123,7 +123,7 @@ def merged_tasks(context: RunContext) -> list[Task]:
     project = projects.load(context.home)
     return [
         task
-        for _, task in desks.load_readable(context.home, project)[0]
+        for _, task in task_folders.load_readable(context.home, project)[0]
         if task["status"] == "completed"
         and (task["id"] in here or any(each["kind"] == "merge" for each in task.get("evidence", ())))
     ]
@@ -154,7 +154,7 @@ def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[s
 def _sent_back(context: RunContext) -> list[Task]:
     """The tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(context).merges}
-    tasks = desks.load_readable_or_raise(context.home, projects.load(context.home), here)
+    tasks = task_folders.load_readable_or_raise(context.home, projects.load(context.home), here)
     return [task for task in tasks if task["status"] != "completed" and last_failed_final_check(task) is not None]
 
 
@@ -177,7 +177,7 @@ def drop_given_up(context: RunContext) -> None:
     context.final_results.clear()
     project = projects.load(context.home)
     for ident, paths in conflicts.items():
-        folder = desks.find(context.home, project, ident)
+        folder = task_folders.find(context.home, project, ident)
         why = f"{', '.join(given_up)} was given up, and without it the merge of task {ident} conflicts"
         where = f"Task {why} in {', '.join(paths[:MOST_PATHS])}. Its merge was taken out too."
         way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
@@ -268,7 +268,7 @@ def waive(job: TaskJob, task: Task) -> None:
     failed = last_failed_final_check(task)
     if failed is not None:
         answered = task["questions"][-1]
-        for folder, each in desks.load_readable(job.context.home, job.project)[0]:
+        for folder, each in task_folders.load_readable(job.context.home, job.project)[0]:
             if any(known["command"] == failed["command"] for known in each.get("checks", ())):
                 words = {"by": answered["answered_by"], "reason": answered["answer"]}
                 task_updates.waive(folder, job.project, failed["command"], **words)
@@ -382,7 +382,7 @@ def _prove(context: RunContext, digest: str, owners: list[str], tree: str, done:
     context.passed_lists.add((tree, digest))
     project = projects.load(context.home)
     for owner in owners:
-        task_updates.add_final_evidence(desks.find(context.home, project, owner), project, done.evidence)
+        task_updates.add_final_evidence(task_folders.find(context.home, project, owner), project, done.evidence)
 
 
 def _explain(
@@ -454,7 +454,7 @@ def _points(context: RunContext, target: Merge) -> list[Point]:
 def _act(context: RunContext, broken: Broken) -> str:
     """Send the breaking task back, or ask about it where that needs a person."""
     project = projects.load(context.home)
-    known = {task["id"]: (folder, task) for folder, task in desks.load_readable(context.home, project)[0]}
+    known = {task["id"]: (folder, task) for folder, task in task_folders.load_readable(context.home, project)[0]}
     if broken.task not in known or known[broken.task][1]["status"] != "completed":
         return NOTHING  # commits of the user, or a task that was given up: nothing is delivered, and that is said
     folder, task = known[broken.task]

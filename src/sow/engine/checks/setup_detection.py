@@ -143,11 +143,11 @@ def _venv_of(root: str, environment: Mapping[str, str]) -> str:
     return f"{root}/{local_venv}" if local_venv else ""
 
 
-def detect(read: Read, around: MachineFacts) -> Proposal:
+def detect(read: Read, machine: MachineFacts) -> Proposal:
     """Detect the setup for a tree. `read` returns the content of a file of that tree, or None."""
     proposal = Proposal()
-    proposal.add(_python(read, around))
-    proposal.add(_node(read, around))
+    proposal.add(_python(read, machine))
+    proposal.add(_node(read, machine))
     return proposal
 
 
@@ -172,12 +172,12 @@ def _included(name: str, data: bytes) -> list[str]:
     return [path for path in paths if not path.startswith(("/", ".."))]
 
 
-def _python(read: Read, around: MachineFacts) -> Proposal:
+def _python(read: Read, machine: MachineFacts) -> Proposal:
     project = _toml(read("pyproject.toml"))
     tools = _table(project, "tool")
     proposal = Proposal()
     if read("uv.lock") is not None or "uv" in tools:
-        if around.has_program("uv"):
+        if machine.has_program("uv"):
             frozen = ["--frozen"] if read("uv.lock") is not None else []
             proposal.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
             proposal.outputs.append(".venv")
@@ -185,44 +185,44 @@ def _python(read: Read, around: MachineFacts) -> Proposal:
             return proposal
         proposal.missing_tools["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
     elif read("poetry.lock") is not None:
-        if around.has_program("poetry"):
+        if machine.has_program("poetry"):
             proposal.commands.append(["poetry", "install", "--no-interaction", *_poetry_parts(tools.get("poetry"))])
             proposal.outputs.append(".venv")
             return proposal
         proposal.missing_tools["poetry"] = "poetry.lock"
-    if around.venv or around.own_records:
-        return _pip(read, around, project) or proposal
+    if machine.venv or machine.own_records:
+        return _pip(read, machine, project) or proposal
     return proposal
 
 
-def _pip(read: Read, around: MachineFacts, project: Mapping[str, Any]) -> Proposal | None:
+def _pip(read: Read, machine: MachineFacts, project: Mapping[str, Any]) -> Proposal | None:
     """Propose a virtual environment with venv and pip, or None if the tree has nothing to install.
 
     The packages that the user installed by name come first, in the user's versions. The tree's requirements win.
     """
-    files = [name for name in REQUIREMENTS if read(name) is not None and name not in around.incomplete_requirements]
+    files = [name for name in REQUIREMENTS if read(name) is not None and name not in machine.incomplete_requirements]
     is_package = read("setup.py") is not None or bool({"project", "build-system"} & set(project))
     if not files and not is_package:
         return None
-    name = os.path.basename(around.venv) if around.venv and os.path.dirname(around.venv) == around.root else ".venv"
+    name = os.path.basename(machine.venv) if machine.venv and os.path.dirname(machine.venv) == machine.root else ".venv"
     pip = [f"{name}/bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
     proposal = Proposal()
-    proposal.commands.append([around.python, "-m", "venv", name])
+    proposal.commands.append([machine.python, "-m", "venv", name])
     available = _table(project, "dependency-groups")
     groups = [
-        group for group in TEST_EXTRAS if group in available and f"group {group}" not in around.incomplete_requirements
+        group for group in TEST_EXTRAS if group in available and f"group {group}" not in machine.incomplete_requirements
     ]
     if groups:
         proposal.commands.append([*pip, "--upgrade", "pip"])  # older versions do not have --group
-    if around.requested:
-        proposal.commands.append([*pip, *around.requested])
+    if machine.requested:
+        proposal.commands.append([*pip, *machine.requested])
     arguments = [option for file in files for option in ("-r", file)]
     if is_package:
         available = _table(project, "project", "optional-dependencies")
         extras = [
             extra
             for extra in TEST_EXTRAS
-            if extra in available and f"extra {extra}" not in around.incomplete_requirements
+            if extra in available and f"extra {extra}" not in machine.incomplete_requirements
         ]
         arguments += ["-e", f".[{','.join(extras)}]" if extras else "."]
     arguments += [option for group in groups for option in ("--group", group)]
@@ -258,7 +258,7 @@ def _poetry_parts(settings: object) -> list[str]:
     return options + [option for group in optional for option in ("--with", group)]
 
 
-def _node(read: Read, around: MachineFacts) -> Proposal:
+def _node(read: Read, machine: MachineFacts) -> Proposal:
     proposal = Proposal()
     if read("package.json") is None or read("node_modules/.package-lock.json") is not None:
         return proposal
@@ -276,7 +276,7 @@ def _node(read: Read, around: MachineFacts) -> Proposal:
             return proposal  # it has no dependencies
     if not tool:
         return proposal
-    if not around.has_program(tool):
+    if not machine.has_program(tool):
         proposal.missing_tools[tool] = lock
         return proposal
     proposal.commands.append(command)

@@ -40,7 +40,7 @@ class Setup:
 
     def __init__(
         self,
-        around: MachineFacts,
+        machine: MachineFacts,
         *,
         commands: Sequence[Sequence[str]] = (),
         links: Sequence[str] = (),
@@ -52,7 +52,7 @@ class Setup:
         sources: Sequence[str] | None = None,
         content: Mapping[str, bytes] | None = None,
     ) -> None:
-        self.machine = around
+        self.machine = machine
         self.commands = [list(command) for command in commands]
         self.links = list(links)
         self.copies = list(copies)
@@ -88,7 +88,7 @@ class Setup:
         return worker_environment(environment, own=(*self.passed_variables, *extra), marks={})
 
     def as_settings(self) -> dict[str, Any]:
-        """Return the setup as settings for `furnishing`."""
+        """Return the setup as settings for `install_setup_files`."""
         outputs = {"outputs": [*self.outputs, *self.side_outputs], "key": self.key}
         return {"link": self.links, "copy": self.copies, "setup": self.commands, **outputs}
 
@@ -265,10 +265,10 @@ def copy_consent_text(path: str) -> str:
     return f"(copy) {path}"
 
 
-def _usual_outputs(read: Read, around: MachineFacts, commands: Sequence[Sequence[str]]) -> list[str]:
+def _usual_outputs(read: Read, machine: MachineFacts, commands: Sequence[Sequence[str]]) -> list[str]:
     if not commands:
         return []
-    names = [".venv", *([os.path.basename(around.venv)] if around.venv else []), setup_detection.NODE_MODULES]
+    names = [".venv", *([os.path.basename(machine.venv)] if machine.venv else []), setup_detection.NODE_MODULES]
     names += [f"{folder}/{setup_detection.NODE_MODULES}" for folder in setup_detection.workspaces(read)]
     return list(dict.fromkeys(names))
 

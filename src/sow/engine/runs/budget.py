@@ -1,4 +1,4 @@
-"""Counts what a run may spend and has spent, including the turns before a crash."""
+"""Counts what a run and its tasks may spend and have spent, including the turns before a crash."""
 
 from __future__ import annotations
 

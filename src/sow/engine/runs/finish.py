@@ -7,8 +7,7 @@ from sow.engine.checks import final_checks
 from sow.engine.runs.integrate import integrate
 from sow.gitwork.worktrees import Worktrees
 from sow.store.projects import project as projects
-from sow.store.projects import restore
-from sow.store.projects import task_folder as desks
+from sow.store.projects import restore, task_folder
 from sow.store.projects.restore import WrongBranch
 from sow.store.runs import run_folder
 from sow.system import clock
@@ -67,7 +66,7 @@ def end_if_delivered(context: RunContext) -> None:
 
 def is_over(context: RunContext) -> bool:
     """Tell whether all tasks of the run have ended."""
-    tasks = desks.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
+    tasks = task_folder.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
     return all(task["status"] in ENDED_STATUSES for task in tasks)
 
 

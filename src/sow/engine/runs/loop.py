@@ -62,7 +62,7 @@ class Loop:
         self.rebuild_scheduler()
 
     def rebuild_scheduler(self) -> None:
-        """Rebuild the board from the jobs' current state; no job may be running."""
+        """Rebuild the scheduler from the jobs' current state; no job may be running."""
         self.board = self.make_board()
         for pool in self.context.folder.run.get("pools", ()):
             self._rest(pool["executor"], pool["until"])
@@ -88,7 +88,7 @@ class Loop:
         raise NotImplementedError
 
     def refresh_job(self, ident: str) -> None:
-        """Update the board if a job that asks or failed may continue."""
+        """Update the scheduler if a job that asks or failed may continue."""
         raise NotImplementedError
 
     def answered_by(self, ident: str, number: int | str) -> str | None:

@@ -48,37 +48,37 @@ class Notification:
 class Notifier:
     """Listens to a run's entries; waits for its command only at the end and never fails the run."""
 
-    __slots__ = ("_bell", "_errand", "_news", "_problem", "_said", "_scene", "_sent", "_ship", "_words")
+    __slots__ = ("_arguments", "_bell", "_context", "_live_run", "_news", "_problem", "_program", "_said", "_sent")
 
     def __init__(self, context: RunContext, *, bell: Callable[[], None] | None) -> None:
-        self._ship = context
+        self._context = context
         self._bell = bell if context.config.setting("notify", "bell") else None
         self._problem = ""
-        self._words = self._command()
-        self._scene = LiveRun()
+        self._arguments = self._command()
+        self._live_run = LiveRun()
         self._news: Notification | None = None
-        self._errand: BackgroundProgram | None = None
+        self._program: BackgroundProgram | None = None
         self._sent = float("-inf")
         self._said = False
 
     def __enter__(self) -> Notifier:
-        self._ship.listeners.append(self.tell)
+        self._context.listeners.append(self.tell)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End a running command, whatever happened to the run."""
-        if self._errand:
-            self._errand.end()
+        if self._program:
+            self._program.end()
 
     def _command(self) -> list[str]:
         try:
-            arguments = self._ship.config.notify_command()
+            arguments = self._context.config.notify_command()
         except SowError as problem:
             self._problem = problem.message
             return []
-        program = find_binary(arguments[0], self._ship.environment) if arguments else ""
+        program = find_binary(arguments[0], self._context.environment) if arguments else ""
         if arguments and not program:
             self._problem = f"notify.command: there is no program {arguments[0]}"
         return [program, *arguments[1:]] if program else []
@@ -86,57 +86,57 @@ class Notifier:
     def tell(self, entry: dict[str, Any]) -> None:
         """Keep an event that a person should know, for the next tick."""
         parsed = JournalEntry(entry)
-        self._scene.add(parsed, parsed.t or 0.0)
+        self._live_run.add(parsed, parsed.t or 0.0)
         if is_news(parsed):
             before = self._news.count if self._news else 0
-            self._news = Notification(parsed, event_text.event_text(parsed, self._scene), before + 1)
+            self._news = Notification(parsed, event_text.event_text(parsed, self._live_run), before + 1)
 
     def tick(self, now: float) -> None:
         """Read the result of the last command, and start the next one if it is time."""
         self._look()
         if self._problem and not self._said:
             self._said = True
-            self._ship.journal("notify_failed", reason=self._problem)
-        if self._news and not self._errand and now >= self._sent + PAUSE:
+            self._context.journal("notify_failed", reason=self._problem)
+        if self._news and not self._program and now >= self._sent + PAUSE:
             self._send(self._news, now)
 
     def close(self) -> list[str]:
         """Send what is left, wait for the command and end it; returns remarks."""
-        if self._errand:
-            self._judge(self._errand.wait())
+        if self._program:
+            self._judge(self._program.wait())
         if self._news:
             self._send(self._news, time.monotonic())
-            if self._errand:
-                self._judge(self._errand.wait())
+            if self._program:
+                self._judge(self._program.wait())
         return [f"nobody was notified: {self._problem}"] if self._problem and not self._said else []
 
     def _send(self, news: Notification, now: float) -> None:
         self._news, self._sent = None, now
         if self._bell:
             self._bell()
-        if not self._words:
+        if not self._arguments:
             return
-        facts = notification_fields(news, self._ship)
-        environment = {**_without_marks(self._ship.environment), **variables(facts)}
+        facts = notification_fields(news, self._context)
+        environment = {**_without_marks(self._context.environment), **variables(facts)}
         text = json.dumps(facts, ensure_ascii=False) + "\n"
         try:
-            self._errand = BackgroundProgram(self._words, environment=environment, text=text, timeout=TIMEOUT)
+            self._program = BackgroundProgram(self._arguments, environment=environment, text=text, timeout=TIMEOUT)
         except (OSError, ValueError) as error:
-            self._problem = self._problem or f"notify.command: {self._words[0]} cannot be started: {error}"
+            self._problem = self._problem or f"notify.command: {self._arguments[0]} cannot be started: {error}"
 
     def _look(self) -> None:
-        answer = self._errand.poll() if self._errand else None
+        answer = self._program.poll() if self._program else None
         if answer:
             self._judge(answer)
 
     def _judge(self, answer: ProgramOutput) -> None:
         """Keep the first failure only."""
-        self._errand = None
+        self._program = None
         if answer.code == 0 or self._problem:
             return
         failure = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else f"ended with exit code {answer.code}"
         output = escape_line(answer.text)[:200]
-        self._problem = f"notify.command: {self._words[0]} {failure}{': ' if output else ''}{output}"
+        self._problem = f"notify.command: {self._arguments[0]} {failure}{': ' if output else ''}{output}"
 
 
 def combine_ticks(*ticks: Callable[[float], None]) -> Callable[[float], None]:

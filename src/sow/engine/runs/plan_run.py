@@ -1,4 +1,4 @@
-"""Runs a plan: puts its tasks on the board and reacts to what people do to them meanwhile."""
+"""Runs a plan: schedules its tasks and reacts to what people do to them meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sow.engine.runs.state_guard import StateGuard
 from sow.engine.runs.task_job import TaskJob
 from sow.store.projects import log, past_tasks, task_updates
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.system.process.generator_steps import run_to_end
 
 TYPE_CHECKING = False
@@ -108,7 +108,7 @@ class PlanLoop(Loop):
 
     def ask(self, ident: str, problem: SowError) -> int:
         project = projects.load(self.context.home)
-        folder = desks.find(self.context.home, project, ident)
+        folder = task_folders.find(self.context.home, project, ident)
         task = self._task(ident)
         feedback = (
             task_updates.latest_feedback(folder, task) if task["status"] == "in_progress" else ""
@@ -130,14 +130,16 @@ def _guard(context: RunContext) -> StateGuard:
     project = projects.load(context.home)
     run_ids = set(context.folder.run["tasks"])
     return StateGuard(
-        context.home, project, [folder for folder in desks.all_folders(context.home, project) if folder.id in run_ids]
+        context.home,
+        project,
+        [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
     )
 
 
 def _tasks(context: RunContext) -> list[tuple[TaskFolder, Task]]:
     project = projects.load(context.home)
     run_ids = set(context.folder.run["tasks"])
-    return [pair for pair in desks.load_readable(context.home, project)[0] if pair[1]["id"] in run_ids]
+    return [pair for pair in task_folders.load_readable(context.home, project)[0] if pair[1]["id"] in run_ids]
 
 
 def _needs(context: RunContext, tasks: list[Task]) -> dict[str, list[str]]:
@@ -145,7 +147,7 @@ def _needs(context: RunContext, tasks: list[Task]) -> dict[str, list[str]]:
     run_ids = {task["id"] for task in tasks}
     project = projects.load(context.home)
     completed = {
-        task["id"] for _, task in desks.load_readable(context.home, project)[0] if task["status"] == "completed"
+        task["id"] for _, task in task_folders.load_readable(context.home, project)[0] if task["status"] == "completed"
     }
     return {
         task["id"]: [
@@ -157,7 +159,7 @@ def _needs(context: RunContext, tasks: list[Task]) -> dict[str, list[str]]:
 
 
 def _board(context: RunContext, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Scheduler:
-    """Build the board, with the longest chain of tasks first."""
+    """Build the scheduler, with the longest chain of tasks first."""
     needs = _needs(context, tasks)
     forecast = Forecast(past_tasks.finished_tasks(context.home))
     minutes = {

@@ -7,7 +7,7 @@ from sow.engine.checks.check_list import run_list
 from sow.engine.checks.setup_plan import commit_reader
 from sow.errors import Interrupted
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def evidence_to_repeat(context: RunContext, integration: Integration, wanted: Se
     project = projects.load(context.home)
     merged = {each["task"]: each["iteration"] for each in integration.merges}
     found: dict[tuple[str, ...], RepeatedCheck] = {}
-    for task in desks.load_readable_or_raise(context.home, project, wanted or context.folder.run["tasks"]):
+    for task in task_folder.load_readable_or_raise(context.home, project, wanted or context.folder.run["tasks"]):
         if task["status"] != "completed":
             continue
         own = {check["command"] for check in task.get("checks", ())}

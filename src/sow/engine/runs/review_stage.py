@@ -1,4 +1,4 @@
-"""Runs the review stage of a task: asks every reviewer of the run about the collected and checked work."""
+"""Runs the review stage of a task: asks every reviewer about the collected work, and finds related notes of others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from sow.engine.runs.reviewer import MOST_DIFF, Reviewer, feedback_of, review_en
 from sow.engine.runs.run_context import JobEnd
 from sow.engine.runs.work_stage import retry_time
 from sow.errors import SowError
-from sow.store.projects import notes, task_updates
-from sow.store.projects import task_folder as desks
+from sow.store.projects import notes, task_folder, task_updates
 from sow.store.runs import sessions
 
 TYPE_CHECKING = False
@@ -120,7 +119,7 @@ def find_related_notes(context: RunContext, project: ProjectState, task: str) ->
     """Return what this task and others of the run assume about one thing; empty if no other task has notes."""
     run_ids = set(context.folder.run["tasks"])
     entries: list[similar_notes.WorkerNotes] = []
-    for folder, other_task in desks.load_readable(context.home, project)[0]:
+    for folder, other_task in task_folder.load_readable(context.home, project)[0]:
         try:
             task_notes = notes.load_notes(folder) if other_task["id"] in run_ids else []
         except SowError:  # a broken file is reported by its own task

@@ -266,7 +266,7 @@ class RunContext:
 
 
 class JobEnd:
-    """`status` for the board; for a limit, the executor it waits for."""
+    """The end of a job: its status for the scheduler and, after a limit, the executor that it waits for."""
 
     __slots__ = ("did_nothing", "executor", "reason", "status")
 

@@ -12,7 +12,7 @@ from sow.gitwork.repository import Repository
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files import temp_files
 from sow.store.files.repair import load_or_repair
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.runs import run_folder
 from sow.system import clock
 
@@ -106,7 +106,7 @@ def recover_project(home: Home, project: ProjectState, environment: Mapping[str,
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             temp_files.remove_temporary_files(folder)
     remarks = remarks_on_left_checks(f"{home.sow}/local/runs")
-    for task_folder in desks.all_folders(home, project):
+    for task_folder in task_folders.all_folders(home, project):
         if is_needed(task_folder) and not home.task_holder(task_folder.id):
             with home.claim(f"task-{task_folder.id}", purpose="recovery"):
                 remarks += recover(task_folder, environment)
@@ -116,7 +116,7 @@ def recover_project(home: Home, project: ProjectState, environment: Mapping[str,
 
 def _swept(home: Home, project: ProjectState) -> list[str]:
     """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
-    loaded = desks.load_readable(home, project)[0]
+    loaded = task_folders.load_readable(home, project)[0]
     ended = {task["id"] for _, task in loaded if task["status"] in ENDED_STATUSES and not home.task_holder(task["id"])}
     if not leftover_worktrees(home, ended):
         return []

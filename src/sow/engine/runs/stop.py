@@ -29,15 +29,15 @@ def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
     if holder.host and holder.host != os.uname().nodename:
         raise SystemFailure(f"the run is on another machine: {holder.line}", f"stop it on {holder.host}: sow runs stop")
     try:
-        with OtherProcess(holder.pid) as peer:
+        with OtherProcess(holder.pid) as other:
             # Asked again now that the process is held: its number cannot belong to another process any more.
             current = home.claim_holder("run")
             if current is None:
                 return holder, True
             if not current.confirmed or current.pid != holder.pid:
                 raise _unsure(current)
-            peer.interrupt()
-            return holder, peer.wait(patience)
+            other.interrupt()
+            return holder, other.wait(patience)
     except ProcessLookupError:
         if home.claim_holder("run") is None:
             return holder, True

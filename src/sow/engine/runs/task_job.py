@@ -23,8 +23,7 @@ from sow.executors.events import MOST_REFUSALS
 from sow.gitwork import manual_merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
-from sow.store.projects import task_updates
+from sow.store.projects import task_folder, task_updates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class TaskJob:
         self.context = context
         self.id = task
         self.project = projects.load(context.home)
-        self.folder = desks.find(context.home, self.project, task)
+        self.folder = task_folder.find(context.home, self.project, task)
         self.remarks: list[str] = []
         self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were reported
         self.started = time.monotonic()
@@ -229,9 +228,9 @@ class TaskJob:
         setup = self.context.setups.setup_for(folder_reader(folder))
         setup_files = setup.as_settings()
         environment = setup.environment(folder, setting_up=True)
-        room = CheckFolder(self.context, folder, environment, self.id, task["iteration"], "")
+        check_folder = CheckFolder(self.context, folder, environment, self.id, task["iteration"], "")
         try:
-            yield from run_setup(room, isolation.worktrees.install_setup_files(self.id, setup_files))
+            yield from run_setup(check_folder, isolation.worktrees.install_setup_files(self.id, setup_files))
         except Interrupted:
             return False
         isolation.worktrees.record_setup(self.id, setup_files)

@@ -107,10 +107,10 @@ class DescriptionTurn:
         )
         request = self._request(folder)
         executor = Executor(self.executor.name, self.adapter, runner, self.binary)
-        story = TurnSummary()
+        summary = TurnSummary()
         call, text = executor.spawn_call(request, prompt)
-        ending = yield from runner.steps(call, request, text, story)
-        outcome = self.adapter.outcome(ending, story)
+        ending = yield from runner.steps(call, request, text, summary)
+        outcome = self.adapter.outcome(ending, summary)
         if outcome.kind == "interrupted":
             raise Interrupted("interrupted", "the files are installed; describe them later: sow sinks describe NAME")
         if outcome.kind != "done":

@@ -1,4 +1,4 @@
-"""Returns sow's own command for workers: an absolute path, because some CLIs replace PATH."""
+"""Finds sow's command as an absolute path, because some CLIs replace PATH, and recognizes its installed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovers from a crash of sow: ends what an earlier turn left running and completes its records."""
+"""Recovers from a crash of sow: ends what an earlier turn left running, completes its records and hands in its work."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _record_refusals(folder: TaskFolder, unsettled: list[SessionRecord]) -> list
     for record in unsettled:
         turn = record.session["turns"][-1]
         if "unstruck" not in turn:
-            story = _story_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
-            refused_commands += refusals_of(record, turn, story, escape_control)
+            summary = _summary_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+            refused_commands += refusals_of(record, turn, summary, escape_control)
     if not refused_commands:
         return []
     try:
@@ -154,18 +154,18 @@ def _session_in(path: str, adapter: Adapter) -> str:
         lines.close()
 
 
-def _story_of(path: str, adapter: Adapter) -> TurnSummary:
-    """Return the events in the recorded output of a CLI."""
-    story = TurnSummary()
+def _summary_of(path: str, adapter: Adapter) -> TurnSummary:
+    """Return the summary of the recorded output of a CLI."""
+    summary = TurnSummary()
     if os.path.isfile(path):
         lines = Lines(path)
         try:
             for line in lines.rest():
                 for event in adapter.read(line):
-                    story.add(event)
+                    summary.add(event)
         finally:
             lines.close()
-    return story
+    return summary
 
 
 def settle_unrecorded_turn(folder: TaskFolder, record: SessionRecord, *, allow_empty: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Runs one agent process: feeds it the prompt, records its output, enforces limits, redacts secrets, kills the rest."""
+"""Runs one agent process: its prompt, output, limits, secrets and end, and keeps the caches that its CLI leaves."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class SupervisedRunner:
         self.redact_files = strike  # called with the files outside the session's folder
         self.code: int | None = None
 
-    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
+    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd:
         """Run the process until it has ended and everything is cleaned up."""
-        return run_to_end(self.steps(call, request, prompt, story))
+        return run_to_end(self.steps(call, request, prompt, summary))
 
-    def steps(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> Steps[ProcessEnd]:
+    def steps(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
         """Do the same step by step, so that one thread can follow many processes."""
         plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
@@ -90,14 +90,14 @@ class SupervisedRunner:
             crash_points.crash_point(f"remove {call.report}")
             os.unlink(call.report)  # a report of an earlier turn must not count for this one
         try:
-            ending = yield from self._supervise(call, request, prompt, story)
+            ending = yield from self._supervise(call, request, prompt, summary)
         finally:
             self.redact_files((*call.files, *((call.report,) if call.report else ())))
         for event in self.adapter.read_report(plain_file.read_text(call.report, MAX_REPORT)) if call.report else ():
-            story.add(event)
+            summary.add(event)
         return ending
 
-    def _supervise(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> Steps[ProcessEnd]:
+    def _supervise(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
         """Run the process from its start until all of its children are gone."""
         allowed = (*self.adapter.capabilities.variables, *self.extra_variables)
         environment = worker_environment(self.environment, own=allowed, marks=self.marks)
@@ -116,7 +116,7 @@ class SupervisedRunner:
         )
         started = time.monotonic()
         try:
-            yield from self._follow(child, story, child_process.Log(self.adapter.log_path(request, environment)))
+            yield from self._follow(child, summary, child_process.Log(self.adapter.log_path(request, environment)))
             if self.shares_thread:
                 yield CONTINUE  # other turns may have ended, too: one scan of the process table then serves all
         finally:
@@ -125,12 +125,12 @@ class SupervisedRunner:
             self.seconds = time.monotonic() - started
         return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
-    def _follow(self, child: child_process.Child, story: TurnSummary, log: child_process.Log) -> Steps[None]:
+    def _follow(self, child: child_process.Child, summary: TurnSummary, log: child_process.Log) -> Steps[None]:
         readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
             for event in read(line):
-                if not story.add(event):
+                if not summary.add(event):
                     continue
                 if event.kind == "result":
                     child.final_event_seen()
@@ -156,7 +156,7 @@ class SupervisedRunner:
 
 
 class StoredCaches:
-    """Covers one turn in a folder as a `with` block. Folders that the user already has there stay there."""
+    """Keeps a CLI's cache folders outside of the task's folder between turns; folders that the user has there stay."""
 
     __slots__ = ("folder", "home", "names")
 

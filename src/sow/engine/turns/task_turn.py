@@ -18,7 +18,7 @@ from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
 from sow.executors.registry import adapter as find_adapter
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects import tasks
 from sow.store.runs import sessions
 from sow.system import clock
@@ -129,14 +129,14 @@ def _folder(folder: TaskFolder) -> str:
 def spawn_turns(
     settings: TurnSettings, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
 ) -> list[TaskTurn]:
-    """Return one seat per executor that may take the task, in order. A wanted model applies to the first CLI only."""
+    """Return one turn per executor that may take the task, in order. A wanted model applies to the first CLI only."""
     if agent.name == ORCHESTRATOR:
         raise SowError(
             "the orchestrator is no worker: it is the one who spawns them",
             f"put a worker on the task: sow agent spawn implementer {task}\n"
             "or have your own agent CLI play the orchestrator, by what this says: sow prompt templates/orchestrator",
         )
-    folder = desks.find(settings.home, projects.load(settings.home), task)
+    folder = task_folders.find(settings.home, projects.load(settings.home), task)
     models = [settings.model if executor.type == executors[0].type else "" for executor in executors]
     pairs = zip(executors, models, strict=True)
     return [TaskTurn(settings, folder, agent, executor, model=model, cwd=cwd) for executor, model in pairs]
@@ -145,8 +145,8 @@ def spawn_turns(
 def resume_turn(
     settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig
 ) -> tuple[TaskTurn, SessionRecord | None]:
-    """Return the seat of a task whose session can continue, and that session's record, if it is on this machine."""
-    folder = desks.find(settings.home, projects.load(settings.home), task)
+    """Return the turn of a task whose session can continue, and that session's record, if it is on this machine."""
+    folder = task_folders.find(settings.home, projects.load(settings.home), task)
     rules.refuse_ended(folder.task())
     record, _ = _record(folder, executor)
     turn = TaskTurn(settings, folder, agent, executor, model=settings.model)
@@ -197,7 +197,7 @@ def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
     return task
 
 
-def refuse_spawn(folder: TaskTurn, task: Task, *, fresh: bool) -> None:
+def refuse_spawn(turn: TaskTurn, task: Task, *, fresh: bool) -> None:
     """Refuse a new session on a task that has ended, that waits for an answer or that has a session to resume."""
     rules.refuse_ended(task)
     if task["status"] != "paused" and ("session_id" not in task or fresh):
@@ -205,34 +205,30 @@ def refuse_spawn(folder: TaskTurn, task: Task, *, fresh: bool) -> None:
     from sow.reports.resume_command import is_resumable, task_resume_command  # here, because only an error needs it
 
     if task["status"] == "paused":
-        raise SowError(
-            f"task {task['id']} waits for an answer", f"answer it: {task_resume_command(folder.folder, task)}"
-        )
-    anew = f"begin a new session: sow agent spawn {folder.agent.name} {task['id']} --fresh"
-    goes_on = (
-        f"go on with it: {task_resume_command(folder.folder, task)}\nor " if is_resumable(folder.folder, task) else ""
-    )
+        raise SowError(f"task {task['id']} waits for an answer", f"answer it: {task_resume_command(turn.folder, task)}")
+    anew = f"begin a new session: sow agent spawn {turn.agent.name} {task['id']} --fresh"
+    goes_on = f"go on with it: {task_resume_command(turn.folder, task)}\nor " if is_resumable(turn.folder, task) else ""
     raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
 def _first_turn(
-    folder: TaskTurn, kind: str, actor: Actor, reason: str, text: str = ""
+    turn: TaskTurn, kind: str, actor: Actor, reason: str, text: str = ""
 ) -> Steps[tuple[SessionRecord, Outcome]]:
     """Open a new session: write its record first, then the task's state with its id, then start the process."""
-    task_folder = folder.folder
-    record = folder.open_session(kind)
+    task_folder = turn.folder
+    record = turn.open_session(kind)
     session_id = record.session.get("session_id") or record.session["key"]
-    changed = tasks.start_worker(folder.settings.home, task_folder.id, session_id, folder.agent.name, actor=actor)
+    changed = tasks.start_worker(turn.settings.home, task_folder.id, session_id, turn.agent.name, actor=actor)
     packet = briefing.handover(changed, sow_command(), why=reason) if reason else ""
-    if not folder.adapter.capabilities.runs_commands:
+    if not turn.adapter.capabilities.runs_commands:
         packet = f"{packet}\n\n{briefing.task_without_commands(task_folder, changed)}".strip()
     if text:
         packet = f"{packet}\n\n{text}".strip()
-    delegates = folder.executor.type in SUBAGENT_TYPES
+    delegates = turn.executor.type in SUBAGENT_TYPES
     prompt = briefing.first_prompt(
-        folder.agent, task_folder, changed, sow_command(), delegates=delegates, packet=packet, folder=folder.cwd
+        turn.agent, task_folder, changed, sow_command(), delegates=delegates, packet=packet, folder=turn.cwd
     )
-    outcome = yield from folder.run(record, kind, prompt)
+    outcome = yield from turn.run(record, kind, prompt)
     return record, outcome
 
 
@@ -367,16 +363,16 @@ def _left_unchanged(agent_turn: TaskTurn, finished: FinishedTurn) -> bool:
     return is_first and not watch.other_tasks() and not watch.changed()
 
 
-def _nothing_done(folder: TaskTurn, refused: list[Refusal]) -> str:
+def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
     from sow.domain.checks import refusals
     from sow.store.projects import notes
 
-    unresolved = notes.unresolved(folder.folder)
+    unresolved = notes.unresolved(turn.folder)
     if unresolved:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
     if refused:
         return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
-    other_tasks = folder.watch.other_tasks() if folder.watch else []
+    other_tasks = turn.watch.other_tasks() if turn.watch else []
     if other_tasks:
         shared = f"others worked in the same folder (task {', '.join(other_tasks)})"
         return f"The worker ended its turn without a status, and {shared}, so that nobody can tell what it did"

@@ -27,24 +27,24 @@ def files_of(record: SessionRecord, number: int) -> Files:
 
 
 def record_turn(
-    record: SessionRecord, turn: SessionTurn, outcome: Outcome, story: TurnSummary, runner: SupervisedRunner
+    record: SessionRecord, turn: SessionTurn, outcome: Outcome, summary: TurnSummary, runner: SupervisedRunner
 ) -> None:
     """Record a finished turn; if the CLI reports totals of the session, the turn's share is the difference."""
     session, capabilities = record.session, find_adapter(record.session["type"]).capabilities
-    cost = _share(session, "total_cost_usd", story.cost, total=capabilities.cumulative_cost)
-    tokens_in = _share(session, "total_input_tokens", story.input_tokens, total=capabilities.cumulative_tokens)
-    tokens_out = _share(session, "total_output_tokens", story.output_tokens, total=capabilities.cumulative_tokens)
+    cost = _share(session, "total_cost_usd", summary.cost, total=capabilities.cumulative_cost)
+    tokens_in = _share(session, "total_input_tokens", summary.input_tokens, total=capabilities.cumulative_tokens)
+    tokens_out = _share(session, "total_output_tokens", summary.output_tokens, total=capabilities.cumulative_tokens)
     turn.update(
         {
             "ended_at": clock.now(),
             "exit": runner.code,
             "outcome": outcome.kind,
             "reason": outcome.reason[:MOST_REASON],
-            "tools": max(story.tool_count - story.refusal_count, 0),
+            "tools": max(summary.tool_count - summary.refusal_count, 0),
             "cost_usd": None if cost is None else round(cost, 6),
             "input_tokens": None if tokens_in is None else int(tokens_in),
             "output_tokens": None if tokens_out is None else int(tokens_out),
-            "agent_turns": story.turns,
+            "agent_turns": summary.turns,
             "seconds": round(runner.seconds, 3),
         }
     )
@@ -52,11 +52,11 @@ def record_turn(
 
 
 def refusals_of(
-    record: SessionRecord, turn: SessionTurn, story: TurnSummary, clean: Callable[[str], str]
+    record: SessionRecord, turn: SessionTurn, summary: TurnSummary, clean: Callable[[str], str]
 ) -> list[Refusal]:
     """Return the tool calls that the CLI refused in a turn, as the task records them."""
     refusals: list[Refusal] = []
-    for refusal in story.refusals.values():
+    for refusal in summary.refusals.values():
         entry: Refusal = {
             "iteration": turn.get("iteration", 1),
             "tool": escape_line(refusal.tool) or "tool",

@@ -51,15 +51,15 @@ REVIEW_KIND = "review"  # first turn of a session whose final text sow parses
 RESUMING_KINDS = ("resume", "reminder")  # turns that continue an existing session
 
 
-def refuse_untrusted_files(crew: TurnSettings, executor: ExecutorConfig, adapter: Adapter) -> None:
+def refuse_untrusted_files(settings: TurnSettings, executor: ExecutorConfig, adapter: Adapter) -> None:
     """Refuse a CLI that would obey files of a repository that the user does not trust."""
-    root = crew.home.root
+    root = settings.home.root
     steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
     if steering:
         from sow.engine.turns.own_paths import holds_only_installed_files
 
         steering = [name for name in steering if not holds_only_installed_files(root, name)]
-    if steering and not crew.config.trusts(root):
+    if steering and not settings.config.trusts(root):
         raise SowError(
             f"{executor.name} would obey {' and '.join(steering)} of this repository",
             f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
@@ -215,24 +215,24 @@ class AgentTurn:
         self._record_state_before(request.cwd)
         runner = self._runner(record, turn)
         executor = Executor(self.executor.name, self.adapter, runner, self.binary())
-        story = TurnSummary()
+        summary = TurnSummary()
         try:
             with StoredCaches(self.settings.home, request.cwd, self.adapter.capabilities.leaves):
                 outcome = yield from self._run(
-                    executor, runner, request, prompt, story, resuming=kind in RESUMING_KINDS
+                    executor, runner, request, prompt, summary, resuming=kind in RESUMING_KINDS
                 )
         except SowError as error:  # such as a program that cannot be started
             record_turn(record, turn, self._redacted(Outcome("failed", reason=error.message)), TurnSummary(), runner)
             raise
         if self.snapshot is not None:
             self.snapshot.ended_at = runner.all_gone_at
-        self.refusals = refusals_of(record, turn, story, self._clean_text)
+        self.refusals = refusals_of(record, turn, summary, self._clean_text)
         if self.other_session_id:
             outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.other_session_id}")
         outcome = self._redacted(outcome)
         if outcome.text:
             record.write_file(turn["number"], "txt", f"{outcome.text}\n")
-        record_turn(record, turn, outcome, story, runner)
+        record_turn(record, turn, outcome, summary, runner)
         return outcome
 
     def _run(
@@ -241,7 +241,7 @@ class AgentTurn:
         runner: SupervisedRunner,
         request: Request,
         prompt: str,
-        story: TurnSummary,
+        summary: TurnSummary,
         *,
         resuming: bool,
     ) -> Steps[Outcome]:
@@ -249,8 +249,8 @@ class AgentTurn:
         if lost:
             return Outcome("not_found", reason=lost)
         call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
-        ending = yield from runner.steps(call, request, text, story)
-        return self.adapter.outcome(ending, story)
+        ending = yield from runner.steps(call, request, text, summary)
+        return self.adapter.outcome(ending, summary)
 
     def _record_state_before(self, folder: str) -> None:
         """Record the state before the turn. Watch the folder only if nothing else shows what the worker did."""

@@ -48,10 +48,10 @@ class Conversation:
 
     __slots__ = ("first_prompt", "folder", "record", "remarks", "turn", "turns")
 
-    def __init__(self, folder: DesignFolder, turn: list[AgentTurn]) -> None:
+    def __init__(self, folder: DesignFolder, turns: list[AgentTurn]) -> None:
         self.folder = folder
-        self.turns = turn
-        self.turn = turn[0]
+        self.turns = turns
+        self.turn = turns[0]
         self.record: SessionRecord | None = None
         self.first_prompt = ""
         self.remarks: list[str] = []

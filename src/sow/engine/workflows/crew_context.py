@@ -1,4 +1,4 @@
-"""Holds what all jobs of a workflow's run share: the crew's state, its plan, its roles and listeners."""
+"""Holds what all jobs of a workflow's run share: the crew's state, plan, roles, listeners and digests of files."""
 
 from __future__ import annotations
 

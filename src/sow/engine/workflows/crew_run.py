@@ -1,4 +1,4 @@
-"""Runs a workflow: puts its agents on the board in the order of the plan."""
+"""Runs a workflow: schedules its agents in the order of the plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sow.errors import SowError
     from sow.system.process.generator_steps import Steps
 
-# A stage as the board shows it; at every other stage the job waits to be started.
+# The status of each stage for the scheduler; at every other stage the job waits to be started.
 BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
 SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
 
@@ -122,7 +122,7 @@ class CrewLoop(Loop):
         return super()._is_over()
 
     def _renew_board(self) -> None:
-        """Add new agents to the board after a change of the plan, and let those that were sent back work again."""
+        """Add new agents to the scheduler after a change of the plan, and let those that were sent back work again."""
         statuses, members = self.board.statuses(), self.crew.workflow()["members"]
         done = [name for name, status in statuses.items() if status == "completed" and name in members]
         if set(self.crew.active_agents()) == set(statuses) and all(

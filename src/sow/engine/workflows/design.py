@@ -52,38 +52,38 @@ def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alon
 
 
 def design_alone(
-    counsel: RoleConversations, *, name: str, delegate: bool, tell: Callable[[str], None]
+    conversations: RoleConversations, *, name: str, delegate: bool, tell: Callable[[str], None]
 ) -> Steps[Design]:
     """Have the design made and checked; findings of code go back to the architect, three times at most."""
-    home = counsel.settings.home
-    talk = counsel.open(ARCHITECT)
+    home = conversations.settings.home
+    conversation = conversations.open(ARCHITECT)
     tell(f"{ARCHITECT} designs")
-    yield from talk.send(prompt(home, counsel.agents, name=name, delegate=delegate, alone=True))
-    _tell_refused(talk, tell)
-    design = read_design(counsel)
+    yield from conversation.send(prompt(home, conversations.agents, name=name, delegate=delegate, alone=True))
+    _tell_refused(conversation, tell)
+    design = read_design(conversations)
     if delegate or (design is not None and len(design.plan.members) >= DELEGATE_FROM):
-        design = yield from _delegate(counsel, talk, name, tell)
+        design = yield from _delegate(conversations, conversation, name, tell)
     for number in range(1, ROUNDS + 1):
         findings = complaints(home, design)
         if not findings:
             break
         tell(f"{len(findings)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
-        yield from talk.send(_send_back(findings))
-        _tell_refused(talk, tell)
-        design = read_design(counsel)
-    return _settled(home, design, talk.refused())
+        yield from conversation.send(_send_back(findings))
+        _tell_refused(conversation, tell)
+        design = read_design(conversations)
+    return _settled(home, design, conversation.refused())
 
 
-def _tell_refused(talk: Conversation, tell: Callable[[str], None]) -> None:
+def _tell_refused(conversation: Conversation, tell: Callable[[str], None]) -> None:
     """Report what the CLI refused in the last turn, before the role is asked again."""
-    if talk.refused():
-        tell(talk.refused())
+    if conversation.refused():
+        tell(conversation.refused())
 
 
-def read_design(counsel: RoleConversations) -> Design | None:
+def read_design(conversations: RoleConversations) -> Design | None:
     """Return the design as it is on disk; None if there is no plan."""
     try:
-        return design_check.read(counsel.settings.home, counsel.agents.names())
+        return design_check.read(conversations.settings.home, conversations.agents.names())
     except FileNotFoundError:
         return None
 
@@ -101,29 +101,29 @@ def line(complaint: DesignProblem) -> str:
 
 
 def _delegate(
-    counsel: RoleConversations, talk: Conversation, name: str, tell: Callable[[str], None]
+    conversations: RoleConversations, conversation: Conversation, name: str, tell: Callable[[str], None]
 ) -> Steps[Design | None]:
     """Have each sub-role write its part, one after the other, and the architect integrate them."""
-    folder = WorkflowFolder(counsel.settings.home)
+    folder = WorkflowFolder(conversations.settings.home)
     folder.make_folder("design")
     parts = []
     for role in SUB_ROLES:
         tell(f"{role} works out the details")
-        reply = yield from counsel.open(role).send(_sub_prompt(counsel, role, name))
+        reply = yield from conversations.open(role).send(_sub_prompt(conversations, role, name))
         parts.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(reply[:2000])}")
     tell(f"{ARCHITECT} integrates")
-    yield from talk.send(
+    yield from conversation.send(
         "Your sub-roles have done their parts. Read what they wrote, decide where they differ, and bring it into one "
         "design: the plan's frontmatter and prose, and the instructions of every agent. The design stays yours.\n\n"
         + "\n\n".join(parts)
     )
-    return read_design(counsel)
+    return read_design(conversations)
 
 
-def _sub_prompt(counsel: RoleConversations, role: str, name: str) -> str:
-    sow, home = sow_command(), counsel.settings.home
+def _sub_prompt(conversations: RoleConversations, role: str, name: str) -> str:
+    sow, home = sow_command(), conversations.settings.home
     folder = WorkflowFolder(home)
-    agent = counsel.agents.get(role)
+    agent = conversations.agents.get(role)
     role_text = briefing.load_role_prompt(agent).strip()
     role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task=role.replace("-", "_"))
     lines = (

@@ -132,13 +132,15 @@ def write_contracts(home: Home, design: Design) -> list[str]:
     return changed
 
 
-def ask_verifier(counsel: RoleConversations, design: Design) -> Steps[Verdict]:
+def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verdict]:
     """Return the Design Verifier's verdict; one that stays doubtful is RED."""
     nonce = random_ids.uuid4()
-    talk = counsel.open(VERIFIER)
-    result = verdict.parse((yield from talk.send(prompt(counsel.settings.home, counsel.agents, design, nonce))), nonce)
+    conversation = conversations.open(VERIFIER)
+    result = verdict.parse(
+        (yield from conversation.send(prompt(conversations.settings.home, conversations.agents, design, nonce))), nonce
+    )
     if result.flag == verdict.DOUBTFUL:
-        reply = yield from talk.send(REPAIR.format(why=result.doubt) + FORM.format(nonce=nonce))
+        reply = yield from conversation.send(REPAIR.format(why=result.doubt) + FORM.format(nonce=nonce))
         result = verdict.parse(reply, nonce)
     return result
 

@@ -152,7 +152,7 @@ class MemberJob:
             members.begin_session(self.crew.home, self.id, needed=self.crew.needs().get(self.id, []))
 
     def _choose_turn(self) -> MemberTurn | JobEnd:
-        """Return the seat with the executor of the existing session, else with the first free one."""
+        """Return a turn with the executor of the existing session, else with the first free one."""
         crew, context, state = self.crew, self.crew.context, self.crew.member(self.id)
         role = crew.role(self.id)
         record = sessions.current(crew.agent_folder(self.id), state.get("session_id", ""))

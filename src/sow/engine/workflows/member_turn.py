@@ -115,7 +115,7 @@ class MemberTurn:
         if record is not None and not self.turn.adapter.capabilities.resumes:
             record, reason = None, f"{self.turn.executor.name} cannot go on with a session"
         if record is not None:
-            outcome = yield from self._take(record, "resume", self._next_words(record, stage))
+            outcome = yield from self._take(record, "resume", self._next_prompt(record, stage))
             if outcome.kind != "not_found":
                 return self._settled(record, outcome)
             self._settled(record, outcome)
@@ -124,10 +124,10 @@ class MemberTurn:
         fresh = self.turn.open_session(kind)
         session_id = fresh.session.get("session_id") or fresh.session["key"]
         self.remarks += members.begin_session(self.crew.home, self.name, session_id=session_id).remarks
-        outcome = yield from self._take(fresh, kind, self._first_words(stage, reason))
+        outcome = yield from self._take(fresh, kind, self._first_prompt(stage, reason))
         return self._settled(fresh, outcome)
 
-    def _first_words(self, stage: str, reason: str) -> str:
+    def _first_prompt(self, stage: str, reason: str) -> str:
         crew, state = self.crew, self.crew.member(self.name)
         prompt = crew_briefing.first_prompt(
             self.agent,
@@ -142,7 +142,7 @@ class MemberTurn:
             parts.append(crew.home.read(self.folder.instructions_path))
         return "\n\n".join(filter(None, parts))
 
-    def _next_words(self, record: SessionRecord, stage: str) -> str:
+    def _next_prompt(self, record: SessionRecord, stage: str) -> str:
         since = epoch(record.session["turns"][-1]["started_at"]) or 0 if record.session["turns"] else 0
         news = self._news(self.crew.member(self.name), stage, since=since)
         return crew_briefing.next_prompt(news, name=self.name, sow=sow_command())

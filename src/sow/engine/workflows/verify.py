@@ -77,7 +77,7 @@ def _prompt(crew: CrewContext, name: str, nonce: str) -> str:
         criteria=planned.criteria if planned is not None else [],
         notes=crew.notes(name),
         related_notes="\n\n".join(group.text() for group in similar_notes.groups(_folders(crew), of=name)),
-        last_text=_last_words(crew, name),
+        last_text=_final_text(crew, name),
         form=prompts.VERIFICATION.format(nonce=nonce),
         instructions=instructions if os.path.isfile(instructions) else "",
     )
@@ -91,8 +91,8 @@ def _folders(crew: CrewContext) -> list[similar_notes.WorkerNotes]:
     ]
 
 
-def _last_words(agent_folder: CrewContext, name: str) -> str:
-    folder, state = agent_folder.agent_folder(name), agent_folder.member(name)
+def _final_text(crew: CrewContext, name: str) -> str:
+    folder, state = crew.agent_folder(name), crew.member(name)
     record = sessions.current(folder, state.get("session_id", ""))
     return sessions.final_text_of(record) if record is not None else ""
 

@@ -99,11 +99,11 @@ class Aider(Adapter):
             return [Event("tool", text)]
         return [] if not text or text.startswith(NOISE) else [Event("raw", line)]
 
-    def outcome(self, ending: ProcessEnd, story: TurnSummary) -> Outcome:
+    def outcome(self, ending: ProcessEnd, summary: TurnSummary) -> Outcome:
         """Its exit code is always 0, so an error that no answer follows is a failure."""
-        if story.error and not ending.stop_reason:
-            return self.failure(ending, story, first_line(story.error))
-        return super().outcome(ending, story)
+        if summary.error and not ending.stop_reason:
+            return self.failure(ending, summary, first_line(summary.error))
+        return super().outcome(ending, summary)
 
 
 def history(request: Request) -> str:

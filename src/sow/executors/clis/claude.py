@@ -85,10 +85,10 @@ class Claude(Adapter):
             return [Event("retry", str(data.get("error") or ""), session=session, status=status)]
         return claude_format_events(data)
 
-    def failure(self, ending: ProcessEnd, story: TurnSummary, reason: str) -> Outcome:
+    def failure(self, ending: ProcessEnd, summary: TurnSummary, reason: str) -> Outcome:
         """Reads the reset time from messages that end with it."""
-        outcome = super().failure(ending, story, reason)
-        _, _, seconds = f"{story.error}\n{ending.stderr}".partition("usage limit reached|")
+        outcome = super().failure(ending, summary, reason)
+        _, _, seconds = f"{summary.error}\n{ending.stderr}".partition("usage limit reached|")
         digits = seconds.strip().split()[0] if seconds.strip() else ""
         if outcome.kind == "limited" and digits.isdecimal():
             outcome.reset_at = int(digits)

@@ -188,7 +188,7 @@ def claim_times(folder: str) -> dict[str, int]:
 
 
 class Holder:
-    """Describes the process that holds a claim, and its run. `sure` is True if the system confirms the holder."""
+    """Describes the process that holds a claim, and its run. `confirmed` is True if the system confirms the holder."""
 
     __slots__ = ("confirmed", "host", "line", "pid", "run")
 

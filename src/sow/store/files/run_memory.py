@@ -2,7 +2,7 @@
 
 An agent can edit a state file together with its copy in the git folder, so a live run trusts only its own memory. A
 change by another process counts if an agent may make it, or if a process outside the agents vouches for it
-(`store.vouching`).
+(`vouching`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RunMemory:
         self.home = home
         self.owner = owner  # the project or workflow of the run
         self.texts: dict[str, str] = {}
-        self.was_rejected = False  # whether the last text given to `true` did not count
+        self.was_rejected = False  # whether the last text given to `trusted_text` did not count
         self.forged: list[tuple[str, str]] = []  # states that were edited with their copies: name, path of the edit
         vouching.begin(home)
         if workflow:

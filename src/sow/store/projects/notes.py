@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.workflows.folder import AgentFolder
 
-    AnyDesk: TypeAlias = TaskFolder | AgentFolder
+    AnyFolder: TypeAlias = TaskFolder | AgentFolder
 
 
-def load(folder: AnyDesk) -> NoteSession | None:
+def load(folder: AnyFolder) -> NoteSession | None:
     """Reads the current session of notes; None before the first note."""
     try:
         return parse(folder, folder.home.read(folder.notes_path))
@@ -33,7 +33,7 @@ def load(folder: AnyDesk) -> NoteSession | None:
         return None
 
 
-def parse(folder: AnyDesk, text: str) -> NoteSession:
+def parse(folder: AnyFolder, text: str) -> NoteSession:
     """Parses notes, and checks them against the schema."""
     shown_path = folder.home.relative(folder.notes_path)
     session: NoteSession = json_text.load(text, shown_path)
@@ -41,7 +41,7 @@ def parse(folder: AnyDesk, text: str) -> NoteSession:
     return session
 
 
-def load_notes(folder: AnyDesk) -> list[Note]:
+def load_notes(folder: AnyFolder) -> list[Note]:
     """Returns the notes of a task or agent."""
     session = load(folder) if os.path.lexists(folder.notes_path) else None
     return session["notes"] if session else []
@@ -121,7 +121,7 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
     save(folder, before, folder.owner)
 
 
-def _load_backup(folder: AnyDesk) -> NoteSession | None:
+def _load_backup(folder: AnyFolder) -> NoteSession | None:
     text = state_backup.load(folder.home, folder.owner, state_backup.notes_key(folder.id))
     try:
         return parse(folder, text) if text else None
@@ -129,12 +129,12 @@ def _load_backup(folder: AnyDesk) -> NoteSession | None:
         return None
 
 
-def unresolved(folder: AnyDesk) -> list[str]:
+def unresolved(folder: AnyFolder) -> list[str]:
     """Returns the notes that block `done`. Without a notes file, which is usual, nothing is parsed."""
     return note.unresolved(load_notes(folder))
 
 
-def save(folder: AnyDesk, session: NoteSession, owner: str) -> None:
+def save(folder: AnyFolder, session: NoteSession, owner: str) -> None:
     """Replaces the notes file, and writes a backup."""
     shown_path = folder.home.relative(folder.notes_path)
     make_folders(folder.home.disk, folder.folder, ("completion_drive",))
@@ -151,7 +151,7 @@ def new_session(task_id: str, epoch: int) -> NoteSession:
 
 
 def add(
-    folder: AnyDesk, session: NoteSession, owner: str, *, description: str, context: str, category: str, epoch: int
+    folder: AnyFolder, session: NoteSession, owner: str, *, description: str, context: str, category: str, epoch: int
 ) -> Note:
     """Adds an open note to a session."""
     new_note: Note = {
@@ -167,7 +167,7 @@ def add(
     return new_note
 
 
-def replace(folder: AnyDesk, changed_notes: list[Note], owner: str) -> None:
+def replace(folder: AnyFolder, changed_notes: list[Note], owner: str) -> None:
     """Replaces notes by their changed versions."""
     session = load(folder)
     if session is None:
@@ -177,7 +177,7 @@ def replace(folder: AnyDesk, changed_notes: list[Note], owner: str) -> None:
     save(folder, {**session, "notes": notes}, owner)
 
 
-def find(folder: AnyDesk, number: str) -> Note:
+def find(folder: AnyFolder, number: str) -> Note:
     """Returns one note by its number: 1, 001 and note_001 are the same."""
     digits = number.removeprefix("note_")
     note_id = f"note_{int(digits):03d}" if digits.isascii() and digits.isdigit() and len(digits) < 7 else number

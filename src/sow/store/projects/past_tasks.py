@@ -7,7 +7,7 @@ import os
 from sow.domain.runs.forecast import FinishedTask
 from sow.errors import SowError
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.runs import sessions
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ def finished_tasks(home: Home) -> list[FinishedTask]:
     if not os.path.isdir(f"{home.sow}/local/sessions"):
         return []
     try:
-        readable, _ = desks.load_readable(home, projects.load(home))
+        readable, _ = task_folders.load_readable(home, projects.load(home))
     except SowError:
         return []
     entries = []

@@ -6,7 +6,7 @@ from sow.domain import phase
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.projects.tasks import log_act
 from sow.system import clock
 
@@ -63,7 +63,7 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
     """Advances to the next phase, if no task up to here is open."""
     with home.lock():
         project = projects.load(home)
-        readable, broken = desks.load_readable(home, project)
+        readable, broken = task_folder.load_readable(home, project)
         if broken:
             raise SowError(
                 f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it first; see 'sow doctor'"

@@ -10,7 +10,7 @@ from sow.domain.plans import plan_import as rules
 from sow.errors import Waiting
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import log_act, write_task_folder
 from sow.system import clock
@@ -67,8 +67,8 @@ def state_path(home: Home, path: str) -> str:
 def propose(home: Home, project: ProjectState, intake: PlanImport) -> list[Difference]:
     """Returns the changes that the import would make. Changes nothing."""
     phase.require_approved(project["phases"], _phase_of_new_tasks(intake, project))
-    tasks = [task for _, task in desks.load_readable(home, project)[0]]
-    used_ids = [folder.id for folder in desks.all_folders(home, project)]
+    tasks = [task for _, task in task_folders.load_readable(home, project)[0]]
+    used_ids = [folder.id for folder in task_folders.all_folders(home, project)]
     return rules.compare(_wanted_tasks(intake, tasks, used_ids), tasks, set(intake.paths.values()))
 
 
@@ -167,7 +167,7 @@ def _apply(home: Home, project: ProjectState, difference: Difference, phase_name
             TaskFolder(home, phase_name, difference.task), task, difference.wanted.description, project["project_id"]
         )
         return
-    folder = desks.find(home, project, difference.task)
+    folder = task_folders.find(home, project, difference.task)
     task_state, _ = load_or_repair(folder, project["project_id"])
     if difference.wanted is None:
         abandoned_task, _ = task_rules.move(task_state["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)

@@ -10,7 +10,7 @@ from sow.errors import SowError
 from sow.store.files.disk import list_folder, sync_folder, system_error
 from sow.store.files.locks import claim_times
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def removed(home: Home) -> set[str]:
 
 
 def _refuse_open(home: Home) -> None:
-    readable, broken = desks.load_readable(home, projects.load_anywhere(home))
+    readable, broken = task_folder.load_readable(home, projects.load_anywhere(home))
     waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
     if broken:
         raise SowError(

@@ -11,7 +11,7 @@ from sow.store.files.disk import make_folders
 from sow.store.files.repair import move_aside
 from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 
@@ -128,7 +128,7 @@ def _is_over(home: Home, project_id: str) -> bool:
 def _folder(home: Home, project: ProjectState, ident: str) -> TaskFolder:
     """Returns a task's folder; for a missing one, the folder it would have in the plan's phase."""
     try:
-        return desks.find(home, project, ident)
+        return task_folders.find(home, project, ident)
     except SowError:
         names = [phase["name"] for phase in project["phases"]]
         return TaskFolder(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)

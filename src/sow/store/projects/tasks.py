@@ -14,7 +14,7 @@ from sow.store.files.disk import remove_tree_quietly, sync_folder, system_error,
 from sow.store.files.repair import load_as
 from sow.store.formats import VERSION
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.validators.task import validate
 from sow.system import clock
@@ -48,7 +48,7 @@ class TaskTransaction:
 
     def __init__(self, home: Home, task: str, actor: Actor) -> None:
         self.project: ProjectState = projects.load(home)
-        self.folder = desks.find(home, self.project, task)
+        self.folder = task_folders.find(home, self.project, task)
         self.loaded: TaskState
         self.loaded, self.remarks = load_as(self.folder, self.project["project_id"], actor)
         if actor.is_worker:
@@ -88,10 +88,10 @@ def create(
         requested = phase_name or (current["name"] if current else project["phases"][-1]["name"])
         matched_phase = phase.find_name(requested, project["phases"])
         phase.require_approved(project["phases"], matched_phase)
-        folders = desks.all_folders(home, project)
+        folders = task_folders.all_folders(home, project)
         ident = ids.id_after(after, [f.id for f in folders]) if after else ids.next_id(f.id for f in folders)
         for dependency in depends_on:
-            desks.find(home, project, dependency)
+            task_folders.find(home, project, dependency)
         task: Task = {
             "id": ident,
             "name": name,
@@ -190,7 +190,7 @@ def statuses_of(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict
     statuses_by_id = {}
     for task in tasks:
         try:
-            statuses_by_id[task] = desks.find(home, project, task).task()["status"]
+            statuses_by_id[task] = task_folders.find(home, project, task).task()["status"]
         except SowError:  # missing or broken: cannot count as completed
             continue
     return statuses_by_id
@@ -277,7 +277,7 @@ def _with_question(opened: TaskTransaction, changed: Task, reason: str, now: str
 
 def statuses(home: Home, project: ProjectState) -> dict[str, str]:
     """Returns the status of every readable task."""
-    return {task["id"]: task["status"] for _, task in desks.load_readable(home, project)[0]}
+    return {task["id"]: task["status"] for _, task in task_folders.load_readable(home, project)[0]}
 
 
 def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) -> TaskChange:
@@ -291,7 +291,7 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
         changed: Task = {**opened.task, "updated_at": clock.now()}
         if field == "depends_on":
             dependencies = [ids.task_id(word) for word in value.replace(",", " ").split()]
-            tasks, _ = desks.load_readable(home, opened.project)
+            tasks, _ = task_folders.load_readable(home, opened.project)
             rules.check_dependencies(task, dependencies, {entry["id"]: entry["depends_on"] for _, entry in tasks})
             changed["depends_on"] = list(dict.fromkeys(dependencies))
         elif field == "name":

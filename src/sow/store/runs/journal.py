@@ -17,7 +17,7 @@ MAX_LINE = 16 << 20  # bytes of one line: a longer line is not an entry of ours
 
 
 class JournalTail:
-    """Holds the read position in a journal. `more` is True if more can be read at once."""
+    """Holds the read position in a journal. `has_more` is True if more can be read at once."""
 
     __slots__ = ("_file", "_rest", "_start", "has_more", "offset", "path", "restarts")
 

@@ -14,10 +14,10 @@ from sow.system import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.documents.state import Session, SessionState, SessionTurn, Task
-    from sow.store.projects.task_folder import TaskFolder as TaskDesk
+    from sow.store.projects.task_folder import TaskFolder
     from sow.store.workflows.folder import AgentFolder
 
-    Desk = TaskDesk | AgentFolder
+    AnyFolder = TaskFolder | AgentFolder
 
 
 class SessionRecord:
@@ -25,7 +25,7 @@ class SessionRecord:
 
     __slots__ = ("folder", "loaded", "owner_folder")
 
-    def __init__(self, task_folder: Desk, folder: str, loaded: SessionState) -> None:
+    def __init__(self, task_folder: AnyFolder, folder: str, loaded: SessionState) -> None:
         self.owner_folder = task_folder
         self.folder = folder
         self.loaded = loaded
@@ -94,11 +94,11 @@ def _turn(number: int) -> str:
     return f"turn-{number:03d}"
 
 
-def _folder(folder: Desk) -> str:
+def _folder(folder: AnyFolder) -> str:
     return f"{folder.home.sow}/local/sessions/{folder.id}"
 
 
-def records(task_folder: Desk) -> list[SessionRecord]:
+def records(task_folder: AnyFolder) -> list[SessionRecord]:
     """Returns all sessions of a task on this machine, oldest first."""
     try:
         names = sorted((name for name in os.listdir(_folder(task_folder)) if name.isdigit()), key=int)
@@ -115,7 +115,7 @@ def records(task_folder: Desk) -> list[SessionRecord]:
     return sessions
 
 
-def current(folder: Desk, session_id: str) -> SessionRecord | None:
+def current(folder: AnyFolder, session_id: str) -> SessionRecord | None:
     """Returns the record of the session that the task's state names."""
     matches = [
         record for record in records(folder) if session_id in (record.session["key"], record.session.get("session_id"))
@@ -123,7 +123,7 @@ def current(folder: Desk, session_id: str) -> SessionRecord | None:
     return matches[-1] if matches else None
 
 
-def draft(folder: Desk, session: Session) -> SessionRecord:
+def draft(folder: AnyFolder, session: Session) -> SessionRecord:
     """Returns the record that a new session would have; writes nothing."""
     numbers = (
         [int(name) for name in os.listdir(_folder(folder)) if name.isdigit()] if os.path.isdir(_folder(folder)) else []
@@ -133,7 +133,7 @@ def draft(folder: Desk, session: Session) -> SessionRecord:
     return SessionRecord(folder, f"{_folder(folder)}/{number}", loaded)
 
 
-def create(folder: Desk, session: Session) -> SessionRecord:
+def create(folder: AnyFolder, session: Session) -> SessionRecord:
     """Creates a session and writes its record."""
     record = draft(folder, session)
     _make_folder(folder, record.session["number"])
@@ -141,7 +141,7 @@ def create(folder: Desk, session: Session) -> SessionRecord:
     return record
 
 
-def _make_folder(task_folder: Desk, number: int) -> None:
+def _make_folder(task_folder: AnyFolder, number: int) -> None:
     folder = task_folder.home.folder("local", "sessions", task_folder.id, str(number))
     crash_counted(f"protect {folder}")
     try:
@@ -150,7 +150,7 @@ def _make_folder(task_folder: Desk, number: int) -> None:
         raise system_error("protect", folder, error) from None
 
 
-def final_text(folder: Desk, task: Task) -> str:
+def final_text(folder: AnyFolder, task: Task) -> str:
     """Returns the worker's last final text on a task, if it is stored."""
     for record in reversed(records(folder)):
         if record.session["role"] == task["assigned_agent"]:

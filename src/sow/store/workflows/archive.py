@@ -1,4 +1,4 @@
-"""Archives a workflow: moves the contents of orchestration/ to archive/<NAME>, and overwrites nothing."""
+"""Archives a workflow: ends its runs and moves the contents of orchestration/ to archive/<NAME>; overwrites nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes a workflow's folder orchestration/: its state is state.yaml, its view shared_status.json."""
+"""Reads and writes orchestration/, the folder of a workflow, with its state, its view and the folders of its agents."""
 
 from __future__ import annotations
 

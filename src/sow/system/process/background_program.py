@@ -23,7 +23,7 @@ TICK = 0.02
 
 
 class BackgroundProgram:
-    """A background program, started at once; `look` never waits, and `end` kills all of it."""
+    """A background program, started at once; `poll` never waits, and `end` kills all of it."""
 
     __slots__ = ("_mark", "_pipe", "_process", "_said", "_until")
 

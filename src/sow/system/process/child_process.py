@@ -10,8 +10,8 @@ import time
 
 from sow.errors import SowError, SystemFailure
 from sow.system import crash_points, plain_file
-from sow.system import process_table as censuses
 from sow.system.process import process_tree
+from sow.system.process_table import process_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Lines:
         self.position = 0
 
     def read(self, max_chunks: int = 64) -> list[str]:
-        """Returns the lines since the last call, up to `most` chunks."""
+        """Returns the lines since the last call, up to `max_chunks` chunks."""
         lines: list[str] = []
         for _ in range(max_chunks):
             data = os.pread(self.descriptor, CHUNK, self.position)  # the writer owns the file position
@@ -132,9 +132,9 @@ class Child:
     """One running agent."""
 
     __slots__ = (
-        "born", "census", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark", "outputs",
-        "paths", "process", "quiet_since", "relatives", "scanned", "sealed", "silent_size", "started", "stderr_text",
-        "stop_group", "stop_signal", "stopped", "tree_ended",
+        "born", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark", "outputs", "paths",
+        "process", "process_table", "quiet_since", "relatives", "scanned", "sealed", "silent_size", "started",
+        "stderr_text", "stop_group", "stop_signal", "stopped", "tree_ended",
     )  # fmt: skip
 
     def __init__(
@@ -150,12 +150,12 @@ class Child:
         limits: ProcessLimits,
         stop_signal: int = signal.SIGTERM,
         stop_group: bool = False,
-        census: ProcessTable | None = None,
+        process_table: ProcessTable | None = None,
         sealed: bytes | None = None,
     ) -> None:
         self.sealed = sealed is not None  # whether its output has no name on disk until it has ended
         self.paths = (stdout_path, stderr_path)
-        self.census = census or censuses.process_queries()
+        self.process_table = process_table or process_queries()
         self.mark = mark
         self.limits = limits
         self.stop_signal = stop_signal
@@ -172,7 +172,7 @@ class Child:
         else:
             stdin = plain_file.create_unnamed(os.path.dirname(stdin_path), sealed)
         task = environment.get("SOW_TASK", "")
-        process_tree.CHILDREN.open(task, self.census)
+        process_tree.CHILDREN.open(task, self.process_table)
         try:
             self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs)
         except SowError:
@@ -180,7 +180,7 @@ class Child:
             self._close_files()
             raise
         process_tree.CHILDREN.add(self.process.pid, task)
-        self.born = self.census.start_time(self.process.pid)
+        self.born = self.process_table.start_time(self.process.pid)
         self.started = self.quiet_since = time.monotonic()
         self.scanned = self.started - LOOK_EVERY + FIRST_LOOK
 
@@ -219,7 +219,7 @@ class Child:
     def _scan_descendants(self) -> None:
         """Records its descendants, so that one that leaves the session and removes its mark is still found."""
         if time.monotonic() > self.scanned + LOOK_EVERY:
-            table = process_tree.CHILDREN.process_table(self.census, max(self.scanned, self.started))
+            table = process_tree.CHILDREN.process_table(self.process_table, max(self.scanned, self.started))
             self.relatives |= process_tree.descendants_and_group(self.process.pid, table)
             self.scanned = process_tree.CHILDREN.looked
 
@@ -259,7 +259,7 @@ class Child:
     def _kill(self) -> None:
         process_tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
         process_tree.kill_all(
-            process_tree.process_tree(self.process.pid, self.mark, self.relatives, self.census, since=self.born)
+            process_tree.process_tree(self.process.pid, self.mark, self.relatives, self.process_table, since=self.born)
         )
 
     def close(self) -> int:
@@ -290,11 +290,11 @@ class Child:
 
     def _sweep(self) -> None:
         """Kills the rest of its process tree; a shared process table only shows whether a sweep is needed."""
-        if self._has_ended() and process_tree.CHILDREN.adopted_children(self.census) == set():
+        if self._has_ended() and process_tree.CHILDREN.adopted_children(self.process_table) == set():
             self.tree_ended = time.monotonic()
             return
-        tree_arguments = (self.process.pid, self.mark, self.relatives, self.census)
-        table = process_tree.CHILDREN.process_table(self.census, self.ended)
+        tree_arguments = (self.process.pid, self.mark, self.relatives, self.process_table)
+        table = process_tree.CHILDREN.process_table(self.process_table, self.ended)
         self.tree_ended = process_tree.CHILDREN.looked
         if process_tree.process_tree(*tree_arguments, since=self.born, table=table):
             process_tree.kill_tree(*tree_arguments, since=self.born)

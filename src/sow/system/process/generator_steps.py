@@ -1,6 +1,6 @@
 """Runs long work as generators that yield while a process runs and receive there the request to stop.
 
-One thread steps many generators, so that one place decides and writes; `drive` steps a single one.
+One thread steps many generators, so that one place decides and writes; `run_to_end` steps a single one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-    Steps = Generator[Any, str, T]  # yields SOON or None
+    Steps = Generator[Any, str, T]  # yields CONTINUE or None
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 CONTINUE = True  # yielded by a step that waits only for a step of the others

@@ -11,7 +11,7 @@ import os
 import signal
 import time
 
-from sow.system import process_table as censuses
+from sow.system.process_table import process_queries, set_process_name, supervisor_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class SupervisedChildren:
         self.inherits = False  # whether orphans of our children become our own children
         self.name = self.shown = ""  # our original process name, and the one that we show
 
-    def open(self, task: str, census: ProcessTable) -> None:
+    def open(self, task: str, process_table: ProcessTable) -> None:
         """Prepares for a child: inherits its orphans, and shows all descendants that we supervise."""
-        if census.inherits and not self.sessions_before:
-            table = census.all_processes() if _has_children() else {}
+        if process_table.inherits and not self.sessions_before:
+            table = process_table.all_processes() if _has_children() else {}
             self.sessions_before = {os.getsid(0), *(table[pid].session for pid in descendants({os.getpid()}, table))}
             self.inherits = become_subreaper()
         self._show({*self.tasks.values(), task})
@@ -55,23 +55,23 @@ class SupervisedChildren:
         if self.tasks:
             self._show(set(self.tasks.values()))
         elif self.name:
-            censuses.set_process_name(self.name)
+            set_process_name(self.name)
             self.name = self.shown = ""
 
-    def process_table(self, census: ProcessTable, after: float) -> dict[int, Process]:
+    def process_table(self, process_table: ProcessTable, after: float) -> dict[int, Process]:
         """Returns every live process at a moment after that time; one table serves all children that ended before."""
         if self.looked <= after:
             self.looked = time.monotonic()
-            self.table = census.all_processes()
+            self.table = process_table.all_processes()
         return self.table
 
-    def adopted_children(self, census: ProcessTable) -> set[int] | None:
+    def adopted_children(self, process_table: ProcessTable) -> set[int] | None:
         """Returns our children that we did not start: live orphans of ended children; None if the system cannot tell.
 
         Ended ones are reaped, because a run would collect thousands of them. When one ends, its own children become
         ours and the next reading finds them. A table of all processes can miss one that is just starting.
         """
-        while self.inherits and (children := census.children()) is not None:
+        while self.inherits and (children := process_table.children()) is not None:
             adopted = {pid for pid in children - self.tasks.keys() if not self._is_ours(pid)}
             alive = {pid for pid in adopted if not _reap(pid)}
             if alive or not adopted:
@@ -95,9 +95,9 @@ class SupervisedChildren:
         return children - set(self.tasks)
 
     def _show(self, tasks: set[str]) -> None:
-        badge = censuses.supervisor_name(tasks.pop() if len(tasks) == 1 else "")
+        badge = supervisor_name(tasks.pop() if len(tasks) == 1 else "")
         if badge != self.shown:
-            before = censuses.set_process_name(badge)
+            before = set_process_name(badge)
             self.name, self.shown = self.name or before, badge
 
 
@@ -169,7 +169,7 @@ def process_tree(
     root: int,
     mark: str,
     seen_before: dict[int, int],
-    census: ProcessTable,
+    process_table: ProcessTable,
     *,
     since: int = 0,
     table: dict[int, Process] | None = None,
@@ -178,19 +178,21 @@ def process_tree(
 
     A process older than the child (`since`) cannot have its mark, which is new and random.
     """
-    table = census.all_processes() if table is None else table
+    table = process_table.all_processes() if table is None else table
     pids = {
-        pid for pid, born in seen_before.items() if pid in table and abs(table[pid].start_time - born) <= census.slack
+        pid
+        for pid, born in seen_before.items()
+        if pid in table and abs(table[pid].start_time - born) <= process_table.slack
     }
     if mark:
-        pids |= census.marked(MARK, mark, [pid for pid, process in table.items() if process.start_time >= since])
+        pids |= process_table.marked(MARK, mark, [pid for pid, process in table.items() if process.start_time >= since])
     if root not in table:  # a live process with this pid is another one, with its own group
         pids |= {pid for pid, process in table.items() if process.group == root}
-    adopted = CHILDREN.adopted_children(census) or set()
-    if census.inherits and set(CHILDREN.tasks) == {root}:  # else the owner of an orphan is unknown
+    adopted = CHILDREN.adopted_children(process_table) or set()
+    if process_table.inherits and set(CHILDREN.tasks) == {root}:  # else the owner of an orphan is unknown
         pids |= CHILDREN.inherited(table) | adopted
     elif mark and adopted:
-        pids |= census.marked(MARK, mark, adopted)
+        pids |= process_table.marked(MARK, mark, adopted)
     return (pids | descendants({root, *pids}, table)) - {os.getpid(), root}
 
 
@@ -217,14 +219,14 @@ def kill_all(pids: Collection[int]) -> None:
 
 
 def kill_tree(
-    root: int, mark: str, seen_before: dict[int, int], census: ProcessTable | None = None, *, since: int = 0
+    root: int, mark: str, seen_before: dict[int, int], process_table: ProcessTable | None = None, *, since: int = 0
 ) -> int:
     """Kills the rest of a process tree until nothing is left; returns how many there were."""
-    census = census or censuses.process_queries()
+    process_table = process_table or process_queries()
     swept: set[int] = set()
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
-        left = process_tree(root, mark, seen_before, census, since=since)
+        left = process_tree(root, mark, seen_before, process_table, since=since)
         if not left:
             break
         swept |= left
@@ -234,11 +236,11 @@ def kill_tree(
     return len(swept)
 
 
-def live_marks(marks: Iterable[str], census: ProcessTable | None = None) -> set[str]:
+def live_marks(marks: Iterable[str], process_table: ProcessTable | None = None) -> set[str]:
     """Returns those of some marks that a live process carries."""
-    census = census or censuses.process_queries()
-    everybody = census.all_processes()
-    return {mark for mark in marks if census.marked(MARK, mark, everybody)}
+    process_table = process_table or process_queries()
+    everybody = process_table.all_processes()
+    return {mark for mark in marks if process_table.marked(MARK, mark, everybody)}
 
 
 def kill_marked(mark: str) -> int:
