@@ -20,7 +20,7 @@ LONG = 300.0
 
 
 def capabilities(**more: Any) -> Capabilities:
-    return Capabilities(binary="fake", install="by hand", session=GIVEN, **{"known_flags": FLAGS, **more})
+    return Capabilities(binary="fake", install="by hand", session=GIVEN, **{"required_flags": FLAGS, **more})
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_flag_is_a_word_of_its_own(
 
 def test_a_program_may_need_other_words(tmp_path: Path, surroundings: dict[str, str]):
     """The adapter says with which words its program tells version and help."""
-    can = capabilities(version_words=("version",), help_words=("run", "--help"), known_flags=("exec",))
+    can = capabilities(version_arguments=("version",), help_arguments=("run", "--help"), required_flags=("exec",))
     text = '[ "$1" = version ] && echo v9.8.7-beta.1. || echo exec'
     facts = probe(program(tmp_path, text), can, surroundings, LONG)
     assert (facts.version, facts.missing) == ("9.8.7-beta.1", ())
@@ -79,7 +79,7 @@ def test_a_program_may_need_other_words(tmp_path: Path, surroundings: dict[str, 
 
 def test_a_program_of_the_users_own_is_not_run(tmp_path: Path, surroundings: dict[str, str]):
     """Where the adapter has no words for the version, nothing is started: it could be an agent that begins to work."""
-    facts = probe(program(tmp_path, "exit 1"), capabilities(version_words=()), surroundings, LONG)
+    facts = probe(program(tmp_path, "exit 1"), capabilities(version_arguments=()), surroundings, LONG)
     assert (facts.version, facts.trouble) == ("", "")
     assert not (tmp_path / "starts").exists()
 
@@ -145,7 +145,7 @@ def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, surr
     """A program that answers and leaves a process behind with its output open has answered; the rest is ended."""
     text = f"sleep 600 & echo $! > {tmp_path}/child; echo 1.0 exec -p --resume"
     before = time.monotonic()
-    facts = probe(program(tmp_path, text), capabilities(known_flags=()), surroundings, LONG)
+    facts = probe(program(tmp_path, text), capabilities(required_flags=()), surroundings, LONG)
     assert (facts.version, facts.trouble) == ("1.0", "")
     assert time.monotonic() - before < LONG / 2
     assert _is_gone(int((tmp_path / "child").read_text()))
@@ -192,7 +192,7 @@ def test_a_changed_program_is_asked_again(tmp_path: Path, surroundings: dict[str
     assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.40"
     os.utime(path, ns=(1, 1))
     assert not probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].cached
-    other = probe_all({(path, "fake"): capabilities(known_flags=("--new",))}, surroundings, LONG)[path, "fake"]
+    other = probe_all({(path, "fake"): capabilities(required_flags=("--new",))}, surroundings, LONG)[path, "fake"]
     assert (other.cached, other.missing) == (False, ("--new",))
 
 
@@ -254,6 +254,6 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, surroundin
 def test_many_are_asked_at_the_same_time(tmp_path: Path, surroundings: dict[str, str]):
     """Four programs that wait for each other all answer: they are asked side by side."""
     meet = f"touch {tmp_path}/here.$$; until [ $(ls {tmp_path}/here.* | wc -l) -ge 4 ]; do sleep 0.05; done; echo 1.0"
-    programs = {(program(tmp_path, meet, f"fake{n}"), "fake"): capabilities(known_flags=()) for n in range(4)}
+    programs = {(program(tmp_path, meet, f"fake{n}"), "fake"): capabilities(required_flags=()) for n in range(4)}
     found = probe_all(programs, surroundings, LONG)
     assert [facts.version for facts in found.values()] == ["1.0"] * 4

@@ -201,7 +201,7 @@ def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> Non
     )
     subprocess.run(["chmod", "-R", "u+w", str(worktree_repo.root / ".git")], check=True)
     assert done.returncode == 1
-    assert "sow.errors.Failed: cannot" in done.stderr
+    assert "sow.errors.SystemFailure: cannot" in done.stderr
     assert worktree_repo.prepare().exists()
 
 

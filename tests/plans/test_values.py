@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.samples import PLAN_STATUSES
 
-from sow.domain.plans.plan import STATUSES
 from sow.plans import values
 
 DURATIONS = {
@@ -97,7 +97,7 @@ def test_what_is_no_status_is_none(text: str):
 
 def test_every_status_has_a_word():
     """All statuses of a plan can be written, and no word stands for another one."""
-    assert set(values.STATUS_WORDS.values()) == set(STATUSES)
+    assert set(values.STATUS_WORDS.values()) == set(PLAN_STATUSES)
 
 
 @pytest.mark.parametrize("text", IDS)

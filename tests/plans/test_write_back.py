@@ -6,8 +6,9 @@ import gc
 import time
 
 import pytest
+from support.samples import PLAN_STATUSES
 
-from sow.domain.plans.plan import STATUSES, PlanSource
+from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
@@ -242,7 +243,7 @@ def test_tasks_that_are_all_in_one_pair_of_braces():
     check(old, new, "plan.yaml", {"1": "failed", "2": "in_progress"})
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("status", PLAN_STATUSES)
 def test_the_words_in_the_file(status):
     """Each status is written as the word that people use, and read as itself."""
     text = MARKDOWN.format("**Status**: blocked")

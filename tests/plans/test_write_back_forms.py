@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.samples import PLAN_STATUSES
 
 from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
-
-STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
 
 MEANINGS = {
     "pending": "pending", "TODO": "pending", "in-progress": "in_progress", "In Progress": "in_progress",
@@ -226,8 +225,8 @@ def plans(draw: st.DrawFn) -> Plan:
 
 def wanted(plan: Plan) -> st.SearchStrategy[dict[str, str]]:
     """Statuses for some of its tasks."""
-    some = st.fixed_dictionaries({}, optional={task.number: st.sampled_from(STATUSES) for task in plan.tasks})
-    return st.one_of(st.fixed_dictionaries({task.number: st.sampled_from(STATUSES) for task in plan.tasks}), some)
+    some = st.fixed_dictionaries({}, optional={task.number: st.sampled_from(PLAN_STATUSES) for task in plan.tasks})
+    return st.one_of(st.fixed_dictionaries({task.number: st.sampled_from(PLAN_STATUSES) for task in plan.tasks}), some)
 
 
 @given(st.data())

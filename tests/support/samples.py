@@ -60,3 +60,6 @@ def note(status: str = "open", **changes: Any) -> Any:
     if status == "escalated":
         made |= {"escalation_reason": "a requirement"}
     return made | changes
+
+
+PLAN_STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")

@@ -52,11 +52,11 @@ class Capabilities:
         hides_git_identity: bool = False,
         leaves: tuple[str, ...] = (),
         stop_signal: int = signal.SIGTERM,
-        stop_group: bool = False,
+        stops_group: bool = False,
         variables: tuple[str, ...] = (),
-        version_words: tuple[str, ...] = ("--version",),
-        help_words: tuple[str, ...] = ("--help",),
-        known_flags: tuple[str, ...] = (),
+        version_arguments: tuple[str, ...] = ("--version",),
+        help_arguments: tuple[str, ...] = ("--help",),
+        required_flags: tuple[str, ...] = (),
     ) -> None:
         self.binary = binary
         self.install = install
@@ -76,11 +76,11 @@ class Capabilities:
         self.hides_git_identity = hides_git_identity  # its tools do not see the user's git identity
         self.leaves = leaves  # folders that it creates in the checkout; sow removes them after a turn
         self.stop_signal = stop_signal
-        self.stops_group = stop_group
+        self.stops_group = stops_group
         self.variables = variables
-        self.version_arguments = version_words
-        self.help_arguments = help_words
-        self.required_flags = known_flags  # words of its help text that our command lines depend on
+        self.version_arguments = version_arguments
+        self.help_arguments = help_arguments
+        self.required_flags = required_flags  # words of its help text that our command lines depend on
 
 
 class Role:

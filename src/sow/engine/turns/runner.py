@@ -111,7 +111,7 @@ class SupervisedRunner:
             mark=self.mark,
             limits=self.limits,
             stop_signal=self.adapter.capabilities.stop_signal,
-            stop_group=self.adapter.capabilities.stops_group,
+            stops_group=self.adapter.capabilities.stops_group,
             sealed=prompt.encode("utf-8", "replace") if self.tamper_proof else None,
         )
         started = time.monotonic()

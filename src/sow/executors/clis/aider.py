@@ -53,7 +53,7 @@ class Aider(Adapter):
         obeys=(".aider.conf.yml", ".aider.model.settings.yml", ".env"),
         leaves=(".aider.tags.cache.v3", ".aider.tags.cache.v4"),  # it has no option to put them elsewhere
         variables=("AIDER_", "OPENAI_", "LITELLM_LOCAL_MODEL_COST_MAP"),
-        known_flags=(
+        required_flags=(
             "--message-file", "--chat-history-file", "--input-history-file", "--restore-chat-history",
             "--yes-always", "--no-pretty", "--no-stream", "--no-fancy-input", "--no-gitignore", "--no-dirty-commits",
             "--no-detect-urls", "--chat-mode", "--model", "--load",

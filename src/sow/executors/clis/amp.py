@@ -36,7 +36,7 @@ class Amp(Adapter):
         reports_tokens=True,
         obeys=(".amp",),
         variables=("AMP_API_KEY", "AMP_URL"),
-        known_flags=("--execute", "--stream-json", "--settings-file", "--no-archive-after-execute", "--no-ide"),
+        required_flags=("--execute", "--stream-json", "--settings-file", "--no-archive-after-execute", "--no-ide"),
     )
 
     def spawn_command(self, request: Request) -> AgentCommand:

@@ -46,7 +46,7 @@ class Claude(Adapter):
             "ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_DISABLE_", "CLAUDE_CODE_USE_",
             "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "IS_SANDBOX", "AWS_", "CLOUD_ML_REGION",
         ),
-        known_flags=(
+        required_flags=(
             "-p", "--session-id", "--resume", "--output-format", "stream-json", "--verbose", "--settings",
             "--setting-sources", "--model", "--permission-mode", "acceptEdits", "--dangerously-skip-permissions",
             "--add-dir", "--tools", "--allowedTools", "--disallowedTools", "--agents",

@@ -31,8 +31,8 @@ class Codex(Adapter):
         cumulative_tokens=True,
         stop_signal=signal.SIGINT,
         variables=("OPENAI_", "AZURE_OPENAI_", "CODEX_HOME", "CODEX_API_KEY"),
-        help_words=("exec", "--help"),
-        known_flags=(
+        help_arguments=("exec", "--help"),
+        required_flags=(
             "--json", "--skip-git-repo-check", "--config", "--model", "--sandbox", "read-only", "workspace-write",
             "--add-dir", "--dangerously-bypass-approvals-and-sandbox", "resume",
         ),

@@ -14,7 +14,7 @@ class CommandLine(Adapter):
         session=GIVEN,
         structured=False,
         model=False,
-        version_words=(),
+        version_arguments=(),
     )
     exits_without_result = True
 

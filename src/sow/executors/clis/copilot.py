@@ -38,12 +38,12 @@ class Copilot(Adapter):
         closes=True,
         reports_tokens=True,
         cumulative_tokens=True,
-        stop_group=True,
+        stops_group=True,
         variables=(
             "COPILOT_PROVIDER_", "COPILOT_OFFLINE", "COPILOT_MODEL", "COPILOT_HOME", "COPILOT_AUTO_UPDATE",
             "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST",
         ),
-        known_flags=(
+        required_flags=(
             "--session-id", "--resume", "--output-format", "--usage-output-file", "--no-auto-update",
             "--no-ask-user", "--model", "-C", "--allow-all", "--allow-tool", "--deny-tool", "--available-tools",
             "--add-dir", "--disallow-temp-dir", "--no-custom-instructions",

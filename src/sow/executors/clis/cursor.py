@@ -22,10 +22,10 @@ class Cursor(Adapter):
         session=ASSIGNED,
         read_only=True,
         needs_yolo=True,
-        stop_group=True,
+        stops_group=True,
         obeys=(".cursor/cli.json", ".cursor/mcp.json", ".cursor/hooks.json"),
         variables=("CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"),
-        known_flags=(
+        required_flags=(
             "--print", "--output-format", "--resume", "--model", "--force", "--trust", "--workspace", "--mode",
         ),
     )  # fmt: skip

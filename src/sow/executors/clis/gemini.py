@@ -47,7 +47,7 @@ class Gemini(Adapter):
         obeys=(".gemini", ".env"),
         hides_git_identity=True,
         variables=("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GOOGLE_"),
-        known_flags=(
+        required_flags=(
             "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "auto_edit", "--policy",
             "--include-directories", "--output-format", "stream-json",
         ),

@@ -61,8 +61,8 @@ class OpenCode(Adapter):
         reports_cost=True,
         reports_tokens=True,
         variables=("OPENCODE_CONFIG_CONTENT", "OPENCODE_AUTH_CONTENT", "OPENCODE_API_KEY", "OPENCODE_DISABLE_"),
-        help_words=("run", "--help"),
-        known_flags=("--format", "--session", "--model", "--title", "--dir", "--auto"),
+        help_arguments=("run", "--help"),
+        required_flags=("--format", "--session", "--model", "--title", "--dir", "--auto"),
     )
     not_found = ("Session not found",)
 

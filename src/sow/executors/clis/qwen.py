@@ -47,9 +47,9 @@ class Qwen(Adapter):
         reports_tokens=True,
         cumulative_tokens=True,
         obeys=(".qwen", ".env"),
-        stop_group=True,
+        stops_group=True,
         variables=("OPENAI_", "DASHSCOPE_", "BAILIAN_", "QWEN_HOME", "QWEN_RUNTIME_DIR"),
-        known_flags=(
+        required_flags=(
             "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "--allowed-tools", "--exclude-tools",
             "--add-dir", "--safe-mode", "--output-format", "stream-json",
         ),

@@ -20,7 +20,7 @@ class Simulated(Claude):
         reports_cost=True,
         reports_tokens=True,
         variables=("SOW_SIMULATED_",),
-        version_words=("-m", "sow", "--version"),
+        version_arguments=("-m", "sow", "--version"),
     )
 
     def _call(self, request: Request, session: list[str]) -> AgentCommand:

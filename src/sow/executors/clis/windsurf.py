@@ -15,10 +15,10 @@ class Windsurf(Adapter):
         resumes=False,
         structured=False,
         needs_yolo=True,
-        stop_group=True,
+        stops_group=True,
         obeys=(".devin", ".windsurf/hooks.json"),
         variables=("DEVIN_API_KEY", "WINDSURF_API_KEY"),
-        known_flags=("-p", "--prompt-file", "--model", "--permission-mode"),
+        required_flags=("-p", "--prompt-file", "--model", "--permission-mode"),
     )
     exits_without_result = True
 

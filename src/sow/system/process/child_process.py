@@ -132,9 +132,29 @@ class Child:
     """One running agent."""
 
     __slots__ = (
-        "born", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark", "outputs", "paths",
-        "process", "process_table", "quiet_since", "relatives", "scanned", "sealed", "silent_size", "started",
-        "stderr_text", "stop_group", "stop_signal", "stopped", "tree_ended",
+        "born",
+        "ended",
+        "errors",
+        "final_event_at",
+        "kill_at",
+        "limits",
+        "lines",
+        "mark",
+        "outputs",
+        "paths",
+        "process",
+        "process_table",
+        "quiet_since",
+        "relatives",
+        "scanned",
+        "sealed",
+        "silent_size",
+        "started",
+        "stderr_text",
+        "stop_signal",
+        "stopped",
+        "stops_group",
+        "tree_ended",
     )  # fmt: skip
 
     def __init__(
@@ -149,7 +169,7 @@ class Child:
         mark: str,
         limits: ProcessLimits,
         stop_signal: int = signal.SIGTERM,
-        stop_group: bool = False,
+        stops_group: bool = False,
         process_table: ProcessTable | None = None,
         sealed: bytes | None = None,
     ) -> None:
@@ -159,7 +179,7 @@ class Child:
         self.mark = mark
         self.limits = limits
         self.stop_signal = stop_signal
-        self.stop_group = stop_group
+        self.stops_group = stops_group
         self.stopped = self.stderr_text = ""
         self.kill_at = self.final_event_at = 0.0
         self.relatives: dict[int, int] = {}
@@ -250,7 +270,7 @@ class Child:
         self.stopped = self.stopped or reason
         self.kill_at = time.monotonic() + self.limits.grace
         if not self._has_ended():
-            process_tree.signal_one(self.process.pid, self.stop_signal, group=self.stop_group)
+            process_tree.signal_one(self.process.pid, self.stop_signal, group=self.stops_group)
 
     def kill_soon(self) -> None:
         """Ends its grace period now."""
