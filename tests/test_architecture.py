@@ -172,6 +172,15 @@ def test_no_module_is_a_fragment():
     assert small == set()
 
 
+def test_the_test_tree_follows_the_package():
+    """A test folder that is named like a package has only folders that the package has."""
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    ours = {folder for folder in folders if folder.parts and (PACKAGE / folder.parts[0]).is_dir()}
+    assert len(ours) > 30
+    assert [str(folder) for folder in sorted(ours) if not (PACKAGE / folder).is_dir()] == []
+
+
 def test_no_class_name_is_used_twice():
     """One name means one thing."""
     names = Counter(node.name for path in MODULES for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef))
