@@ -52,7 +52,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "notify": {"command": [], "bell": True},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-FIX_HINT = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"
+FIX_HINT = "fix it with 'sow config edit'; 'sow schema show user-config' has the rules"
 
 
 def path(environment: Mapping[str, str], platform: str = sys.platform) -> str:

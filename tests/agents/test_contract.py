@@ -117,7 +117,7 @@ def test_words_below_the_contract_are_kept() -> None:
 
 
 def test_a_block_that_was_never_closed_does_not_swallow_a_second_contract() -> None:
-    """A cut-off end is mended by the next writing."""
+    """A cut-off end is fixed by the next writing."""
     text = f"# a\n\n{contract_block.START}\nhalf of it\n"
     assert contract_block.set_contract(text, "new") == contract_block.set_contract("# a\n", "new")
 
@@ -127,7 +127,7 @@ def fenced(name: str) -> list[str]:
 
 
 def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
-    """An architect that copies the guidance's plan and instructions has no finding to mend."""
+    """An architect that copies the guidance's plan and instructions has no finding to fix."""
     plan_text, instructions = fenced("guidance/workflow-architect/coordination-plan")
     plan = workflow_plan.read(plan_text)
 

@@ -37,7 +37,7 @@ DETAILS = {
     6: """
 - Numbers have no gaps: the next one is taken in the same transaction that writes the invoice.
 - Every line has an article, a count, a price and a rate of tax; the sums are kept, and not made again.
-- What was sent cannot be changed. A mistake is mended with a **credit note** that names the invoice.
+- What was sent cannot be changed. A mistake is fixed with a **credit note** that names the invoice.
 
 The layout comes later, with the customer pages. Look at `billing/tax_rules.py` for the rates.
 """,

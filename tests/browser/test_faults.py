@@ -114,8 +114,8 @@ def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
         journal.write(f"{entry[40:]}\n".encode())
         expect(line).to_contain_text("torn asunder")
         journal.write(b'{"at": "2026-01-31T09:00:00Z", "event": "st\xff\n[1, 2]\nnull\n')
-        journal.write(entry.replace("asunder", "and mended").encode() + b"\n")
-        expect(line).to_contain_text("torn and mended")
+        journal.write(entry.replace("asunder", "and fixed").encode() + b"\n")
+        expect(line).to_contain_text("torn and fixed")
     late = tabs.visit(server, f"runs/{run.id}")
     late.get_by_test_id("page-run").wait_for()
     assert late.get_by_test_id("problem").count() == 0

@@ -60,9 +60,9 @@ def test_spawn_runs_the_program_with_the_prompt_on_stdin() -> None:
 def test_resume_goes_on_with_the_session() -> None:
     """A resume names the session, and the feedback is its prompt."""
     runner = MockCommandRunner(ended)
-    outcome, _ = Executor("claude-code", Claude(), runner).resume(request(), "mend line 42")
+    outcome, _ = Executor("claude-code", Claude(), runner).resume(request(), "fix line 42")
     assert runner.last_arguments[:3] == ["-p", "--resume", SESSION]
-    assert (runner.last_stdin, outcome.kind) == ("mend line 42", "done")
+    assert (runner.last_stdin, outcome.kind) == ("fix line 42", "done")
 
 
 def test_a_failing_program_and_a_cancelled_turn_are_told() -> None:

@@ -73,7 +73,7 @@ def test_a_decision_that_is_not_in_force_is_left(tmp_path: Path, status: str) ->
 def test_a_document_that_speaks_of_a_file_of_the_plan_is_taken(tmp_path: Path) -> None:
     """Who writes shop/money.py is pointed to what names that file, though no word of the task is in there."""
     put(tmp_path, designs__cents="# Sums\nThe class lives in `shop/money.py` and rounds half up.\n")
-    found = only(chosen(tmp_path, "Mend it", files=["shop/money.py"]))
+    found = only(chosen(tmp_path, "Fix it", files=["shop/money.py"]))
     assert (found["path"], found["reason"]) == (".sow/knowledge/designs/cents.md", "it speaks of shop/money.py")
 
 

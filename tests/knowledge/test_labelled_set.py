@@ -32,7 +32,7 @@ def test_the_first_document_of_every_task_is_one_that_it_needs(results: list[Out
 
 
 def test_a_task_that_needs_nothing_gets_nothing(results: list[Outcome]) -> None:
-    """A typo in a footer is mended without any document."""
+    """A typo in a footer is fixed without any document."""
     assert [each.chosen for each in results if not each.wanted] == [set(), set()]
 
 

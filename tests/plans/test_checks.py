@@ -227,8 +227,8 @@ def test_findings_end_some_time():
     )
     plan = plan_of(text)
     assert (len(plan.errors), len(plan.warnings)) == (MAX_FINDINGS + 1, MAX_FINDINGS + 1)
-    assert found(plan, error=True)[-1] == "plan.md: there are 4,000 more errors (mend these first)"
-    assert found(plan, error=False)[-1] == "plan.md: there are 2,000 more warnings (mend these first)"
+    assert found(plan, error=True)[-1] == "plan.md: there are 4,000 more errors (fix these first)"
+    assert found(plan, error=False)[-1] == "plan.md: there are 2,000 more warnings (fix these first)"
 
 
 @pytest.mark.parametrize("name", ["plan.md", "plan.yaml"])

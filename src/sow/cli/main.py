@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         prefix = f"{error.filename}: " if error.filename else ""
-        return _print_error(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
+        return _print_error(f"{prefix}{error.strerror or error}", "fix that and run the command again", 1, debug=debug)
     except Exception as error:  # anything else is a bug in sow
         return _print_error(
             f"sow itself failed: {type(error).__name__}: {error}",

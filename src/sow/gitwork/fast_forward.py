@@ -161,7 +161,7 @@ def _move(repository: Repository, branch: str, old: str, target: str, paths: lis
         return Delivered(target, paths)
     repository.set_index_entries(state_entries, index="", where=lambda path: is_below(path, STATE_PATHS))
     _restore_files(repository, old, paths)
-    return DeliveryRefused(f"git did not do it: {done.message}", f"mend that, {AGAIN}")
+    return DeliveryRefused(f"git did not do it: {done.message}", f"fix that, {AGAIN}")
 
 
 def _restore_state_files(repository: Repository) -> None:

@@ -112,4 +112,4 @@ def _read(path: str) -> str:
     except OSError as error:
         if error.errno in git_worktree_files.NO_FILE:
             return ""
-        raise SystemFailure(f"cannot read {path}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot read {path}: {error.strerror}", "fix that and run the command again") from None

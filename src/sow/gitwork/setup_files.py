@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LIST = "sow-furniture"
 OURS = (".git", ".sow", "orchestration")
-SETTINGS_HINT = "mend 'worktree' in your settings (sow config edit), or put the file there"
+SETTINGS_HINT = "fix 'worktree' in your settings (sow config edit), or put the file there"
 
 
 def setup_paths(worktree: Worktree) -> list[str]:
@@ -152,7 +152,7 @@ def _remove_all(path: str) -> None:
 
 
 def _problem(act: str, path: str, error: OSError) -> EnvironmentProblem:
-    return EnvironmentProblem(f"cannot {act} {path} into the worktree: {error.strerror}", "mend that, and run again")
+    return EnvironmentProblem(f"cannot {act} {path} into the worktree: {error.strerror}", "fix that, and run again")
 
 
 def _digest(settings: Mapping[str, Any]) -> str:

@@ -221,7 +221,7 @@ def git_error_hint(message: str) -> str:
         return "install the filter that the repository needs (git-lfs?), and run again"
     if "No space" in message:
         return "make room on the disk, and run again"
-    return "see 'git worktree list' and 'sow doctor', mend it, and run again"
+    return "see 'git worktree list' and 'sow doctor', fix it, and run again"
 
 
 def make_readable(folder: str) -> None:

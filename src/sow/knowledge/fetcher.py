@@ -264,7 +264,7 @@ def _part_ends(folder: str) -> list[int]:
 
 def _link_targets(store: FetchRepository, links: list[TreeEntry]) -> list[str]:
     if any(link.size > 4096 for link in links):
-        raise SowError("the source has a link that is longer than a path", "ask its author to mend it")
+        raise SowError("the source has a link that is longer than a path", "ask its author to fix it")
     blobs = git.blobs([link.object_id for link in links], cwd=store.scratch.folder, options=store.options)
     return [os.fsdecode(data) for data in blobs]
 

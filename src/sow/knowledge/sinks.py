@@ -68,7 +68,7 @@ class Sinks(SourceManager):
             return None
         if sources.kind_of(sink["source"]["url"]) == sources.PATH and not os.path.isabs(sink["source"]["url"]):
             raise SowError(
-                f"{self.catalog.user_path(self.environment)}: {name_or_url} has no full path", "mend that entry"
+                f"{self.catalog.user_path(self.environment)}: {name_or_url} has no full path", "fix that entry"
             )
         sources.check_folder(sink["source"]["path"])
         draft: Sink = {**sink, "source": {**sink["source"]}}

@@ -81,7 +81,7 @@ def link_target(start: TreeEntry, targets: dict[str, str], by_path: dict[str, Tr
         if target.mode != LINK:
             return None
         entry = target
-    raise SowError(f"the link {start.path!r:.200} leads in a circle", "ask the author of the source to mend it")
+    raise SowError(f"the link {start.path!r:.200} leads in a circle", "ask the author of the source to fix it")
 
 
 def _target(path: str, target: str) -> str:

@@ -102,4 +102,4 @@ def _sort_findings(plan: Plan) -> None:
         if more > 0:
             file = plan.files[0] if plan.files else "plan"
             text = f"there are {more:,} more {kind}"
-            plan.findings.append(PlanFinding(file, 0, text, hint="mend these first", error=error, kind="more"))
+            plan.findings.append(PlanFinding(file, 0, text, hint="fix these first", error=error, kind="more"))

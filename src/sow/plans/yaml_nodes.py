@@ -16,7 +16,7 @@ MAX_ENTRIES = 20_000  # of one list
 MAX_NODES = 500_000  # of a file
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 OTHER_BREAKS = ("\x85", "\u2028", "\u2029")  # YAML ends a line at these invisible characters
-HINT = "mend the YAML at this line"
+HINT = "fix the YAML at this line"
 HINTS = {"mapping values": "put a text with a colon in it into quotes", "\t": "indent with spaces, not with tabs"}
 
 

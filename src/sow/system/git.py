@@ -228,7 +228,7 @@ def _start(
         raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
     except OSError as error:
         raise SystemFailure(
-            f"cannot start git in {cwd}: {error.strerror}", "mend that and run the command again"
+            f"cannot start git in {cwd}: {error.strerror}", "fix that and run the command again"
         ) from None
 
 

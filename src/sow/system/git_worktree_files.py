@@ -101,7 +101,7 @@ def write(path: str, text: str, *, aside: str = "") -> None:
             file.write(text)
         os.replace(aside, path)
     except OSError as error:
-        raise SystemFailure(f"cannot write {path}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot write {path}: {error.strerror}", "fix that and run the command again") from None
 
 
 def copy(source: str, target: str) -> None:
@@ -115,7 +115,7 @@ def copy(source: str, target: str) -> None:
         os.utime(f"{target}.sow", ns=(facts.st_atime_ns, facts.st_mtime_ns))
         os.replace(f"{target}.sow", target)
     except OSError as error:
-        raise SystemFailure(f"cannot copy {source}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot copy {source}: {error.strerror}", "fix that and run the command again") from None
 
 
 def remove(path: str) -> bool:
@@ -126,7 +126,7 @@ def remove(path: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise SystemFailure(f"cannot remove {path}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot remove {path}: {error.strerror}", "fix that and run the command again") from None
     return True
 
 
@@ -137,4 +137,4 @@ def first_line(path: str) -> str:
     except OSError as error:
         if error.errno in NO_FILE:
             return ""
-        raise SystemFailure(f"cannot read {path}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot read {path}: {error.strerror}", "fix that and run the command again") from None

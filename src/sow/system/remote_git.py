@@ -184,7 +184,7 @@ def _start(
             raise SystemFailure(f"{ask.folder} is gone", "run the command again") from None
         raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
     except OSError as error:
-        raise SystemFailure(f"cannot start git: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(f"cannot start git: {error.strerror}", "fix that and run the command again") from None
     running = RunningGit(index, process, deadline)
     for pipe, buffer in ((process.stdout, running.out), (process.stderr, running.err)):
         if pipe:

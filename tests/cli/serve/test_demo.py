@@ -98,7 +98,7 @@ def test_three_work_at_once(shown: Shown):
 
 
 def test_one_red_comes_back_green(shown: Shown):
-    """The reviewer sends one task back, its worker mends it, and the second review passes."""
+    """The reviewer sends one task back, its worker fixes it, and the second review passes."""
     verdicts = [each["verdict"] for each in shown.events("reviewed", task="040")]
     assert verdicts == ["RED", "GREEN"]
     assert shown.repo.task("040")["retry_count"] == 1

@@ -418,7 +418,7 @@ def test_edit_says_what_is_wrong_and_keeps_what_was_written(desk: Desk):
 
 
 def test_edit_again_on_a_terminal(desk: Desk):
-    """On a terminal a mistake can be mended at once."""
+    """On a terminal a mistake can be fixed at once."""
     desk.program("claude")
     count = desk.home / "count"
     editor = desk.program(

@@ -158,7 +158,7 @@ def test_broken_settings_are_a_problem(repo: Any):
     path = configure(repo, "agents:\n  bindings: 5\n")
     result = repo.sow("doctor")
     assert result.code == 1
-    assert f"✗ {path}: agents.bindings: must be a mapping, not 5\n    mend it with 'sow config edit'" in result.out
+    assert f"✗ {path}: agents.bindings: must be a mapping, not 5\n    fix it with 'sow config edit'" in result.out
     assert "✓ Python 3." in result.out
     assert repo.sow("doctor", "--json").json["executors"] == []
 

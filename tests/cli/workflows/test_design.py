@@ -53,7 +53,7 @@ def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_p
 
 
 def test_findings_go_back_to_the_architect(flow: Flow) -> None:
-    """A design with an error is sent back in the same session, with its place; a mended one is taken."""
+    """A design with an error is sent back in the same session, with its place; a fixed one is taken."""
     flow.scripted(
         {
             "workflow_architect": [
@@ -62,7 +62,7 @@ def test_findings_go_back_to_the_architect(flow: Flow) -> None:
                     {
                         "if": {
                             "told": "orchestration/workflow_coordination_plan.md:",
-                            "then": [{"run": COPY}, {"say": "mended"}],
+                            "then": [{"run": COPY}, {"say": "fixed"}],
                             "else": [{"say": "I was not told where"}],
                         }
                     }
@@ -76,7 +76,7 @@ def test_findings_go_back_to_the_architect(flow: Flow) -> None:
 
 
 def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: Flow) -> None:
-    """An architect that never mends its plan ends with exit 1, and what it wrote stays for a person."""
+    """An architect that never fixes its plan ends with exit 1, and what it wrote stays for a person."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": "sed -i s/1727539200/x/ " + PLAN}]]})
     result = design(flow)
     assert result.code == 1 and "after 3 rounds the design still has errors: orchestration/" in result.err

@@ -1,4 +1,4 @@
-"""R11: a worker's broken state file hurts that task only, and the next change of the task mends it."""
+"""R11: a worker's broken state file hurts that task only, and the next change of the task fixes it."""
 
 from __future__ import annotations
 
@@ -211,10 +211,10 @@ def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_t
     assert answer.err.startswith("warning: ")
     assert "the last good state is back" in answer.err
     assert len(answer.err) < 1000
-    mended = path.read_text()
+    fixed = path.read_text()
     same = [line for line in good.split("\n") if not line.strip().startswith(("revision", "priority", "updated_at"))]
-    assert set(same) <= set(mended.split("\n"))
-    assert "priority: high" in mended
+    assert set(same) <= set(fixed.split("\n"))
+    assert "priority: high" in fixed
     if damage is not BROKEN["nothing"]:
         (aside,) = asides(two_tasks)
         assert str(aside.relative_to(two_tasks.root)) in answer.err

@@ -1,4 +1,4 @@
-"""R11 for workflows: a file that an agent breaks hurts that agent only, and the next change mends it."""
+"""R11 for workflows: a file that an agent breaks hurts that agent only, and the next change fixes it."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
 
 
 def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
-    """A large bomb in the place of a task's state leaves the project in order, and the next change mends the task."""
+    """A large bomb in the place of a task's state leaves the project in order, and the next change fixes the task."""
     words = ("status", "task set --id 010 priority high")
     calls = [Call(words=each.split(), cwd=str(task_repo.root), environment=task_repo.environment) for each in words]
     good = task_repo.state("010")

@@ -98,7 +98,7 @@ def notify(config: Config, context: Context) -> list[Finding]:
     if not command or find_binary(command[0], context.environment):
         return [_finding("ok", "The command for notifications is there")] if command else []
     suffix = "" if "/" in command[0] else " on PATH"
-    advice = "a run goes on without it; install it, or mend notify.command"
+    advice = "a run goes on without it; install it, or fix notify.command"
     return [_finding("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
 
 

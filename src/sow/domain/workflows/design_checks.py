@@ -39,4 +39,4 @@ def _sorted(plan: WorkflowPlan, complaints: list[DesignProblem]) -> list[DesignP
     if more <= 0:
         return complaints
     message = f"there are {more:,} more complaints"
-    return [*complaints[:MAX_COMPLAINTS], DesignProblem(plan.file, 0, "too-many", message, "mend these first")]
+    return [*complaints[:MAX_COMPLAINTS], DesignProblem(plan.file, 0, "too-many", message, "fix these first")]

@@ -148,7 +148,7 @@ def _unwritten(
     agent, _ = crew_plan.split_agent_path(path)
     if agent and plan.member(agent) is None:
         message = f"{member.name:.63} reads {path:.200}, and there is no agent {agent:.63}"
-        yield DesignProblem(plan.file, line, "input-unwritten", message, "mend the name of the desk")
+        yield DesignProblem(plan.file, line, "input-unwritten", message, "correct the name of the agent")
     elif agent or crew_plan.is_own_output(path):
         message = f"{member.name:.63} reads {path:.200}, which nobody writes"
         hint = f"add it to the outputs: of {agent or member.name:.63}"
@@ -156,7 +156,7 @@ def _unwritten(
     elif existing is not None and path not in existing:
         message = f"{member.name:.63} reads {path:.200}, which nobody writes and which is not in the repository"
         yield DesignProblem(
-            plan.file, line, "input-unwritten", message, "add it to somebody's outputs:, or mend the path"
+            plan.file, line, "input-unwritten", message, "add it to somebody's outputs:, or correct the path"
         )
 
 

@@ -110,7 +110,7 @@ def _check_foreign_paths(file: str, member: Member, text: str) -> Iterator[Desig
                 for allowed in declared
             ):
                 message = f"the instructions of {member.name:.63} name {path:.200}, which is not among its inputs"
-                hint = "mend the path, or add it to the inputs: of the plan"
+                hint = "correct the path, or add it to the inputs: of the plan"
                 yield DesignProblem(file, number, "instructions-path", message, hint)
 
 

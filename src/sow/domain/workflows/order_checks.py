@@ -28,7 +28,9 @@ def _dependencies(plan: WorkflowPlan) -> Iterator[DesignProblem]:
             elif name not in names:
                 message = f"{member.name:.63} depends on {name:.63}, which is not in the plan"
                 hint = (
-                    "a verifier is no dependency: name the agent" if plan.checker(name) else "add it, or mend the name"
+                    "a verifier is no dependency: name the agent"
+                    if plan.checker(name)
+                    else "add it, or correct the name"
                 )
                 yield DesignProblem(plan.file, line, "dependency-unknown", message, hint)
 
@@ -51,7 +53,7 @@ def _groups(plan: WorkflowPlan) -> Iterator[DesignProblem]:
     for name in (name for group in plan.order for name in group):
         if name not in names:
             message = f"groups: {name:.63} is not among the agents"
-            hint = "verifiers work by themselves and are in no group" if plan.checker(name) else "mend the name"
+            hint = "verifiers work by themselves and are in no group" if plan.checker(name) else "correct the name"
             yield DesignProblem(plan.file, plan.groups_line, "group-unknown", message, hint)
         elif name in seen:
             message = f"groups: {name:.63} is in two groups"

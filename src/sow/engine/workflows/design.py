@@ -138,7 +138,7 @@ def _sub_prompt(conversations: RoleConversations, role: str, name: str) -> str:
 def _send_back(findings: Sequence[str]) -> str:
     more = f"\n… and {len(findings) - MOST} more" if len(findings) > MOST else ""
     return (
-        "The design was checked, and these findings must be mended before anybody else looks at it:\n"
+        "The design was checked, and these findings must be fixed before anybody else looks at it:\n"
         + "\n".join(f"- {finding}" for finding in findings[:MOST])
         + more
     )
@@ -155,7 +155,7 @@ def _settled(home: Home, design: Design | None, refused: str) -> Design:
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         raise SystemFailure(
             f"after {ROUNDS} rounds the design still has errors: {findings[0]}{more}",
-            "see all: sow workflow verify --no-agent; mend them by hand, or design again"
+            "see all: sow workflow verify --no-agent; fix them by hand, or design again"
             + (f"\n{refused}" if refused else ""),
         )
     design_check.write_contracts(home, design)

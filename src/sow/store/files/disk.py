@@ -48,7 +48,7 @@ def crash_counted(step: str) -> None:
 def system_error(action: str, path: str, error: OSError) -> SystemFailure:
     """Builds the error for a failed system call: the action, the path, the reason and a hint."""
     reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
-    return SystemFailure(f"cannot {action} {path}: {reason}", "mend that and run the command again")
+    return SystemFailure(f"cannot {action} {path}: {reason}", "fix that and run the command again")
 
 
 class Disk:

@@ -77,7 +77,7 @@ def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
 def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
     data = yaml_text.load(text, path)
     if not isinstance(data, dict):
-        raise InvalidFile(f"{path}: not a mapping of fields", "mend the file, or restore it from git")
+        raise InvalidFile(f"{path}: not a mapping of fields", "fix the file, or restore it from git")
     _check_version(data.get("schema_version"), path)
     check(data, path, validate)
     return data
@@ -90,7 +90,7 @@ def check(data: Any, path: str, validate: Validate) -> None:
     except SchemaError as complaint:
         raise InvalidFile(
             f"{path}: {complaint}",
-            "mend that field, or restore the file from git; 'sow schema show' has the rules",
+            "fix that field, or restore the file from git; 'sow schema show' has the rules",
             place=complaint.place,
         ) from None
 

@@ -65,7 +65,7 @@ def load(text: str, path: str) -> Any:
 def _strict(text: str, path: str) -> Any:
     import json
 
-    hint = "mend the file, or restore it from git"
+    hint = "fix the file, or restore it from git"
     try:
         data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse)
         _check(data, 0)

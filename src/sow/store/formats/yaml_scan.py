@@ -75,7 +75,7 @@ def _syntax_error(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
     for line in text.split("\n")[number : number + 1]:
         if "\t" in line[: len(line) - len(line.lstrip())]:
             problem = "a tab at the beginning of the line, where YAML takes blanks only"
-    return InvalidFile(f"{path}:{number + 1}: {problem}", "mend the file, or restore it from git")
+    return InvalidFile(f"{path}:{number + 1}: {problem}", "fix the file, or restore it from git")
 
 
 def _refuse_conflict(text: str, path: str) -> None:

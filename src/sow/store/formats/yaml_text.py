@@ -156,7 +156,7 @@ def _syntax(error: ValueError, path: str) -> InvalidFile:
     message = " ".join(str(error).removeprefix("YAML parse error: ").split())
     problem, _, position = message.rpartition(" at byte ")
     line = position.partition(" line ")[2].partition(" ")[0]
-    return InvalidFile(f"{path}:{line or 1}: {(problem or message)[:200]}", "mend the file, or restore it from git")
+    return InvalidFile(f"{path}:{line or 1}: {(problem or message)[:200]}", "fix the file, or restore it from git")
 
 
 def _scan(text: str, path: str) -> int:

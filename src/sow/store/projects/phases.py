@@ -66,7 +66,7 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
         readable, broken = task_folder.load_readable(home, project)
         if broken:
             raise SowError(
-                f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it first; see 'sow doctor'"
+                f"task {min(broken)} cannot be read: {broken[min(broken)]}", "fix it first; see 'sow doctor'"
             )
         open_tasks: dict[str, list[str]] = {}
         for folder, task in readable:

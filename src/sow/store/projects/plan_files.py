@@ -120,7 +120,7 @@ def _problem(name: str, path: str, error: OSError | InvalidFile) -> PlanFinding:
     if error.errno == errno.ELOOP:
         return _error(name, "this link leads in a circle", GIVE)
     reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
-    return _error(name, f"cannot read it: {reason}", "mend that and run the command again")
+    return _error(name, f"cannot read it: {reason}", "fix that and run the command again")
 
 
 def _contents(path: str, limit: int) -> tuple[bytes, os.stat_result]:

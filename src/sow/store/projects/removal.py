@@ -61,7 +61,7 @@ def _refuse_open(home: Home) -> None:
     waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
     if broken:
         raise SowError(
-            f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it, or remove all the same with --yes"
+            f"task {min(broken)} cannot be read: {broken[min(broken)]}", "fix it, or remove all the same with --yes"
         )
     if waiting:
         shown = ", ".join(waiting[:8]) + (", …" if len(waiting) > 8 else "")
