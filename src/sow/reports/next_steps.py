@@ -83,7 +83,7 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
         yield delivery
     news = any(row["turns"] or row["merges"] for row in rows)
     if news and any(row["outcome"] == "completed" for row in rows) and not is_crew:
-        yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
+        yield _step("review the result", f"git log --stat {run['base'][:12]}..{_branch(run)}")
 
 
 def _branch(run: dict[str, Any]) -> str:
