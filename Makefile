@@ -3,40 +3,57 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
+# Compiled tests are kept: to compile them takes most of the start of each worker.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo test test-full test-real test-browser screenshots bench check generate format clean
+.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots bench check generate format clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml
+$(RUNTIME): pyproject.toml
 	@command -v git >/dev/null || { echo "error: git is not installed" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "hint: on Debian and Ubuntu, 'apt-get install python3-venv' brings the missing part" >&2; exit 1; }
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@echo "Installing sow and the two packages that it needs into $(VENV)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable .
+	@touch $@
+
+$(STAMP): $(RUNTIME)
+	@echo "Installing the developer tools into $(VENV): about 185 MB, once"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-demo: $(STAMP)  ## A run of eight tasks with simulated agents, in a scratch repository
+demo: $(RUNTIME)  ## A run of eight tasks with simulated agents, in a scratch repository
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/sow demo
 
 test: $(STAMP)  ## The ordinary tests (TESTS=tests/domain for some of them)
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real and not browser" $(or $(TESTS),tests)
+	@$(PYTEST) -m "not full and not real and not browser" $(or $(TESTS),tests)
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part, TESTS=folder some of them)
 	@$(BIN)/python -m compileall -q src
-	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real and not browser" $(or $(TESTS),tests)
+	@SOW_TEST_FULL=1 $(PYTEST) -m "not real and not browser" $(or $(TESTS),tests)
+
+test-sample: $(STAMP)  ## Some tests of test-full, chosen by SEED (the current commit if you give none)
+	@$(BIN)/python -m compileall -q src
+	@seed="$${SEED:-$$(git rev-parse --short=12 HEAD)}"; echo "seed $$seed: repeat with make test-sample SEED=$$seed"; \
+	SOW_TEST_SAMPLE="$$seed" $(PYTEST) -m "full and not real and not browser" $(or $(TESTS),tests)
 
 test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
 	@$(BIN)/python -m compileall -q src
 	@PYTHONPATH=tests $(BIN)/python -m real.install "$(CLIS)"
 	@# On a disk: the sandboxes of some CLIs have a /dev of their own.
 	@SOW_TEST_CLIS="$(CLIS)" PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
+
+first-hour: $(STAMP)  ## A new user's first hour: a real library, the real Claude Code, six tasks
+	@PYTHONPATH=tests $(BIN)/python -m real.install claude
+	@PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -m real tests/first_hour
 
 $(BROWSER): $(STAMP)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[browser]' || { echo "missing download: pip could not fetch playwright and axe-playwright-python" >&2; exit 1; }

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import command_line, context, deciding, plans, running, sinks, slots, spawning, ui, worktrees
+from bench import channel, command_line, context, deciding, plans, running, sinks, slots, spawning, ui, worktrees
 from bench.report import Report
 from bench.row import Row
 from bench.timing import best_times
@@ -29,14 +29,22 @@ def measured(rounds: int) -> Report:
         # file, ext4 without a journal checks every file that was deleted nearby in the last minutes.
         parts = (Path(tempfile.mkdtemp(dir=folder)) for _ in range(5))
         spawned, runs, commands, library, dashboard = parts
-        first = Row("sow agent spawn, first instruction", *spawning.first_instruction(spawned, rounds), spawning.LIMIT)
+        started, boxed, bare = spawning.first_instruction(spawned, rounds)
+        first = Row("sow agent spawn, first instruction", started, bare, spawning.LIMIT)
+        later = Row("the same in the sandbox, later by at most", boxed - started, spawning.SANDBOX, 1)
+        verb = Row("a verb through the channel, without it", *channel.sent(spawned, rounds), channel.LIMIT)
         rows = run_rows(runs)
         share, megabytes = spawning.listening(spawned)
         cases = command_line.cases(commands)
         times = best_times(cases, rounds)
         rows += [*library_rows(library), *dashboard_rows(dashboard, rounds)]
     return Report(
-        commands=[*(Row(case.name, *seconds, case.limit) for case, seconds in zip(cases, times, strict=True)), first],
+        commands=[
+            *(Row(case.name, *seconds, case.limit) for case, seconds in zip(cases, times, strict=True)),
+            first,
+            later,
+            verb,
+        ],
         listening=[Row("share", share, spawning.SHARE, 1), Row("memory", megabytes, spawning.MEGABYTES, 1, "MB")],
         deciding=[Row("slowest", deciding.slowest_decision(rounds), deciding.LIMIT, 1)],
         plans=[row for result in plans.reading(min(rounds, 3)) for row in plan_rows(result)],
@@ -53,6 +61,7 @@ def run_rows(scratch: Path) -> list[Row]:
     first, reuse, checkout = slots.checkouts(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
+        Row(f"{running.BOXED} tasks in the sandbox, without it", *running.in_sandbox(scratch), running.MAX_SANDBOX),
         Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.MAX_OVER_BOUND),
         Row(
             "ready, as a part of waves",

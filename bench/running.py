@@ -20,11 +20,16 @@ WRITES_PER_TASK = 9  # durable writes of a task, as many as a run makes for one
 FILES = 3  # the files that they replace
 UNIT = 6  # seconds that a sleeping task of length one takes
 MAX_OVER_BOUND = 1.05  # times the lower bound
+BOXED = 200  # tasks in the sandbox
+MAX_SANDBOX = 1.5  # times the same tasks without it
 WRITERS = 100
 MEGABYTES = 100
 
 # Each reads its length from a file, so that one executor works for the whole plan.
 SLEEPER = '#!/bin/sh\nexec sleep "$(cat "$0.$SOW_TASK")"\n'
+CLAUDE = """#!/bin/sh
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+"""
 WRITER = "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9 10; do echo some words of a worker; sleep 0.5; done\n"
 
 Needs = dict[str, list[str]]
@@ -80,6 +85,21 @@ def idle_tasks(scratch: Path) -> tuple[float, float, int]:
     return seconds, programs + writes * write, writes
 
 
+def in_sandbox(scratch: Path) -> tuple[float, float]:
+    """Returns seconds for a run of tasks that do nothing, in the sandbox and without it."""
+    program, seconds = _program(scratch / "claude", CLAUDE), []
+    for mode in ("bwrap", "off"):
+        root = _repository(scratch / f"sandbox-{mode}", [str(program)], independent_tasks(BOXED))
+        _settings(_home(root)).write_text(
+            f"agents:\n  executors:\n    bench:\n      type: claude\n      settings: {{binary: {program}}}\n"
+            f"  bindings: {{implementer: bench}}\nsandbox: {{mode: {mode}}}\n"
+        )
+        start = time.perf_counter()
+        _begin(root, "--max-concurrency", str(SLOTS)).wait()
+        seconds.append(time.perf_counter() - start)
+    return seconds[0], seconds[1]
+
+
 def sleeping(scratch: Path) -> dict[str, float]:
     """Returns seconds for each plan of sleeping tasks; all run at the same time, since they need no processor."""
     plans = {"mixed": (mixed(), "ready"), "ready": (crossed(), "ready"), "waves": (crossed(), "waves")}
@@ -125,7 +145,7 @@ def _require(code: int, root: Path) -> None:
 
 def executor(home: Path, command: list[str]) -> None:
     """Writes the user's settings: one program plays every role, and may change nothing."""
-    settings = home / ".config/sow/config.yaml"
+    settings = _settings(home)
     settings.parent.mkdir(parents=True)
     arguments = ", ".join(f'"{argument}"' for argument in command)
     settings.write_text(
@@ -133,6 +153,10 @@ def executor(home: Path, command: list[str]) -> None:
         f"      settings: {{command: [{arguments}], allow_empty: true}}\n"
         "  bindings: {implementer: bench}\n"
     )
+
+
+def _settings(home: Path) -> Path:
+    return home / ".config/sow/config.yaml"
 
 
 def _sleepers(root: Path, shape: Shape) -> Path:

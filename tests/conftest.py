@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.folder_template import FolderTemplate
 from support.fork_server import ForkServer
+from support.quick_cases import sample
 
 # A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -64,8 +65,18 @@ LONG = (
 )
 
 
+SAMPLE = os.environ.get("SOW_TEST_SAMPLE", "")  # a seed: run only some of the tests that are marked as full
+SAMPLE_SIZE = 400
+
+
+def pytest_report_header() -> list[str]:
+    return [f"sample: {SAMPLE_SIZE} of the full tests, seed {SAMPLE}"] if SAMPLE else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what takes long begin early; all else stays in its order."""
+    if SAMPLE:
+        items[:] = sample(items, SAMPLE, SAMPLE_SIZE)
     items.sort(key=lambda item: not str(item.path).endswith(LONG))
 
 
@@ -157,6 +168,7 @@ def fresh_environment(home: Path) -> dict[str, str]:
         "USER": "ada",
         "LANG": "C.UTF-8",
         "PYTHONPATH": PYTHONPATH,
+        "SOW_SANDBOX": "off",  # most checks here write outside of their checkout; tests of the sandbox set it
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ada",
         "GIT_AUTHOR_EMAIL": "ada@example.org",
@@ -189,45 +201,57 @@ def _bare_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repo = Repo(root, fresh_environment(folder / "home"))
     repo.git("init", "-q", "-b", "main")
     repo.git("commit", "-q", "--allow-empty", "-m", "first")
-    for sample in (root / ".git" / "hooks").iterdir():  # they would only be copied again and again
-        sample.unlink()
+    for hook in (root / ".git" / "hooks").iterdir():  # they would only be copied again and again
+        hook.unlink()
     return root
-
-
-@pytest.fixture
-def bare_repo(tmp_path: Path, environment: dict[str, str], _bare_template: Path) -> Repo:
-    """A repository on main with one commit, and nothing of ours."""
-    root = tmp_path / "repo"
-    shutil.copytree(_bare_template, root, symlinks=True)
-    return Repo(root, environment)
 
 
 @pytest.fixture(scope="session")
-def _project_template(_bare_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _bare_files(_bare_template: Path) -> FolderTemplate:
+    return FolderTemplate(_bare_template)
+
+
+@pytest.fixture
+def bare_repo(tmp_path: Path, environment: dict[str, str], _bare_files: FolderTemplate) -> Repo:
+    """A repository on main with one commit, and nothing of ours."""
+    return Repo(_bare_files.write(tmp_path / "repo"), environment)
+
+
+@pytest.fixture(scope="session")
+def _project_template(_bare_files: FolderTemplate, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with a project."""
     folder = tmp_path_factory.mktemp("template")
-    root = folder / "repo"
-    shutil.copytree(_bare_template, root, symlinks=True)
-    repo = Repo(root, fresh_environment(folder / "home"))
+    repo = Repo(_bare_files.write(folder / "repo"), fresh_environment(folder / "home"))
     repo.git("switch", "-q", "-c", "feat/auth")
     repo.ok("init", "--project", "Add authentication")
-    return root
+    return repo.root
 
 
-@pytest.fixture
-def repo(tmp_path: Path, environment: dict[str, str], _project_template: Path) -> Repo:
-    """A repository on branch feat/auth with a project and no tasks."""
-    root = tmp_path / "repo"
-    shutil.copytree(_project_template, root, symlinks=True)
-    return Repo(root, environment)
+@pytest.fixture(scope="session")
+def _project_files(_project_template: Path) -> FolderTemplate:
+    return FolderTemplate(_project_template)
 
 
-@pytest.fixture
-def task_repo(repo: Repo) -> Repo:
-    """The same with one task, 010, in progress."""
+@pytest.fixture(scope="session")
+def _task_files(_project_files: FolderTemplate, tmp_path_factory: pytest.TempPathFactory) -> FolderTemplate:
+    """The same with a task in progress."""
+    folder = tmp_path_factory.mktemp("task")
+    repo = Repo(_project_files.write(folder / "repo"), fresh_environment(folder / "home"))
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    return repo
+    return FolderTemplate(repo.root)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, environment: dict[str, str], _project_files: FolderTemplate) -> Repo:
+    """A repository on branch feat/auth with a project and no tasks."""
+    return Repo(_project_files.write(tmp_path / "repo"), environment)
+
+
+@pytest.fixture
+def task_repo(tmp_path: Path, environment: dict[str, str], _task_files: FolderTemplate) -> Repo:
+    """The same with one task, 010, in progress."""
+    return Repo(_task_files.write(tmp_path / "repo"), environment)
 
 
 @pytest.fixture

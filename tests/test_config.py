@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from support.quick_cases import all_of
 
 from sow import config
-from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.agent import STANDARD_AGENTS
 from sow.config import DEFAULT, FROM_FILE, Config
 from sow.errors import InvalidFile, SowError
 from sow.executors.registry import ADAPTERS, adapter
@@ -30,7 +31,7 @@ def executor(name: str, **lines: str) -> str:
     return f"agents:\n  executors:\n    {name}:\n{body}"
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("environment", "platform", "path"),
     [
         ({"HOME": "/home/ada"}, "linux", "/home/ada/.config/sow/config.yaml"),
@@ -92,6 +93,81 @@ def test_environment_over_file_over_default():
     assert found.binding("implementer") == ("cursor", "from environment: SOW_AGENTS_IMPLEMENTER")
     assert found.binding("reviewer") == ("gemini", FROM_FILE)
     assert found.binding("planner") == ("claude-code", DEFAULT)
+
+
+def test_one_setting_binds_every_role():
+    """`agents.default` plays each role without a binding, and Claude Code is not needed any more (A18)."""
+    found = given("agents: {default: cursor, bindings: {reviewer: gemini}}\n", SOW_AGENTS_PLANNER="codex")
+    assert found.binding("quality-control") == ("cursor", f"{FROM_FILE}: agents.default")
+    assert found.binding("reviewer") == ("gemini", FROM_FILE)
+    assert found.binding("planner") == ("codex", "from environment: SOW_AGENTS_PLANNER")
+    assert set(found.executors_in_use(ROLES)) == {"cursor", "gemini", "codex"}
+
+
+def test_the_integrator_follows_the_implementer():
+    """An integrator without a binding uses the implementer's executor, also where the settings are shown."""
+    found = given("agents: {default: cursor, bindings: {implementer: codex}}\n")
+    assert found.binding("integrator") == ("codex", FROM_FILE)
+    bound = given("agents: {bindings: {implementer: codex, integrator: gemini}}\n")
+    assert bound.binding("integrator") == ("gemini", FROM_FILE)
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "reason"),
+    [
+        ("", "quality-control", "Role quality-control uses executor claude-code (default)."),
+        ("agents: {default: cursor}", "planner", "uses executor cursor (from config file: agents.default)."),
+        ("agents: {bindings: {planner: codex}}", "planner", "uses executor codex (from config file)."),
+    ],
+)
+def test_a_missing_program_names_the_role_that_needs_it(text: str, role: str, reason: str):
+    """The error has the role, and the hint the origin of its binding and the settings that change it (A18)."""
+    found = given(text)
+    executor = found.executor(found.binding(role)[0])
+    with pytest.raises(SowError) as caught:
+        found.require_program(executor, role, {"PATH": ""})
+    assert caught.value.message == f"executor binary not found: {executor.program} (for role {role})"
+    assert f"Install {executor.program}: {adapter(executor.type).capabilities.install}\n\n" in caught.value.hint
+    assert reason in caught.value.hint
+    assert f"sow config set agents.bindings.{role} NAME, or for all roles: " in caught.value.hint
+    assert caught.value.hint.endswith("sow config set agents.default NAME")
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            {"type": "claude", "settings": "{binary: /opt/x/agent}"},
+            ("runs /opt/x/agent, which is not an executable file", "binary"),
+        ),
+        (
+            {"type": "command", "settings": "{command: [/opt/x/agent]}"},
+            ("runs /opt/x/agent, which is not an executable file", "command"),
+        ),
+        (
+            {"type": "command", "settings": "{command: [no-such-agent]}"},
+            ("requires the no-such-agent CLI to be installed and available on PATH", "command"),
+        ),
+    ],
+)
+def test_a_wrong_program_in_the_settings_is_corrected_there(lines: dict[str, str], says: tuple[str, str]):
+    """A program that the user named is corrected in the settings: nobody can install it (A24)."""
+    found = given(executor("mine", **lines))
+    with pytest.raises(SowError) as caught:
+        found.require_program(found.executor("mine"), "planner", {"PATH": ""})
+    need, field = says
+    advice = f"Correct agents.executors.mine.settings.{field}: sow config edit\n\n"
+    assert caught.value.hint.startswith(f'Executor "mine" {need}.\n\n{advice}')
+
+
+def test_a_missing_fallback_is_left_out_and_named(tmp_path: Path):
+    """Only installed fallbacks take part; the first executor stays, so that its absence is an error (A18)."""
+    (tmp_path / "gemini").write_text("#!/bin/sh\n")
+    (tmp_path / "gemini").chmod(0o755)
+    found = given("agents: {fallbacks: {planner: [codex, gemini]}}\n")
+    executors, notes = found.executors_of("planner", {"PATH": str(tmp_path)})
+    assert [executor.name for executor in executors] == ["claude-code", "gemini"]
+    assert notes == ["the fallback codex is left out: codex is not installed"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +258,7 @@ def test_durations(text: str, seconds: float):
     assert config.seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "m", "1.5h", "-1s", "1 h", "1hm", "٣s", "soon"])
+@all_of("text", ["", "5", "m", "1.5h", "-1s", "1 h", "1hm", "٣s", "soon"])
 def test_bad_durations(text: str):
     """Anything else is refused with an example."""
     with pytest.raises(SowError, match="is not a duration") as caught:
@@ -241,7 +317,7 @@ MISFITS = {
 }
 
 
-@pytest.mark.parametrize("case", MISFITS)
+@all_of("case", MISFITS)
 def test_settings_must_fit_their_type(case: str):
     """What a schema cannot tell is refused when the executor is used, with the file and the field."""
     text, words = MISFITS[case]
@@ -260,7 +336,7 @@ def test_an_executor_that_nobody_uses_hurts_nobody():
     assert found.executor("claude-code").type == "claude"
 
 
-@pytest.mark.parametrize("kind", ADAPTERS)
+@all_of("kind", ADAPTERS)
 def test_a_model_is_accepted_where_the_capability_says_so(kind: str):
     """`model` is refused for exactly those types whose CLI takes none."""
     more = ", command: [x]" if kind == "command" else ""
@@ -309,6 +385,7 @@ def test_an_unknown_executor_reads_as_it_should():
         ("", {}, "Available executors:"),
         ("", {"SOW_AGENTS_PLANNER": "zzzzzz"}, "SOW_AGENTS_PLANNER names it"),
         ("agents:\n  fallbacks:\n    planner: [zzzzzz]\n", {}, "agents.fallbacks.planner names it"),
+        ("agents: {default: zzzzzz}\n", {}, "agents.default names it"),
     ],
 )
 def test_who_named_an_unknown_executor(text: str, environment: dict[str, str], first: str):

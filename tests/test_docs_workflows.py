@@ -6,8 +6,8 @@ import ast
 import re
 import shlex
 
-import pytest
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from sow.cli.command import find, parse
 from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
@@ -24,7 +24,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
+@all_of("path", sorted({path for path, _ in NAMED}))
 def test_every_named_test_exists(path: str) -> None:
     """A test that the table names is a function of that file."""
     functions = {node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)}
@@ -55,7 +55,7 @@ def test_no_status_transition_or_value_is_forgotten() -> None:
         assert f": {category} |" in text, category
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@all_of("field", FIELDS)
 def test_no_field_is_forgotten(field: str) -> None:
     """Every field of shared_status.json and of session_current.json has its row."""
     assert any(row.startswith(f"| field `{field}` |") for row in ROWS)
@@ -67,7 +67,7 @@ def lines() -> list[str]:
     return sorted(set(shown + told))
 
 
-@pytest.mark.parametrize("line", lines())
+@all_of("line", lines())
 def test_every_command_on_the_page_exists(line: str) -> None:
     """Each `sow …` is a call that the real parser takes, or a command's bare name."""
     words = [{"STATUS": "blocked"}.get(word, word) for word in shlex.split(line)[1:]]

@@ -10,6 +10,7 @@ import pytest
 from support.docs_commands import calls, parsed
 from support.docs_commands import check as check_call
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from sow.agents import layer
 from sow.errors import SowError
@@ -34,14 +35,14 @@ def check(text: str) -> int:
     return len(fenced) + len(inline)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@all_of("path", PAGES)
 def test_every_call_in_a_document_is_one_that_exists(path: Path) -> None:
     """No page tells its reader to type what the program does not know."""
     check(path.read_text())
 
 
-@pytest.mark.parametrize("name", sorted(layer.LAYERS))
-@pytest.mark.parametrize("user", [False, True])
+@all_of("name", sorted(layer.LAYERS))
+@all_of("user", [False, True])
 def test_every_call_in_an_installed_file_is_one_that_exists(name: str, user: bool) -> None:
     """The same holds for every file that `sow install` writes, whatever the CLI."""
     pieces = layer.layer(name, user=user).pieces
@@ -83,10 +84,9 @@ def resolve(name: str) -> object:
     raise AttributeError(name)
 
 
-@pytest.mark.parametrize(
+@all_of(
     "path",
     [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/decisions").glob("*.md"))],
-    ids=lambda path: path.name,
 )
 def test_every_name_of_our_code_in_a_document_exists(path: Path) -> None:
     """A page about the code names modules, classes and files as they are today."""

@@ -107,6 +107,7 @@ def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
     assert task_repo.task("010")["priority"] == "medium"
 
 
+@pytest.mark.full
 def test_every_module_can_be_the_first_one(environment: dict[str, str]) -> None:
     """No module needs another one to be loaded before it: any command may be the first thing that Python sees of us."""
     tests = str(TESTS)

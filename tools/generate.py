@@ -10,21 +10,11 @@ from sow.domain.note import NOTE
 from sow.domain.phase import PHASE
 from sow.domain.task import TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
-from sow.executors.registry import ADAPTERS
 from sow.store.formats import VERSION
 from tools import validators
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sow"
-
-
-def schema_files() -> dict[Path, str]:
-    """Returns the schema of the user's settings with every executor type of the registry."""
-    path = PACKAGE / "store" / "schemas" / f"v{VERSION}" / "user-config.json"
-    schema = json.loads(path.read_text())
-    executor = schema["properties"]["agents"]["properties"]["executors"]["additionalProperties"]
-    executor["properties"]["type"]["enum"] = list(ADAPTERS)
-    return {path: json.dumps(schema, indent=2) + "\n"}
 
 
 def validator_files() -> dict[Path, str]:
@@ -75,7 +65,7 @@ def main() -> int:
         else:
             path.unlink()
             print(f"removed {path.relative_to(ROOT)}")
-    for generate in (schema_files, validator_files, docs, plugin):
+    for generate in (validator_files, docs, plugin):
         for path, text in generate().items():
             if path.exists() and path.read_text() == text:
                 continue

@@ -41,7 +41,7 @@ class Writer:
         """Writes a function for an object schema and returns its name."""
         position = len(self.functions)
         self.functions.append("")
-        body = ["    if type(data) is not dict:", '        wrong(at, "a mapping", data)']
+        body = ["    if type(data) is not dict:", '        return wrong(at, "a mapping", data)']
         if "properties" in schema:
             body += self.properties(name, schema)
         elif isinstance(schema.get("additionalProperties"), dict):

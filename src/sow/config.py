@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from sow.agents.agent import DIRECTORIES
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.registry import DEFAULT_EXECUTORS
 from sow.store.files import state_file
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from sow.agents.registry import AgentRegistry
+
 DEFAULT = "default"
 FROM_FILE = "from config file"
 VARIABLE_PREFIX = "SOW_AGENTS_"
+SANDBOX_VARIABLE = "SOW_SANDBOX"
 DEFAULT_EXECUTOR = "claude-code"
+INHERITED_BINDINGS = {"integrator": "implementer"}  # a role without a binding, and the role whose binding it uses
 # Limits of a turn: its duration, its silence, the time it may run after its last event, the time it has to stop, and
 # the size of its output.
 DEFAULT_LIMITS = {
@@ -49,6 +54,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "worktree": {"link": [], "copy": [], "setup": []},
     "context": {"enabled": True, "budget": "8k"},
     "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
+    "sandbox": {"mode": "auto", "roles": {}, "read": [], "write": []},
     "notify": {"command": [], "bell": True},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -89,6 +95,19 @@ class ExecutorConfig:
     def model(self) -> str:
         return str(self.settings.get("model", ""))
 
+    @property
+    def program(self) -> str:
+        """The name or path of the program that it runs."""
+        from sow.executors.settings import program
+
+        return program(self.type, self.settings)
+
+    def find_program(self, environment: Mapping[str, str]) -> str:
+        """Returns the path of its program, or "" if it is not installed."""
+        from sow.executors.executor import find_binary
+
+        return find_binary(self.program, environment)
+
     def origin_of(self, setting: str) -> str:
         """Returns the origin of one of its settings."""
         return self.origin if setting in self.settings else DEFAULT
@@ -97,7 +116,10 @@ class ExecutorConfig:
 class Config:
     """The effective settings."""
 
-    __slots__ = ("bindings", "executors", "exists", "fallbacks", "limits", "overrides", "path", "sections", "trust")
+    __slots__ = (
+        "bindings", "default", "directories", "executors", "exists", "fallbacks", "limits", "overrides", "path",
+        "sections", "trust",
+    )  # fmt: skip
 
     def __init__(self, file_path: str, data: dict[str, Any] | None, environment: Mapping[str, str]) -> None:
         self.path = file_path
@@ -105,6 +127,7 @@ class Config:
         data = data or {}
         agents = data.get("agents") or {}
         self.executors = _executors(agents.get("executors") or {})
+        self.default: str = agents.get("default") or ""  # the executor of every role without a binding
         self.bindings: dict[str, str] = dict(agents.get("bindings") or {})
         self.overrides = {
             name: value
@@ -112,16 +135,25 @@ class Config:
             if name.startswith(VARIABLE_PREFIX) and name != VARIABLE_PREFIX and value
         }
         self.fallbacks: dict[str, list[str]] = dict(agents.get("fallbacks") or {})
+        self.directories = _with_origins({"directories": [*DIRECTORIES]}, agents)["directories"]
         self.limits = _with_origins(DEFAULT_LIMITS, data.get("limits") or {})
         self.sections = {name: _with_origins(values, data.get(name) or {}) for name, values in DEFAULT_SECTIONS.items()}
         self.trust: list[str] = list(data.get("trust") or [])
+        mode = environment.get(SANDBOX_VARIABLE, "")
+        if mode:
+            origin = f"from environment: {SANDBOX_VARIABLE}"
+            self.sections["sandbox"] |= {"mode": (_sandbox_mode(mode), origin), "roles": ({}, origin)}
 
     def binding(self, role: str) -> tuple[str, str]:
         """Returns the executor that plays a role, and the origin of that setting."""
         variable = role_variable(role)
         if variable in self.overrides:
             return self.overrides[variable], f"from environment: {variable}"
-        return (self.bindings[role], FROM_FILE) if role in self.bindings else (DEFAULT_EXECUTOR, DEFAULT)
+        if role in self.bindings:
+            return self.bindings[role], FROM_FILE
+        if role in INHERITED_BINDINGS:
+            return self.binding(INHERITED_BINDINGS[role])
+        return (self.default, f"{FROM_FILE}: agents.default") if self.default else (DEFAULT_EXECUTOR, DEFAULT)
 
     def roles(self, names: Iterable[str]) -> list[str]:
         """Returns the given roles and every other role that the user bound."""
@@ -148,9 +180,57 @@ class Config:
             raise InvalidFile(f"{self.path}: {problem}", FIX_HINT)
         return executor
 
+    def executors_of(
+        self, role: str, environment: Mapping[str, str], only: str = ""
+    ) -> tuple[list[ExecutorConfig], list[str]]:
+        """Returns the executor of a role and its installed fallbacks, and a note about each other fallback."""
+        names = [only] if only else dict.fromkeys((self.binding(role)[0], *self.fallbacks.get(role, ())))
+        first, *fallbacks = map(self.executor, names)
+        missing = [fallback for fallback in fallbacks if not fallback.find_program(environment)]
+        notes = [
+            f"the fallback {fallback.name} is left out: {fallback.program} is not installed" for fallback in missing
+        ]
+        return [first, *(fallback for fallback in fallbacks if fallback not in missing)], notes
+
+    def require_program(self, executor: ExecutorConfig, role: str, environment: Mapping[str, str]) -> str:
+        """Returns the path of an executor's program; an error names the role that needs it and its binding."""
+        path = executor.find_program(environment)
+        if path:
+            return path
+        from sow.executors.executor import missing_binary
+        from sow.executors.registry import adapter
+
+        bound, origin = self.binding(role)
+        origin = f" ({origin})" if bound == executor.name else ""
+        problem = missing_binary(executor.name, executor.program, adapter(executor.type).capabilities)
+        raise SowError(
+            f"{problem.message} (for role {role})",
+            f"{problem.hint}\n\nRole {role} uses executor {executor.name}{origin}. To use another one: sow config set "
+            f"agents.bindings.{role} NAME, or for all roles: sow config set agents.default NAME",
+        )
+
     def setting(self, section: str, name: str) -> Any:
         """Returns one value of a section such as run, review or budgets."""
         return self.sections[section][name][0]
+
+    def sandbox_mode(self, role: str) -> str:
+        """Returns whether an agent of this role runs in the sandbox: auto, off or bwrap."""
+        roles: Mapping[str, str] = self.setting("sandbox", "roles") or {}
+        return roles.get(role) or str(self.setting("sandbox", "mode"))
+
+    def sandbox_paths(self, name: str) -> list[str]:
+        """Returns the paths of sandbox.read or sandbox.write; raises for one that is missing or holds the home."""
+        home, paths = os.path.realpath(os.path.expanduser("~")), []
+        for text in self.setting("sandbox", name):
+            path = os.path.realpath(os.path.expanduser(text))
+            problem = "" if os.path.exists(path) else "does not exist"
+            problem = problem if text.startswith(("/", "~/")) else "must begin with / or ~/"
+            if f"{home}/".startswith(f"{path.rstrip('/')}/"):
+                problem = "would open your whole home folder"
+            if problem:
+                raise InvalidFile(f"{self.path}: sandbox.{name}: {text!r:.200} {problem}", FIX_HINT)
+            paths.append(path)
+        return paths
 
     def notify_command(self) -> list[str]:
         """Returns the arguments of the notify command, or [] if there is none."""
@@ -175,6 +255,18 @@ class Config:
         """Returns a limit in seconds."""
         return seconds(str(self.limits[limit][0]))
 
+    def agents(self, root: str, environment: Mapping[str, str], reviewers: Iterable[str] = ()) -> AgentRegistry:
+        """Returns the roles of a checkout, or of the user if root is empty."""
+        from sow.agents.registry import AgentRegistry  # here, because most calls name no role
+
+        return AgentRegistry(
+            root=root,
+            user_home=environment.get("HOME", ""),
+            directories=self.directories[0],
+            trusted=bool(root) and self.trusts(root),
+            reviewers=reviewers,
+        )
+
     def trusts(self, root: str) -> bool:
         """Returns whether the user allows this repository to define judges."""
         return any(os.path.realpath(os.path.expanduser(folder)) == os.path.realpath(root) for folder in self.trust)
@@ -183,6 +275,14 @@ class Config:
 def _with_origins(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
     """Returns every value of a section with its origin."""
     return {key: (values.get(key, value), FROM_FILE if key in values else DEFAULT) for key, value in defaults.items()}
+
+
+def _sandbox_mode(mode: str) -> str:
+    from sow.system.sandbox import MODES  # here, because few users set the variable
+
+    if mode not in MODES:
+        raise SowError(f"{SANDBOX_VARIABLE} is {mode!r:.80}", f"use one of {', '.join(MODES)}")
+    return mode
 
 
 def role_variable(role: str) -> str:
@@ -216,8 +316,20 @@ def executor_error(executor: ExecutorConfig) -> str:
     is_name, rule = FORMATS["sow-agent"]
     if not is_name(executor.name):
         return f"agents.executors: {executor.name!r} is no name for an executor; use {rule}"
-    problem = settings.setting_error(executor.type, executor.settings, executor.custom_args)
+    try:
+        problem = settings.setting_error(executor.type, executor.settings, executor.custom_args)
+    except SowError as error:  # its type is unknown, or cannot be loaded
+        problem = f"type: {error.message}; {error.hint}"
     return f"agents.executors.{executor.name}.{problem}" if problem else ""
+
+
+def yolo_warning(executor: ExecutorConfig) -> str:
+    """Returns a warning about a CLI that can change nothing without yolo_mode, or ""."""
+    from sow.executors.registry import adapter
+
+    if executor.yolo or not adapter(executor.type).capabilities.needs_yolo:
+        return ""
+    return f"{executor.name} can change nothing without yolo_mode: true in agents.executors.{executor.name}.settings"
 
 
 def load(environment: Mapping[str, str]) -> Config:
@@ -252,16 +364,17 @@ def parse(text: str, file_path: str) -> dict[str, Any]:
 
     data = document(text, file_path)
     try:
-        state_file.check(_copy(data), file_path, validate)
+        state_file.check(copy(data), file_path, validate)
     except InvalidFile as error:
         raise InvalidFile(error.message, FIX_HINT, place=error.field_path) from None
     return dict(data)
 
 
-def _copy(value: Any) -> Any:
+def copy(value: Any) -> Any:
+    """Returns a copy of a document at all levels."""
     if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
+        return {key: copy(item) for key, item in value.items()}
+    return [copy(item) for item in value] if isinstance(value, list) else value
 
 
 def seconds(duration: str) -> float:
@@ -288,6 +401,7 @@ def unknown_executor(name: str, config: Config) -> SowError:
 def _naming_setting(name: str, config: Config) -> str:
     """Returns which setting names this executor."""
     fields = [variable for variable, value in config.overrides.items() if value == name]
+    fields += ["agents.default"] if config.default == name else []
     fields += [f"agents.bindings.{role}" for role, value in config.bindings.items() if value == name]
     fields += [f"agents.fallbacks.{role}" for role, values in config.fallbacks.items() if name in values]
     return f"{fields[0]} names it" if fields else ""

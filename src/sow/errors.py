@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class SowError(Exception):
@@ -23,11 +23,12 @@ class IllegalStatusChange(SowError):
 
 
 class InvalidFile(SowError):
-    """A file with invalid content; `place` is the path of the bad field."""
+    """A file with invalid content; `place` is the path of the bad field, `messages` has one message per problem."""
 
-    def __init__(self, message: str, hint: str, *, place: str = "") -> None:
+    def __init__(self, message: str, hint: str, *, place: str = "", messages: Sequence[str] = ()) -> None:
         super().__init__(message, hint)
         self.field_path = place
+        self.messages = list(messages) or [message]
 
 
 class MergeConflict(InvalidFile):

@@ -129,3 +129,13 @@ def test_the_reminder_names_the_three_ways_to_end_a_turn() -> None:
     text = briefing.reminder("010", SOW)
     assert f"`{SOW} task set --id 010 status needs_review`" in text
     assert "paused" in text and "failed" in text and f"{SOW} note list --task 010" in text
+
+
+def test_old_decisions_give_way_to_new_ones(task_repo: Repo, desk: TaskFolder) -> None:
+    """A prompt has the latest decisions up to a size, and the path of the file with the older ones (B3)."""
+    for number in range(4):
+        task_repo.ok("project", "remember", f"Rule {number} " + "x" * 3000)
+    part = briefing.project_part(desk.home)
+    assert [f"Rule {number} " in part for number in range(4)] == [False, False, True, True]
+    assert "| Older decisions: " in part
+    assert len(part) < briefing.MOST_DECISIONS + 1000

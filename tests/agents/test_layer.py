@@ -10,17 +10,20 @@ import pytest
 import yaml
 from support.docs_commands import commands, parsed
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from sow import __version__
 from sow.agents import layer, prompts
-from sow.agents.agent import JUDGES
-from sow.agents.built_in import STANDARD_AGENTS
-from sow.agents.discovery import read_agent
+from sow.agents.agent import JUDGES, STANDARD_AGENTS
+from sow.agents.registry import read_agent
+from sow.cli.command import GROUPS
+from sow.cli.command import commands as commands_of
 from sow.domain.install import file_mark
 from sow.errors import SowError
 
 PLUGIN = ROOT / "plugin"
-NAMED = {"project/new", "project/continue", "continue", "cleanup", "sync", "create-adr", "plan", "run"}
+NAMED = {"project/new", "project/continue", "sow/continue", "cleanup", "sync", "create-adr", "sow/plan", "sow/run"}
+CLAUDES_OWN = {"continue", "plan", "run", "resume", "review", "init", "status", "workflows", "agents", "doctor"}
 EVERY = [(name, user) for name in layer.LAYERS for user in (False, True)]
 
 
@@ -30,7 +33,9 @@ def texts(name: str, *, user: bool = False) -> dict[str, str]:
 
 def test_the_commands_of_the_seed_are_there() -> None:
     """Each slash command that the seed and the issue name is packaged."""
-    assert {each.name for each in layer.commands()} >= NAMED
+    names = {each.name for each in layer.commands()}
+    assert names >= NAMED
+    assert not names & CLAUDES_OWN  # a command of Claude Code is never replaced (B20)
 
 
 def test_claude_gets_every_role_and_every_command() -> None:
@@ -43,7 +48,7 @@ def test_claude_gets_every_role_and_every_command() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "user"), EVERY)
+@all_of(("name", "user"), EVERY)
 def test_every_file_carries_its_version(name: str, user: bool) -> None:
     """What we write can be told from what others wrote, and its paths stay below the place."""
     for piece in layer.layer(name, user=user).pieces:
@@ -53,7 +58,7 @@ def test_every_file_carries_its_version(name: str, user: bool) -> None:
         assert ".." not in piece.path and not piece.path.startswith("/")
 
 
-@pytest.mark.parametrize(("name", "user"), EVERY)
+@all_of(("name", "user"), EVERY)
 def test_every_file_is_in_the_format_of_its_cli(name: str, user: bool) -> None:
     """Frontmatter is YAML, commands of Gemini are TOML, settings are JSON."""
     for path, text in texts(name, user=user).items():
@@ -68,8 +73,8 @@ def test_every_file_is_in_the_format_of_its_cli(name: str, user: bool) -> None:
 
 def test_an_argument_stands_where_the_cli_puts_it() -> None:
     """Each CLI has its own word for what the person typed, and none of another's is left over."""
-    assert "$ARGUMENTS" in texts("claude")[".claude/commands/plan.md"]
-    gemini, cursor = texts("gemini")[".gemini/commands/plan.toml"], texts("cursor")[".cursor/commands/plan.md"]
+    assert "$ARGUMENTS" in texts("claude")[".claude/commands/sow/plan.md"]
+    gemini, cursor = texts("gemini")[".gemini/commands/sow/plan.toml"], texts("cursor")[".cursor/commands/sow-plan.md"]
     assert "{{args}}" in gemini and "$ARGUMENTS" not in gemini + cursor
 
 
@@ -81,7 +86,7 @@ def test_an_installed_role_is_no_source_of_a_role(agent, tmp_path: Path) -> None
     assert read_agent(str(path), "project") is None
 
 
-@pytest.mark.parametrize("agent", STANDARD_AGENTS, ids=lambda agent: agent.name)
+@all_of("agent", STANDARD_AGENTS)
 def test_a_subagent_says_who_it_is(agent) -> None:
     """Each worker's file has its marks, no gap for a task is left, and judges have no tool that writes."""
     text = layer.claude_agent(agent)
@@ -99,13 +104,28 @@ def test_the_contract_in_the_users_home_is_the_packaged_one() -> None:
 
 def test_every_hook_is_a_call_that_exists() -> None:
     """The commands of the hooks end with a call of sow that parses."""
-    found = [hook["command"] for group in layer.hooks()["hooks"].values() for hook in group[0]["hooks"]]  # type: ignore[attr-defined]
-    assert [parsed(each.partition("; ")[2])[1]["event"] for each in found] == ["session-start", "before-edit"]
+    for asks in (False, True):
+        groups = layer.hooks(asks=asks)["hooks"].values()  # type: ignore[attr-defined]
+        found = [hook["command"] for group in groups for hook in group[0]["hooks"]]
+        assert [parsed(each.rpartition("; ")[2])[1]["event"] for each in found] == ["session-start", "before-edit"]
+
+
+def test_every_rule_names_a_command_that_exists() -> None:
+    """What is allowed or asked is a command or a group of sow, and no command is allowed that takes any path (B19)."""
+    known = [command.name for group in GROUPS for command in commands_of(group)]
+    for text in (*layer.ALLOWED, *layer.ASKED):
+        words = text.partition(" --")[0].partition(":")[0].partition("*")[0].strip()
+        assert words.startswith("--") or any(f"{name} ".startswith(f"{words} ") for name in known), text
+    rules = layer.settings()["permissions"]
+    assert "Bash(sow status:*)" in rules["allow"] and "Bash(*sow*phase approve*)" in rules["ask"]  # type: ignore[index]
+    reading = {"doctor", "answers", "salvage", "workflow list:*", "schema list:*"}
+    assert reading <= {*layer.ALLOWED} and "doctor:*" not in layer.ALLOWED  # `sow doctor --yes` changes files
+    assert not any(text.split(":")[0] in ("run", "config", "consent", "install") for text in layer.ALLOWED)
 
 
 def test_the_plugin_is_the_same_layer() -> None:
-    """The plugin's agents and commands are, byte for byte, those that `sow install claude` writes."""
-    installed = texts("claude")
+    """The plugin's agents and commands are, byte for byte, those of `sow install claude`, with the prefix /sow: too."""
+    installed = {path.replace("/sow/", "/"): text for path, text in texts("claude").items()}
     inside = {path: text for path, text in layer.plugin_files().items() if path.startswith(("agents/", "commands/"))}
     assert inside == {path.removeprefix(".claude/"): text for path, text in installed.items() if path.endswith(".md")}
     on_disk = {str(path.relative_to(PLUGIN)): path.read_text() for path in PLUGIN.rglob("*") if path.is_file()}

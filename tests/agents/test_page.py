@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from agents.test_prompts import commands
 from sow.agents import prompts
@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "agents.md").read_text()
 LINES = sorted(set(commands(PAGE)))
 
 
-@pytest.mark.parametrize("line", LINES)
+@all_of("line", LINES)
 def test_every_command_on_the_page_exists(line: str) -> None:
     """Each `sow …` is a call that the real parser takes, or a command's bare name; a prompt that it loads is there."""
     command, rest = find(shlex.split(line)[1:])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.docs_commands import commands, parsed
+from support.quick_cases import all_of
 
 from sow.agents import prompts
-from sow.agents.agent import JUDGES
-from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.agent import JUDGES, STANDARD_AGENTS
 from sow.agents.crew_briefing import CONTRACT
 from sow.domain.task import TASK
 from sow.errors import SowError
@@ -32,14 +32,14 @@ def references(name: str) -> set[str]:
     return {values["name"] for command, values in calls if command.name == "prompt" and not values["list"]}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_every_command_in_a_prompt_parses(name: str) -> None:
     """Each `sow …` of each packaged prompt is a call that the real parser takes."""
     for line in commands(prompts.load(name)):
         parsed(line)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
     """A prompt names only statuses and roles that the program knows."""
     for line in commands(prompts.load(name)):
@@ -50,7 +50,7 @@ def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
             assert values["agent"] in ROLES, line
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_every_reference_leads_to_a_prompt(name: str) -> None:
     """Whatever prompt a prompt tells its reader to load is in the package."""
     for each in references(name):
@@ -76,7 +76,7 @@ def test_a_wrong_command_would_be_noticed(line: str) -> None:
         parsed(line)
 
 
-@pytest.mark.parametrize("role", ROLES)
+@all_of("role", ROLES)
 def test_every_role_starts_with_a_template_that_loads_its_guidance(role: str) -> None:
     """The template is short and tells the worker to load its own base prompt, before anything else."""
     text = prompts.load(f"templates/{role}")
@@ -86,7 +86,7 @@ def test_every_role_starts_with_a_template_that_loads_its_guidance(role: str) ->
     assert prompts.load(f"guidance/{role}/base")
 
 
-@pytest.mark.parametrize("name", [each for each in NAMES if each.startswith("guidance/")])
+@all_of("name", [each for each in NAMES if each.startswith("guidance/")])
 def test_guidance_can_be_read_in_a_minute(name: str) -> None:
     """Guidance has 20 to 80 lines and a heading that says what it is."""
     text = prompts.load(name)
@@ -105,13 +105,13 @@ def test_no_prompt_is_out_of_reach() -> None:
     assert reached == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_a_prompt_names_no_path_below_the_state_folder(name: str) -> None:
     """State lies elsewhere than a worktree, so prompts name `sow task show` and $SOW_DESK, never a path in .sow."""
     assert ".sow" not in prompts.load(name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_the_only_gap_in_a_prompt_is_the_task(name: str) -> None:
     """After rendering no placeholder is left in any command."""
     rendered = prompts.render(prompts.load(name), sow="sow", task="070")
@@ -208,7 +208,7 @@ def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_rep
 )
 def test_a_name_never_leads_out_of_the_package(name: str) -> None:
     """What is not a packaged prompt is refused, whatever path tricks its name has."""
-    with pytest.raises(SowError, match="there is no prompt"):
+    with pytest.raises(SowError, match=r"failed to load prompt .*: it does not exist"):
         prompts.load(name)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sow.agents.agent import BUILT_IN, JUDGES, PROJECT, USER
-from sow.agents.built_in import STANDARD_AGENTS
+from sow import agents
+from sow.agents.agent import BUILT_IN, JUDGES, PROJECT, STANDARD_AGENTS, USER
 from sow.agents.registry import AgentRegistry
 from sow.errors import SowError
 
@@ -65,6 +65,20 @@ def test_sixteen_roles_are_built_in() -> None:
     for agent in registry.agents.values():
         assert agent.source == BUILT_IN and agent.description and agent.capabilities.startswith("Must be able to")
         assert agent.prompt_path == f"{agent.name}.md" and agent.tools == ()
+
+
+def test_the_folders_with_roles_can_be_chosen(place: Place, tmp_path: Path) -> None:
+    """The first folder that has a role counts; one below the repository's root defines no judge (C18)."""
+    for name in ("implementer", "planner"):
+        place.define(tmp_path / "team", name)
+        place.define(place.home, name)
+    place.define(place.root / "tools", "implementer")
+    place.define(place.root / "tools", "reviewer")
+    chosen = [str(place.root / "tools/.claude/agents"), str(tmp_path / "team/.claude/agents"), "~/none", "also/none"]
+    registry = AgentRegistry(root=str(place.root), user_home=str(place.home), directories=chosen)
+    sources = [(registry.get(name).source, registry.get(name).description) for name in ("implementer", "planner")]
+    assert sources == [(PROJECT, "by tools"), (USER, "by team")]
+    assert registry.get("reviewer").source == BUILT_IN and "reviewer judges" in registry.warnings[0]
 
 
 def test_the_repository_comes_before_the_user_and_the_user_before_the_package(place: Place) -> None:
@@ -165,3 +179,23 @@ def test_two_registries_do_not_share_what_they_found(place: Place) -> None:
     place.define(place.root, "implementer", tools="Read")
     place.registry()
     assert AgentRegistry().get("implementer").tools == ()
+
+
+def test_a_role_can_be_registered() -> None:
+    """A caller adds a role of its own, or replaces one; the exported roles are the built-in ones (A17)."""
+    registry, poet = agents.AgentRegistry(), agents.Agent(name="poet", description="Writes")
+    registry.register(poet)
+    registry.register(agents.Agent(name="planner", description="Plans twice"))
+    assert registry.get("poet") is poet and registry.get("planner").description == "Plans twice"
+    assert registry.get("implementer") is agents.IMPLEMENTER and agents.ARCHITECT in agents.STANDARD_AGENTS
+    assert agents.AgentRegistry().get("planner") is agents.PLANNER
+    assert agents.load_prompt(agents.REVIEWER.prompt_path).startswith("# Reviewer\n")
+    for name in ("no_such_name", "NO_SUCH_ROLE"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(agents, name)
+
+
+def test_a_prompt_that_is_missing_is_named() -> None:
+    """The file name of a template that does not exist is in the error (A15)."""
+    with pytest.raises(SowError, match="failed to load prompt templates/poet: it does not exist"):
+        agents.load_prompt("poet.md")

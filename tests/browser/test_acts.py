@@ -62,6 +62,28 @@ def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
     assert "Green, like the <grass>" in prompt.read_text()
 
 
+def test_an_answer_is_confirmed_after_its_question_is_gone(gated: Gated, serve: Any, tabs: Tabs):
+    """The page confirms an answer even when the question leaves the inbox before the server's reply arrives."""
+    from playwright.sync_api import Route, expect
+
+    gated.work("{task}", t010=[[{"ask": ASK}], done()])
+    gated.start("First", "Second")
+    gated.says("010", "paused")
+    page = tabs.visit(serve(gated.repo), "inbox")
+
+    def reply_late(route: Route) -> None:
+        reply = route.fetch()
+        expect(page.get_by_test_id("ask-1")).to_have_count(0)
+        route.fulfill(response=reply)
+
+    page.get_by_test_id("ask-1").wait_for()
+    page.route("**/api/acts/answer", reply_late)
+    do(page, "answer", "Green")
+    expect(page.get_by_test_id("outcome")).to_contain_text("Green")
+    gated.open("020")
+    assert gated.ended() == 0
+
+
 def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
     """While a run goes on and asks more, the first question stays where it is, with what is being typed into it."""
     from playwright.sync_api import expect
@@ -84,8 +106,11 @@ def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
     assert shifted(page) < 0.1, page.evaluate("window.__shifts")
     for number in (1, 2, 3):
         gated.repo.ok("answer", str(number), "Green")
-    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
-    assert gated.ended() in (0, WAITS)
+    for number in (1, 2, 3):
+        expect(page.get_by_test_id(f"ask-{number}")).to_have_count(0)
+    if gated.ended() == WAITS:  # the run ended before the answers, so the inbox says how to continue it
+        expect(page.get_by_test_id("inbox-count")).to_contain_text("1")
+        expect(page.get_by_test_id("page-inbox")).to_contain_text("plan.yaml --yes")
 
 
 def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
@@ -110,6 +135,28 @@ def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
     state = repo.task("020")
     assert (state["status"], state["iteration"]) == ("in_progress", 2)
     assert "Refuse an empty name" in (repo.desk("020") / "feedback/001.md").read_text()
+
+
+@pytest.mark.parametrize("route", ["inbox", "task/010"])
+def test_refused_work_is_accepted_with_a_reason(plan_repo: Any, serve: Any, tabs: Tabs, route: str):
+    """Next to its question and on its page, RED work is accepted; the form names the check that this waives (D5)."""
+    from playwright.sync_api import expect
+
+    plan_repo.plan({"test_commands": ["test -e never.txt"]})
+    assert plan_repo.run("--retries", "0").code == WAITS
+    page = tabs.visit(serve(plan_repo.repo), route)
+    page.get_by_test_id("act-approve").click()
+    sheet = page.locator("form", has=page.get_by_test_id("go-approve"))
+    expect(sheet).to_contain_text("These checks fail and will not run again: test -e never.txt.")
+    expect(sheet).to_contain_text("sow approve 010 --waive 'test -e never.txt' --reason")
+    do(page, "approve", "it was never there")
+    expect(page.locator("body")).to_contain_text("The work on 010 is accepted.")
+    expect(page.get_by_test_id("act-approve")).to_have_count(0)
+    task = plan_repo.task("010")
+    assert (task["status"], task["approval"]["reason"]) == ("needs_review", "it was never there")
+    assert [waiver["command"] for waiver in task["waivers"]] == ["test -e never.txt"]
+    assert plan_repo.run().code == 0
+    assert plan_repo.task("010")["status"] == "completed"
 
 
 def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: Tabs):

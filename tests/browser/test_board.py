@@ -65,13 +65,20 @@ def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
 
 def test_a_phone_shows_the_last_order_first(repo: Any, serve: Any, tabs: Tabs):
     """On a phone every card stands at once where it stays, what needs the person first, however long its text is."""
+    from playwright.sync_api import expect
+
     name = "A name that is so long that a phone needs more than one line for it"
     for number, status in enumerate(("needs_review", "failed", "paused", "in_progress", "pending"), 1):
         repo.ok("task", "create", "--name", f"{name} {number}" if number % 2 else "Short", "--agent", "implementer")
         for step in ("in_progress", status)[: 0 if status == "pending" else 2 if status != "in_progress" else 1]:
             reason = ["--reason", "Which colour?"] if step == "paused" else []
             repo.ok("task", "set", "--id", f"0{number}0", "status", step, *reason)
-    page = tabs.visit(serve(repo), phone=True)
+    server = serve(repo)
+    wide = tabs.visit(server)  # the head counts the inbox, and no column claims to be the same list (D11)
+    expect(wide.get_by_text("3 in your inbox")).to_be_visible()
+    expect(wide.get_by_test_id("inbox-count")).to_contain_text("3")
+    expect(wide.get_by_test_id("column-paused")).to_contain_text("Asks you")
+    page = tabs.visit(server, phone=True)
     page.context.add_init_script(TRACE)
     page.reload()
     card(page, "050", "pending").wait_for()
@@ -86,7 +93,7 @@ def test_a_card_tells_what_was_found(finished: tuple[ShopRun, Dashboard], tabs: 
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1])
-    expect(card(page, "040", "completed")).to_have_attribute("aria-label", re.compile("round 2, review GREEN"))
+    expect(card(page, "040", "completed")).to_have_attribute("aria-label", re.compile("iteration 2, review GREEN"))
     expect(card(page, "080")).to_contain_text("YELLOW")
     page.get_by_test_id("filter").fill("cart")
     expect(page.locator("[data-row]")).to_have_count(1)

@@ -37,7 +37,7 @@ def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
     for tab, text in told.items():
         body.get_by_role("link", name=tab, exact=False).or_(body.get_by_role("tab", name=tab)).first.click()
         if tab == "transcript":
-            body.get_by_role("button", name="Round 2, resume").click()
+            body.get_by_role("button", name="Iteration 2, resume").click()
         expect(body).to_contain_text(text)
     go(page, "task/010/log")
     expect(body).to_contain_text("Wrote prices with their test")
@@ -53,7 +53,7 @@ def test_each_round_has_its_own_changes(finished: Stage, tabs: Tabs):
     page = tabs.visit(finished[1], "task/040/diff")
     pane = page.get_by_test_id("diff")
     expect(pane).to_contain_text("cannot buy")
-    pane.get_by_role("button", name="Round 1").click()
+    pane.get_by_role("button", name="Iteration 1").click()
     expect(pane).not_to_contain_text("cannot buy")
     expect(pane).to_contain_text("class Cart")
 

@@ -55,7 +55,7 @@ def test_a_design_is_approved(repo: Any, tmp_path: Path, serve: Any, tabs: Tabs,
     from playwright.sync_api import expect
 
     flow = Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     assert "approval" not in flow.state
     page = tabs.visit(serve(repo), route)
     expect(page.get_by_test_id("inbox-count")).to_contain_text("1")

@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any, NoReturn
 
 import pytest
-from conftest import FULL
+from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.cli.command import GLOBAL, GROUPS, Argument, Command, HelpWanted, Option, commands, parse
 from sow.errors import SowError
@@ -136,7 +137,7 @@ def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
 
 @every_command
 @given(data=st.data())
-@settings(max_examples=1000 if FULL else 20)
+@settings(max_examples=1000 if FULL else 8)
 def test_both_understand_the_same(command: Command, data: st.DataObject):
     """On every valid line the two parsers find the same values, repeats and defaults."""
     words = data.draw(valid_line(command))
@@ -162,7 +163,7 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
         if each.choices:
             kinds[f"bad {each.flag}"] = [*_without(before, each), f"{each.flag}=no such choice"]
     if any(not argument.optional for argument in command.arguments):
-        kinds["missing place"] = draw(valid_line(Command(command.name, command.run, "", options=command.options)))
+        kinds["missing place"] = draw(valid_line(Command(command.name, command.run, "", *command.options)))
     name = draw(st.sampled_from(sorted(kinds)))
     return name, kinds[name]
 
@@ -184,7 +185,7 @@ def _without(words: list[str], option: Option) -> list[str]:
 
 @every_command
 @given(data=st.data())
-@settings(max_examples=1000 if FULL else 20)
+@settings(max_examples=1000 if FULL else 8)
 def test_both_refuse_the_same(command: Command, data: st.DataObject):
     """What is missing, unknown, too much or without its value is refused by both parsers."""
     kind, words = data.draw(wrong_line(command))
@@ -226,12 +227,15 @@ SAMPLE = Command(
     "sample",
     lambda context, **values: 0,
     "A sample",
-    arguments=(Argument("first"), Argument("second", optional=True)),
-    options=(Option("--one", "ONE"), Option("--many", "MANY", repeat=True), Option("--flag")),
+    Argument("first"),
+    Argument("second", optional=True),
+    Option("--one", "ONE"),
+    Option("--many", "MANY", repeat=True),
+    Option("--flag"),
 )
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("words", "problem"),
     [
         (["x", "--one", "a", "--one", "b"], "--one is given twice"),
@@ -253,7 +257,7 @@ def test_stricter_than_python(words: list[str], problem: str):
     assert error.value.hint == "usage: sow sample FIRST [SECOND] [--one ONE] [--many MANY…] [--flag]"
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("words", "first"),
     [
         (["-"], "-"),
@@ -277,3 +281,44 @@ def test_help_is_heard_among_other_words(words: list[str]):
     expected = SowError if words[0].startswith("--nonsense") else HelpWanted
     with pytest.raises(expected):
         parse(SAMPLE, words)
+
+
+def names_a_task(command: Command) -> bool:
+    """Whether a command takes the id of one task, as an argument or as an option."""
+    options = [each for each in command.options if each.flag in ("--task", "--id") and not each.repeat]
+    return bool(options) or any(each.completes in ("tasks", "questions") for each in command.arguments)
+
+
+OF_A_TASK = [each for group in GROUPS for each in commands(group) if names_a_task(each)]
+
+
+@all_of("command", OF_A_TASK)
+def test_a_task_is_named_in_one_way_everywhere(command: Command):
+    """A task's id alone, --task ID and --id ID mean the same in every command that names a task (B22)."""
+    required = [word for each in command.options if each.required for word in (each.flag, "x")]
+    others = [each.choices[0] if each.choices else "x" for each in command.arguments if each.completes != "tasks"]
+    if any(each.completes == "questions" for each in command.arguments):
+        others = others[1:]
+    forms = [parse(command, [*others, *required, flag, "010"])[0] for flag in ("--task", "--id")]
+    position = next((at for at, each in enumerate(command.arguments) if each.completes in ("tasks", "questions")), 0)
+    forms.append(parse(command, [*others[:position], "010", *others[position:], *required])[0])
+    assert forms[0] == forms[1] == forms[2]
+    assert "010" in forms[0].values()
+
+
+def test_a_task_that_is_named_twice_is_refused():
+    """Two ids are never one of them silently."""
+    command = next(each for each in OF_A_TASK if each.name == "task show")
+    with pytest.raises(SowError, match="'010' is one argument too many"):
+        parse(command, ["010", "--task", "020"])
+    with pytest.raises(SowError, match="is given twice"):
+        parse(command, ["--id", "010", "--task", "020"])
+
+
+def test_the_commands_of_the_finding_work(task_repo: Repo):
+    """`sow task show --id 010` and `sow task set 010 status paused` are taken (B22)."""
+    assert task_repo.ok("task", "show", "--id", "010").out.startswith("Task 010")
+    task_repo.ok("task", "set", "010", "status", "paused", "--reason", "Which one?")
+    task_repo.ok("answer", "--task", "010", "This one")
+    task_repo.ok("log", "010", "done")
+    assert task_repo.task("010")["log"][-1]["text"] == "done"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo, fresh_environment
+from support.quick_cases import few_of
 
 from sow.cli.command import GROUPS
-from sow.domain.task import TASK
+from sow.domain.task import FIELDS, TASK
 
 # Each asks its shell what it would offer behind these words, the last of which is unfinished.
 BASH = 'eval "$(sow completion bash)"; COMP_WORDS=(sow "$@"); COMP_CWORD=$#; _sow; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -70,8 +71,8 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize(
+@few_of("shell", SHELLS, 6)
+@few_of(
     ("words", "expected"),
     [
         (("",), set(GROUPS)),
@@ -82,7 +83,7 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
         (("task", "show", ""), {"010", "020"}),
         (("task", "set", "--id", ""), {"010", "020"}),
         (("task", "set", "--id", "02"), {"020"}),
-        (("task", "set", "--id", "010", ""), {"status", "name", "assigned_agent", "priority", "depends_on"}),
+        (("task", "set", "--id", "010", ""), set(FIELDS)),
         (("task", "set", "--id", "010", "status", ""), set(TASK.statuses)),
         (("task", "set", "status", "n"), {"needs_review"}),
         (("task", "list", "--status", "p"), {"pending", "paused"}),
@@ -96,6 +97,7 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
         (("status", "--json", "--"), {"--root", "--debug"}),
         (("completion", ""), {"bash", "zsh", "fish", "words"}),
     ],
+    6,
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_words_are_offered(rich_repo: Repo, shell: str, words: tuple[str, ...], expected: set[str]):

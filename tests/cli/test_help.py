@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
+from support.quick_cases import all_of
 
 from sow.cli.command import GROUPS, Command, commands
 
@@ -22,7 +23,7 @@ def test_every_command_has_help(bare_repo: Repo, command: Command):
     assert bare_repo.ok("help", *command.name.split()).out == result.out
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+@all_of("command", COMMANDS)
 def test_texts_are_there_for_everything(command: Command):
     """Every summary, option and argument has a text that starts with a capital letter and has no full stop."""
     texts = [command.summary, *(each.help for each in (*command.options, *command.arguments))]

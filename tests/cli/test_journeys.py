@@ -159,6 +159,7 @@ Look at what others do, and write down what is worth having.
 """
 
 
+@pytest.mark.full
 def test_a_design_project_all_on_claude(journey: Journey) -> None:
     """With no settings at all Claude plays every role: documents are written, judged by two roles and merged."""
     repo, plan_repo = journey.repo, journey.plan_repo
@@ -207,6 +208,7 @@ Put it all together.
 """
 
 
+@pytest.mark.full
 def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
     """A worker asks and the rest goes on; after the answer the same command ends the work in the same session."""
     repo, plan_repo = journey.repo, journey.plan_repo

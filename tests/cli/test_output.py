@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from conftest import SOW, Repo
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
+
+from sow.cli.output import print_error
 
 ESCAPE = "\x1b["
 
@@ -45,7 +48,7 @@ def test_a_reader_that_goes_away(repo: Repo, command: str):
     assert (code, result.stderr) == ("0", "")
 
 
-@pytest.mark.parametrize("blocked", [0, 80])
+@few_of("blocked", [0, 80], 1)
 def test_a_failed_run_whose_reader_goes_away(plan_repo: PlanRepo, blocked: int):
     """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
     told, gone = plan_repo.folder / "told", plan_repo.folder / "gone"
@@ -167,7 +170,7 @@ def test_errors_are_coloured_on_a_terminal_only(task_repo: Repo, on_terminal: Ca
     assert "\x1b[31merror:\x1b[0m there is no task 099" in shown
 
 
-@pytest.mark.parametrize(
+@few_of(
     "variables",
     [
         {"LANG": "C"},
@@ -177,6 +180,7 @@ def test_errors_are_coloured_on_a_terminal_only(task_repo: Repo, on_terminal: Ca
         {"PYTHONIOENCODING": "latin-1"},
         {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
     ],
+    2,
     ids=str,
 )
 def test_a_terminal_that_cannot_show_a_letter(task_repo: Repo, variables: dict[str, str]):
@@ -194,3 +198,11 @@ def test_words_in_a_poor_locale_are_stored_as_they_were_typed(task_repo: Repo):
     """A name that is typed under LANG=C reaches the file as UTF-8."""
     task_repo.ok("task", "set", "--id", "010", "name", "naïve 好", LANG="C")
     assert task_repo.task("010")["name"] == "naïve 好"
+
+
+def test_an_error_and_each_line_of_its_hint_are_escaped(capsys: pytest.CaptureFixture[str]):
+    """Control characters of a file's content do not reach the terminal, and more lines of a hint are indented."""
+    print_error("bad \x1b[31m", "first \x1b[31m\nsecond")
+    error = capsys.readouterr().err
+    assert ESCAPE not in error
+    assert error.splitlines()[2] == "      second"

@@ -62,6 +62,7 @@ def test_init_with_a_project(seeded: Repo):
     assert f'schema_version: "{VERSION}"\n' in state
 
 
+@pytest.mark.full
 def test_task_create_over_four_lines(created: Repo):
     """The schema's defaults are applied: iteration 1, status pending, created now, in the phase that was meant."""
     task = created.task("010")
@@ -71,6 +72,7 @@ def test_task_create_over_four_lines(created: Repo):
     assert task["phase"] == "implementation"
 
 
+@pytest.mark.full
 def test_log_over_five_lines(created: Repo):
     """The entry of the text goes to the worker's task, signed with role and iteration."""
     typed(created, f"export {IMPLEMENTER}; {LOG}")
@@ -92,6 +94,7 @@ def test_schema_show(seeded: Repo, name: str):
     assert f'"sow:schema/{VERSION}/{name}"' in typed(seeded, f"sow schema show {name}")
 
 
+@pytest.mark.full
 def test_validate_and_version(created: Repo):
     """Both spellings of a path are found, and the version of the schemas is printed alone."""
     assert "valid project" in typed(created, "sow validate .sow/project/state.yaml")
@@ -99,6 +102,7 @@ def test_validate_and_version(created: Repo):
     assert typed(created, "sow version --schema") == f"{VERSION}\n"
 
 
+@pytest.mark.full
 def test_schema_diff(seeded: Repo):
     """Two versions are compared in the shape of the text: changes, then the suggested migration."""
     lines = typed(seeded, "sow schema diff v0.9.0 v1.0.0").splitlines()
@@ -141,6 +145,7 @@ def test_the_paused_pattern(created: Repo):
     assert [each["agent"] for each in created.task("010")["log"]] == ["implementer-1", "implementer-2"]
 
 
+@pytest.mark.full
 def test_the_review_pattern(created: Repo):
     """Handed in, sent back with feedback, handed in again, approved: the session stays until the end."""
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status in_progress")
@@ -163,6 +168,7 @@ def test_the_review_pattern(created: Repo):
     assert [each["agent"] for each in done["log"]] == ["implementer-1", "implementer-2"]
 
 
+@pytest.mark.full
 def test_three_iterations(created: Repo):
     """Twice sent back, then approved: the third iteration is the one that counts."""
     typed(created, "sow task set --id 010 status in_progress")
@@ -173,6 +179,7 @@ def test_three_iterations(created: Repo):
     assert (task["iteration"], task["approval"]["iteration"]) == (3, 3)
 
 
+@pytest.mark.full
 def test_gap_numbering(created: Repo):
     """010, 020, and 011 between them; an abandoned task keeps its number and its folder."""
     typed(created, 'sow task create --name "Change timeout"')
@@ -194,6 +201,7 @@ def test_no_project_on_main_or_master(bare_repo: Repo, branch: str):
     assert not bare_repo.project.exists()
 
 
+@pytest.mark.full
 def test_one_project_per_branch(seeded: Repo):
     """A second project on the branch is refused; on another branch there is room for it."""
     assert seeded.sow("project", "new", "Second").code == 2
@@ -213,12 +221,14 @@ def test_a_branch_mismatch_is_refused(created: Repo):
         assert "belongs to branch feat/auth, but feat/elsewhere is checked out" in result.err
 
 
+@pytest.mark.full
 def test_phases_are_folders_added_with_approval(created: Repo):
     """A phase is a folder; a new one waits for a person's yes, the way back is open, and none is skipped."""
     typed(created, 'sow phase add discovery --reason "the API is unknown" --before implement')
     typed(created, 'sow phase add document --reason "users need it"')
-    typed(created, "sow phase approve discovery && sow answer 2 yes")
+    assert "the phase is discovery now" in typed(created, "sow phase approve discovery && sow answer 2 yes")
     assert sorted(typed(created, "ls .sow/project/phases").split()) == ["discovery", "document", "implementation"]
+    assert "the phase is implementation now" in typed(created, "sow phase advance")
     assert "the phase is discovery now" in typed(created, "sow phase back discovery")
     typed(created, 'sow task create --phase document --name "Write the guide"')
     assert created.sow("task", "set", "--id", "020", "status", "in_progress").code == 2

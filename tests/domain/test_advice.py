@@ -6,7 +6,7 @@ import re
 import shlex
 from functools import partial
 
-import pytest
+from support.quick_cases import all_of
 from support.samples import BEFORE, LATER, NOW, phase, task
 
 from sow.cli.command import find, parse
@@ -51,7 +51,7 @@ SITUATIONS = {
     ),
     "a failure": (
         partial(advise, [task(status="failed")]),
-        "look into task 010: Task 010",
+        "task 010 failed: Task 010; try again",
         "sow task set --id 010 status in_progress",
     ),
     "a proposed phase": (
@@ -71,23 +71,28 @@ SITUATIONS = {
     ),
     "work in progress": (
         partial(advise, [task("010"), task("020", "in_progress")]),
-        "go on with task 020: Task 020",
+        "no worker is on task 020: Task 020",
+        "sow agent spawn implementer 020",
+    ),
+    "a worker at work": (
+        partial(advise, [task("010"), {**task("020", "in_progress"), "session_id": "s"}]),
+        "a worker is on task 020: Task 020",
         "sow task show 020",
     ),
     "a task that can start": (
         partial(advise, [task("010", "completed"), task("020", depends_on=["010"])]),
-        "start task 020: Task 020",
-        "sow task set --id 020 status in_progress",
+        "start a worker on task 020: Task 020",
+        "sow agent spawn implementer 020",
     ),
     "a task of an earlier phase comes up later": (
         partial(advise, [task("010")], t010="design"),
-        "start task 010: Task 010",
-        "sow task set --id 010 status in_progress",
+        "start a worker on task 010: Task 010",
+        "sow agent spawn implementer 010",
     ),
     "tasks that wait": (
         partial(advise, [task("010", "completed"), task("020", "abandoned"), task("030", depends_on=["010", "020"])]),
-        "task 030 waits for 020 (abandoned)",
-        "sow task show 030",
+        "decide on task 030: Task 030: waits for task 020, which was abandoned",
+        'sow task set --id 030 depends_on "010"',
     ),
     "a task that waits for a later phase": (
         partial(advise, [task("010", depends_on=["020"]), task("020")], t020="test"),
@@ -121,13 +126,13 @@ SITUATIONS = {
     ),
     "a new task after the last phase": (
         partial(advise, [task("010")], DONE),
-        "start task 010: Task 010",
-        "sow task set --id 010 status in_progress",
+        "start a worker on task 010: Task 010",
+        "sow agent spawn implementer 010",
     ),
 }
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
+@all_of("situation", SITUATIONS)
 def test_every_situation_has_its_next_step(situation):
     """In every situation there is one next step, in words and as a command."""
     step, text, command = SITUATIONS[situation]
@@ -142,14 +147,14 @@ def typed(text: str) -> None:
     parse(command, rest)
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
+@all_of("situation", SITUATIONS)
 def test_every_advised_command_can_be_typed(situation):
     """The command of every next step parses with the real parser."""
     typed(SITUATIONS[situation][0]()["command"])
 
 
-@pytest.mark.parametrize("gated", [False, True])
-@pytest.mark.parametrize("status", TASK.statuses)
+@all_of("gated", [False, True])
+@all_of("status", TASK.statuses)
 def test_what_a_task_page_suggests_can_be_typed(status, gated):
     """Every command in the last line of a task's page parses; an ended task suggests none."""
     for current in (task(status=status), task(status=status, question=QUESTION)):
@@ -181,7 +186,7 @@ DOORS = [
 ]
 
 
-@pytest.mark.parametrize(("current", "resumes", "command"), DOORS)
+@all_of(("current", "resumes", "command"), DOORS)
 def test_the_door_by_which_work_goes_on(current, resumes, command):
     """It follows from the status, the session, and whether its CLI can resume; and it can be typed."""
     assert resume_command(current, resumes=resumes) == command

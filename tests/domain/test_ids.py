@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain import ids
 from sow.errors import SowError
@@ -26,7 +27,7 @@ def test_a_person_may_leave_out_zeros(text, ident):
     assert ids.task_id(text) == ident
 
 
-@pytest.mark.parametrize(
+@all_of(
     "text",
     [
         "",
@@ -66,7 +67,7 @@ def test_the_rules_and_the_schemas_know_one_form():
     assert is_task_id is ids.is_task_id
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("taken", "new"),
     [
         ([], "010"),

@@ -93,7 +93,15 @@ ITEMS = {
 def test_each_thing_that_waits_is_one_item(kind):
     """Every kind of item says what, since when, and what to do about it."""
     given_state, expected = ITEMS[kind]
-    assert only(**given_state) == {"phase": None, "agent": None, **expected, "blocks": 0, "remark": ""}
+    assert only(**given_state) == {
+        "phase": None,
+        "agent": None,
+        **expected,
+        "blocks": 0,
+        "remark": "",
+        "accept": "",
+        "waive": [],
+    }
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -103,6 +111,38 @@ def test_what_an_item_says_to_do_can_be_typed(kind):
     assert words[0] == "sow"
     command, rest = find(words[1:])
     parse(command, rest)
+
+
+CHECK = {"kind": "test", "command": "pytest -q"}
+RED = {"kind": "test", "command": "pytest -q", "iteration": 2, "passed": False}
+
+
+@pytest.mark.parametrize(
+    ("fields", "accept"),
+    [
+        ({"status": "paused", "result": "RED", "iteration": 3}, 'sow approve 010 --reason "…"'),
+        (
+            {"status": "paused", "result": "RED", "iteration": 3, "checks": [CHECK], "evidence": [RED]},
+            "sow approve 010 --waive 'pytest -q' --reason \"…\"",
+        ),
+        (
+            {"status": "failed", "iteration": 2, "checks": [CHECK], "evidence": [RED]},
+            "sow approve 010 --waive 'pytest -q' --reason \"…\"",
+        ),
+        ({"status": "failed", "iteration": 2}, ""),
+        ({"status": "failed", "iteration": 2, "session_id": "s1"}, 'sow approve 010 --reason "…"'),
+        ({"status": "failed", "session_id": "s1", "source": {"plan": "plan.yaml", "id": "1"}}, ""),
+        ({"status": "paused", "question": QUESTION}, ""),
+    ],
+)
+def test_work_that_was_refused_can_be_accepted(fields, accept):
+    """RED or failed work is offered for acceptance, with the checks that this waives; a plain question is not (C12)."""
+    item = only([task(**fields)])
+    assert item["accept"] == accept
+    assert item["waive"] == (["pytest -q"] if "--waive" in accept else [])
+    if accept:
+        command, rest = find(shlex.split(accept)[1:])
+        parse(command, rest)
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "abandoned"])

@@ -7,6 +7,7 @@ import os.path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain import inputs
 from sow.errors import SowError
@@ -56,7 +57,7 @@ def test_a_line_is_refused_with_the_reason(value, message):
     assert refusal(inputs.checked_line, value, "the name") == message
 
 
-@pytest.mark.parametrize("letter", CONTROL[1:])
+@all_of("letter", CONTROL[1:])
 def test_no_control_character_gets_into_a_line(letter):
     """A control character or a line break of any kind is refused inside a line."""
     assert "control character" in refusal(inputs.checked_line, f"a{letter}b", "the name")
@@ -95,7 +96,7 @@ def test_a_role_is_a_lower_case_name(value):
     assert inputs.role_name(value) == value
 
 
-@pytest.mark.parametrize(
+@all_of(
     "value", ["", "-", "_", "-x", "_x", "Implementer", "a b", "a/b", "../x", "a.b", "ä", "x٣", "a\n", "--yes", "x" * 65]
 )
 def test_anything_else_is_no_role(value):
@@ -116,7 +117,7 @@ def test_a_word_has_no_blanks(value):
     assert inputs.word(value, "--action") == value
 
 
-@pytest.mark.parametrize("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
+@all_of("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
 def test_anything_else_is_no_word(value):
     """Several words, a leading mark, and what could break a log's head are refused as a word."""
     assert refusal(inputs.word, value, "--action") == f"--action {value!r} is not one word"
@@ -138,7 +139,7 @@ def test_a_path_is_made_plain(value, path):
     assert inputs.path(value, "--file") == path
 
 
-@pytest.mark.parametrize(
+@all_of(
     "value",
     [
         "/etc/passwd",

@@ -34,7 +34,7 @@ def test_a_legal_move_has_its_name():
     ("source", "to", "message", "hint"),
     [
         ("shut", "gone", "the door cannot go from shut to gone", "from shut it can go to: open, locked"),
-        ("locked", "open", "the door cannot go from locked to open", "nothing leaves locked"),
+        ("locked", "open", "the door cannot go from locked to open", "no status follows locked"),
         ("shut", "shut", "the door is shut already", "nothing to do"),
         ("shut", "ajar", "the door: unknown status 'ajar'", "a status is one of: open, shut, locked, gone"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 from support.samples import ACTORS, ADA, OWN_WORKER, note
 
 from sow.domain import note as rules
@@ -83,7 +84,7 @@ BECOMES = {
 }
 
 
-@pytest.mark.parametrize("case", BECOMES)
+@all_of("case", BECOMES)
 def test_what_a_worker_can_have_made_of_a_note(case):
     """A note that was edited by hand is one that the rules could have led to, or it is not taken."""
     before, after, possible = BECOMES[case]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support.quick_cases import all_of
 from support.samples import NOW, phase
 
 from sow.domain import phase as rules
@@ -71,7 +72,7 @@ def test_a_phase_is_named_once(names):
         rules.new_phases(names, now=NOW)
 
 
-@pytest.mark.parametrize(
+@all_of(
     "name", ["", "-", "_x", "-x", "Design", "a b", "a/b", "..", "../x", "é", "x" * 41, "a\n", "a\0b", ".hidden", "٣"]
 )
 def test_a_name_unfit_for_a_folder_is_refused(name):
@@ -160,18 +161,44 @@ def test_a_proposal_that_cannot_be_is_refused(name, place):
     ("before", "after"),
     [
         ("* design, ? new, o test", "* design, o new, o test"),
-        ("? new, * design, o test", "x new, * design, o test"),
+        ("? new, * design, o test", "* new, o design, o test"),
+        ("x design, ? new, x test, * build", "x design, * new, o test, o build"),
         ("x design, x test, ? new", "x design, x test, * new"),
         ("x design, ? new, x test", "x design, * new, o test"),
     ],
 )
 def test_an_approved_phase_takes_its_place_in_the_order(before, after):
-    """Behind the active phase it waits, before it it counts as passed, and when all are completed it is the next."""
+    """After the active phase it waits. Before it, or when all are completed, work begins in it (B1)."""
     phases = rules.approve(made(before), "new")
     assert shown(phases) == after
     (approved,) = [each for each in phases if each["name"] == "new"]
     assert "question" not in approved
     assert approved["reason"] == "a race"
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "after"),
+    [
+        ("* design, o new, o test", {"after": "test"}, "* design, o test, o new"),
+        ("* design, o test, o new", {"before": "design"}, "* new, o design, o test"),
+        ("* new, o design, o test", {"after": "design"}, "* design, o new, o test"),
+        ("x new, * design, o test", {"after": "test"}, "* design, o test, o new"),
+        ("x design, x new", {"before": "design"}, "x new, x design"),
+        ("* design, ? new, o test", {"after": "te"}, "* design, o test, ? new"),
+    ],
+)
+def test_a_phase_is_moved(before, place, after):
+    """The first phase that is not completed is active, so that none is skipped (B1)."""
+    assert shown(rules.move(made(before), "ne", **place)) == after
+
+
+@pytest.mark.parametrize(
+    "place", [{}, {"before": "new"}, {"after": "none"}, {"before": "design", "after": "design"}, {"after": "d"}]
+)
+def test_a_move_needs_one_place_next_to_another_phase(place):
+    """No place, two places, an unknown phase and the phase itself are refused."""
+    with pytest.raises(SowError):
+        rules.move(made("* design, o docs, o new"), "new", **place)
 
 
 def test_a_rejected_phase_is_gone():
@@ -262,7 +289,7 @@ def test_work_starts_in_a_phase_that_has_begun(name):
 @pytest.mark.parametrize(
     ("name", "message", "way"),
     [
-        ("release", "phase release has not begun", "sow phase advance"),
+        ("release", "phase release waits: the active phase is test", "sow phase advance"),
         ("new", "phase new is only proposed", "sow phase approve new"),
     ],
 )
@@ -311,6 +338,10 @@ class Project(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), anchor=st.sampled_from(["", *NAMES]), side=st.sampled_from(["before", "after"]))
     def propose(self, name, anchor, side):
         self.step(rules.propose, name, reason="needed", question=1, now=NOW, **({side: anchor} if anchor else {}))
+
+    @rule(name=st.sampled_from(NAMES), anchor=st.sampled_from(NAMES), side=st.sampled_from(["before", "after"]))
+    def move(self, name, anchor, side):
+        self.step(rules.move, name, **{side: anchor})
 
     @precondition(lambda self: any(each["status"] == "proposed" for each in self.phases))
     @rule(data=st.data(), yes=st.booleans())

@@ -7,6 +7,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 from support.samples import ADA, LATER, LEAD, NOW, OTHER_WORKER, OWN_WORKER, task
 
 from sow.domain import task as rules
@@ -21,15 +22,19 @@ CHANGES = {
     ("pending", "in_progress"): {"started_at": LATER},
     ("in_progress", "needs_review"): {},
     ("in_progress", "paused"): {},
-    ("in_progress", "failed"): {},
+    ("in_progress", "failed"): {"failed_reason": "a dead end"},
     ("needs_review", "in_progress"): {"iteration": 4, "approval": GONE},
     ("paused", "in_progress"): {"iteration": 4, "approval": GONE},
     ("failed", "in_progress"): {"iteration": 4, "approval": GONE},
-    ("needs_review", "completed"): {
-        "completed_at": LATER,
-        "approval": {"by": "ada", "at": LATER, "iteration": 3},
-        "session_id": GONE,
-        "question": GONE,
+    **{
+        (source, "completed"): {
+            "completed_at": LATER,
+            "approval": {"by": "ada", "at": LATER, "iteration": 3, "reason": "a dead end"},
+            "session_id": GONE,
+            "question": GONE,
+            "questions": [{**QUESTION, "answer": "accept: a dead end", "answered_at": LATER, "answered_by": "ada"}],
+        }
+        for source in ("needs_review", "paused", "failed")
     },
     **{
         (source, "abandoned"): {"abandoned_reason": "a dead end", "session_id": GONE, "question": GONE}
@@ -38,7 +43,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("source", "to"), CHANGES)
+@all_of(("source", "to"), CHANGES)
 def test_a_move_changes_exactly_these_fields(source, to):
     """Session, iteration, times, approval and question change as the design says, and nothing else does."""
     before = task(

@@ -24,6 +24,7 @@ def run(command: str, agreed: Consent, folder: Path) -> int:
         folder=str(folder),
         environment={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
         limits=limits,
+        box=None,
     )
     return run_to_end(steps).evidence["exit"]
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from conftest import Repo
 from support import scenario
+from support.quick_cases import few_of
 from support.scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
 
 from sow.executors.registry import ADAPTERS
@@ -56,23 +57,25 @@ def test_the_scenario_is_what_it_says(expected: list[Picture]) -> None:
     assert expected[-1][scenario.FILE].splitlines() == [turn.line for turn in TURNS]
 
 
-@pytest.mark.parametrize("kind", ADAPTERS)
+@few_of("kind", ADAPTERS, 3)
 def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: Path, expected: list[Picture]) -> None:
     """After every step of the scenario the state files, logs, feedback and notes are those of any other executor.
 
     Two CLIs cannot do all of it. Windsurf keeps no session: an answer and a review lead to a fresh one each, and what
-    is on disk is equal all the same. aider runs no command: it speaks by editing the files on its desk, and asks in
-    its log without a note; all else is equal.
+    is on disk is equal, except for the project's log, which names the commands. aider runs no command: it edits the
+    files of its task folder, and asks in its log without a note; all else is equal.
     """
     hire(repo, kind, tmp_path / "bin")
     resumes = find_adapter(kind).capabilities.resumes
     found = scenario.play(repo, [CUE] * 3, resumes=resumes)
-    without = {NOTES} if kind == "aider" else set()
-    assert all(NOTES in each for each in expected)
-    assert found == [{path: text for path, text in each.items() if path not in without} for each in expected]
+    without = {NOTES} if kind == "aider" else set() if resumes else {".sow/project/log.md"}
+    assert all(path in each for each in expected for path in (NOTES, *without))
+    wanted = [{path: text for path, text in each.items() if path not in without} for each in expected]
+    assert [{path: text for path, text in each.items() if path not in without} for each in found] == wanted
     assert scenario.turns(repo) == ([scenario.TURN_BY_TURN] if resumes else FRESH)
 
 
+@pytest.mark.full
 def test_what_aider_keeps_beside_the_code_is_put_away(repo: Repo, tmp_path: Path) -> None:
     """Its cache is there in every turn and grows, but is not in the repository afterwards; a user's own cache stays."""
     hire(repo, "aider", tmp_path / "bin")

@@ -38,14 +38,13 @@ def recipe(title: str) -> list[str]:
 
 
 class Copy:
-    """A copy of the package and its tools, and calls of it in a repository."""
+    """A copy of the package, and calls of it in a repository."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
         self.folder = folder
-        for name in ("src", "tools", "docs"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        repo.environment |= {"PYTHONPATH": f"{folder / 'src'}:{folder}", "PYTHONDONTWRITEBYTECODE": "1"}
+        shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        repo.environment |= {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def add_executor(self, name: str, blocks: list[str]) -> None:
         (self.folder / f"src/sow/executors/clis/{name}.py").write_text(blocks[0])
@@ -53,12 +52,6 @@ class Copy:
         opening = "ADAPTERS = {\n"
         assert opening in registry.read_text()
         registry.write_text(registry.read_text().replace(opening, f"{opening}    {blocks[1]}"))
-
-    def generate(self) -> None:
-        """What `make generate` does."""
-        words = [sys.executable, "-m", "tools.generate"]
-        done = subprocess.run(words, cwd=self.folder, env=self.repo.environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
 
     def configure(self, **settings: Any) -> None:
         path = Path(self.repo.environment["HOME"], ".config", "sow", "config.yaml")
@@ -87,7 +80,7 @@ def test_an_executor_is_one_file_and_one_entry(copy: Copy) -> None:
     copy.sow("task", "create", "--name", f"Work [[{SOW} task set --id 010 status paused]]", "--agent", "implementer")
     first = copy.sow("agent", "spawn", "implementer", "010", "--executor", "scribe")
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
-    assert f"--allow={SOW} --allow=git" in first.out
+    assert f"--allow={SOW} --allow=sow --allow=git" in first.out
     second = copy.sow("agent", "resume", "010", f"Go on [[{SOW} task set --id 010 status needs_review]]")
     assert second.code == 0 and second.out.endswith("task 010: status is needs_review\n"), second
     record = yaml.safe_load((copy.repo.root / ".sow/local/sessions/010/1/record.yaml").read_text())["session"]
@@ -97,12 +90,12 @@ def test_an_executor_is_one_file_and_one_entry(copy: Copy) -> None:
     assert subprocess.run(ruff, capture_output=True, env=os.environ).returncode == 0
 
 
-def test_after_make_generate_users_can_set_it(copy: Copy) -> None:
+@pytest.mark.full
+def test_users_can_set_the_new_executor(copy: Copy) -> None:
     """Its type is accepted in the user's settings, which it then obeys; without the recipe it is refused by name."""
     copy.configure(yolo_mode=True, model="quill")
-    assert "type: must be one of" in copy.sow("config", "validate").out
+    assert "unknown executor type: scribe" in copy.sow("config", "validate").err
     copy.add_executor("scribe", recipe("A new executor"))
-    copy.generate()
     validated = copy.sow("config", "validate")
     assert validated.code == 0 and "scribe" in validated.out, validated
     copy.sow("task", "create", "--name", f"Work [[{SOW} task set --id 010 status paused]]", "--agent", "implementer")
@@ -110,6 +103,7 @@ def test_after_make_generate_users_can_set_it(copy: Copy) -> None:
     assert result.code == 0 and "--model quill --allow-all --fast" in result.out, result
 
 
+@pytest.mark.full
 def test_an_agent_is_one_file(copy: Copy) -> None:
     """The recipe's Markdown is a valid role, is listed, and works on a task with its own words."""
     copy.add_executor("scribe", recipe("A new executor"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
 from fakes import PROGRAMS
 from real.install import PINNED
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from executors.sample_turn import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
@@ -27,7 +27,7 @@ def yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-@pytest.mark.parametrize("kind", ROWS)
+@all_of("kind", ROWS)
 def test_the_table_is_true(kind: str) -> None:
     """A row of the table says what the capability record says."""
     found = find_adapter(kind).capabilities
@@ -46,7 +46,7 @@ def section(kind: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("kind", CLIS)
+@all_of("kind", CLIS)
 def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
     """A CLI is tested in the version that tests install, or against a named stand-in, with what that leaves open."""
     if kind in PINNED:
@@ -58,7 +58,7 @@ def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
         assert section(kind).count("- **Not verified**, because ") == 1
 
 
-@pytest.mark.parametrize("kind", CLIS)
+@all_of("kind", CLIS)
 def test_the_command_lines_are_true(kind: str) -> None:
     """The page shows the exact words of a new session with yolo and without, of a judge, and of the next turn."""
     adapter = find_adapter(kind)

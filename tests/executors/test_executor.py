@@ -1,8 +1,8 @@
-"""The interface that callers and tests see: an executor blocks until its turn has ended, and has shipped doubles."""
+"""A configured CLI: its commands, its end and its sessions, with a double for the process and with a real one."""
 
 from __future__ import annotations
 
-import inspect
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,79 +10,100 @@ from typing import Any
 
 import pytest
 
-from executors.sample_turn import SESSION, request
-from sow.engine import DefaultCommandRunner
+from executors.sample_turn import SESSION
+from sow import config
+from sow.agents import IMPLEMENTER, REVIEWER
 from sow.errors import SowError
-from sow.executors import CommandRunner, Executor, MockCommandRunner, MockExecutor
-from sow.executors.adapter import AgentCommand, Outcome, ProcessEnd, Request
-from sow.executors.clis.claude import Claude
-from sow.executors.clis.windsurf import Windsurf
-from sow.executors.events import Event, TurnSummary
-
-METHODS = ("spawn", "resume", "supports_resumption", "validate_availability")
+from sow.executors import ClaudeExecutor, CursorExecutor, ExecutorRegistry, MockCommandRunner, load_executors
+from sow.executors.executor import CliExecutor
+from sow.executors.registry import adapter
 
 
-def ended(call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
-    """A turn that went well."""
-    story.add(Event("result", "all done", session=request.session))
-    return ProcessEnd(code=0)
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which a test writes the programs of CLIs; it is first on PATH, and the cache is private."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_double_has_the_executors_methods(method: str) -> None:
-    """MockExecutor can stand wherever an Executor does: each method takes the same arguments."""
-    real, double = getattr(Executor, method), getattr(MockExecutor, method)
-    assert inspect.signature(real) == inspect.signature(double)
+def write_cli(folder: Path, name: str, *events: dict[str, Any], code: int = 0) -> Path:
+    """A program that keeps its arguments, and prints these events."""
+    program = folder / name
+    arguments = folder / f"{name}.args"
+    lines = "\n".join(json.dumps(event) for event in events)
+    program.write_text(f"#!/bin/sh\necho \"$@\" > {arguments}\ncat <<'END'\n{lines}\nEND\nexit {code}\n")
+    program.chmod(0o755)
+    return arguments
 
 
-def test_both_have_a_name() -> None:
-    """The name is what configuration and messages call an executor."""
-    assert Executor("claude-code", Claude(), MockCommandRunner()).name == "claude-code"
-    assert (MockExecutor().name, MockExecutor(name="test-executor").name) == ("mock", "test-executor")
+def result(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "result": text, **more}
 
 
-def test_runners_are_command_runners() -> None:
-    """The double and the one that is used in earnest both fulfil the protocol, and another object does not."""
-    assert isinstance(MockCommandRunner(), CommandRunner)
-    assert issubclass(DefaultCommandRunner, CommandRunner)
-    assert not isinstance(MockExecutor(), CommandRunner)
+def test_a_turn_of_a_real_process_is_shown_and_ends(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a runner the program on PATH is run, and its text is printed in readable form (A4)."""
+    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look around"}]}}
+    arguments = write_cli(fake, "claude", said, result("all done"))
+    ClaudeExecutor().spawn(IMPLEMENTER, "x", SESSION)
+    assert f"--session-id {SESSION}" in arguments.read_text()
+    assert capsys.readouterr().out == "[text] I look around\n[result] all done\n"
 
 
-def test_spawn_runs_the_program_with_the_prompt_on_stdin() -> None:
-    """The runner gets the program, the words of the adapter and the prompt; its end is the outcome."""
-    runner = MockCommandRunner(ended)
-    outcome, story = Executor("claude-code", Claude(), runner).spawn(request(), "test prompt")
-    assert (runner.last_name, runner.last_stdin) == ("claude", "test prompt")
-    assert runner.last_arguments[:3] == ["-p", "--session-id", SESSION]
-    assert (outcome.kind, outcome.text, story.session) == ("done", "all done", SESSION)
+@pytest.mark.parametrize(
+    ("events", "code", "message"),
+    [
+        ([], 7, "claude ended with exit code 7"),
+        ([], 0, "claude-code reports failed: it ended with exit code 0 and gave no result"),
+        ([result("no money", is_error=True)], 0, "claude-code reports failed: no money"),
+        ([result("You have hit your usage limit", is_error=True)], 0, "claude-code reports limited: "),
+    ],
+)
+def test_a_turn_that_failed_is_an_error(fake: Path, events: list[dict[str, Any]], code: int, message: str) -> None:
+    """Neither a bad exit code nor an error event with exit code 0 passes for success (A6)."""
+    write_cli(fake, "claude", *events, code=code)
+    with pytest.raises(SowError, match=message):
+        ClaudeExecutor().spawn(IMPLEMENTER, "x", SESSION)
 
 
-def test_resume_goes_on_with_the_session() -> None:
-    """A resume names the session, and the feedback is its prompt."""
-    runner = MockCommandRunner(ended)
-    outcome, _ = Executor("claude-code", Claude(), runner).resume(request(), "fix line 42")
-    assert runner.last_arguments[:3] == ["-p", "--resume", SESSION]
-    assert (runner.last_stdin, outcome.kind) == ("fix line 42", "done")
+def test_the_cli_may_choose_the_session_id(fake: Path) -> None:
+    """A caller resumes with its own id, also when the CLI made up another one (A6)."""
+    arguments = write_cli(fake, "cursor-agent", result("ok", session_id="chat-7"))
+    executor = CursorExecutor(yolo_mode=True)
+    executor.spawn(IMPLEMENTER, "x", SESSION)
+    assert "--resume" not in arguments.read_text()
+    executor.resume(SESSION, "y")
+    assert "--resume=chat-7" in arguments.read_text() and executor.cli_sessions == {SESSION: "chat-7"}
 
 
-def test_a_failing_program_and_a_cancelled_turn_are_told() -> None:
-    """What went wrong is an outcome and no exception: the state file still decides."""
-    for ending, kind in (
-        (ProcessEnd(code=1, stderr="no"), "failed"),
-        (ProcessEnd(code=-2, stopped="interrupt"), "interrupted"),
-        (ProcessEnd(code=-15, stopped="timeout"), "timeout"),
-    ):
-        runner = MockCommandRunner(lambda *_, ending=ending: ending)
-        assert Executor("claude-code", Claude(), runner).spawn(request(), "x")[0].kind == kind
+def test_a_judge_stays_a_judge(fake: Path) -> None:
+    """A resumed reviewer has no more rights than a new one."""
+    runner = MockCommandRunner()
+    executor = ClaudeExecutor(True, runner=runner)
+    executor.spawn(REVIEWER, "x", SESSION)
+    first = runner.last_args
+    executor.resume(SESSION, "y")
+    assert "--dangerously-skip-permissions" not in (*first, *runner.last_args)
+
+
+def test_files_of_a_cli_are_in_the_users_cache(fake: Path, tmp_path: Path) -> None:
+    """Settings that a CLI reads from a file are written before the start, in a private folder."""
+    runner = MockCommandRunner()
+    CliExecutor("amp", adapter("amp"), runner).spawn(IMPLEMENTER, "x", SESSION)
+    written = tmp_path / "cache/sow/executors" / SESSION / "amp.json"
+    assert str(written) in runner.last_args and json.loads(written.read_text())
+    assert written.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_an_executor_without_sessions_refuses_to_resume() -> None:
     """It says so when asked, and before anything runs."""
     runner = MockCommandRunner()
-    executor = Executor("windsurf", Windsurf(), runner)
+    executor = CliExecutor("windsurf", adapter("windsurf"), runner)
     assert not executor.supports_resumption()
     with pytest.raises(SowError, match='executor "windsurf" does not support session resumption'):
-        executor.resume(request(), "go on")
+        executor.resume(SESSION, "go on")
     assert runner.last_name == ""
 
 
@@ -91,54 +112,49 @@ def test_availability_is_the_path_of_the_program(tmp_path: Path) -> None:
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    executor = Executor("claude-code", Claude(), MockCommandRunner())
+    executor = ClaudeExecutor()
     assert executor.validate_availability({"PATH": str(tmp_path)}) == str(program)
     with pytest.raises(SowError, match="executor binary not found: claude"):
         executor.validate_availability({"PATH": str(tmp_path / "nowhere")})
 
 
-def test_the_functions_of_a_double_are_called() -> None:
-    """Each behaviour can be set, and gets what the caller gave."""
-    heard: list[Any] = []
-
-    def take(asked: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
-        heard.append((asked.role.name, prompt))
-        return Outcome("limited"), TurnSummary()
-
-    double = MockExecutor(spawn=take, resume=take, supports_resumption=lambda: False)
-    assert double.spawn(request(), "first")[0].kind == double.resume(request(), "second")[0].kind == "limited"
-    assert heard == [("implementer", "first"), ("implementer", "second")]
-    assert not double.supports_resumption()
+def test_a_registry_finds_executors_by_name() -> None:
+    """What was registered is found, the last one of a name wins, and an unknown name is an error (A6)."""
+    registry, first, second = ExecutorRegistry(), ClaudeExecutor(), ClaudeExecutor(True)
+    registry.register("cursor", CursorExecutor())
+    registry.register("claude-code", first)
+    registry.register("claude-code", second)
+    assert registry.get("claude-code") is second
+    with pytest.raises(SowError, match="unknown executor: copilot") as raised:
+        registry.get("copilot")
+    assert raised.value.hint == "the executors are: claude-code, cursor"
 
 
-def test_a_double_without_functions_succeeds() -> None:
-    """What is not set has a sensible answer."""
-    double = MockExecutor()
-    assert double.spawn(request(), "x")[0].kind == double.resume(request(), "x")[0].kind == "done"
-    assert double.supports_resumption() and Path(double.validate_availability({})).exists()
-    assert MockCommandRunner().run(AgentCommand(["program", "a"]), request(), "p", TurnSummary()).code == 0
-
-
-def test_a_runner_double_remembers_its_last_call() -> None:
-    """Name, arguments and stdin of the last call can be looked at."""
+def test_a_registry_is_made_from_settings(fake: Path, tmp_path: Path) -> None:
+    """Every executor of the user's config can be spawned with its settings (A6)."""
+    file = tmp_path / "sow" / "config.yaml"
+    file.parent.mkdir()
+    file.write_text(
+        "agents:\n  executors:\n    careful: {type: claude, custom_args: [--max-turns, '9'], settings: {model: opus}}\n"
+    )
     runner = MockCommandRunner()
-    runner.run(AgentCommand(["program", "a", "b"]), request(), "the prompt", TurnSummary())
-    assert (runner.last_name, runner.last_arguments, runner.last_stdin) == ("program", ["a", "b"], "the prompt")
+    registry = load_executors(config.load({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}).executors, runner)
+    registry.get("careful").spawn(IMPLEMENTER, "x", SESSION)
+    assert runner.last_args[-2:] == ["--max-turns", "9"] and "opus" in runner.last_args
+    assert registry.get("claude-code").name == "claude-code"
 
 
 def test_the_exports_cost_a_start_nothing() -> None:
     """Neither the doubles nor `typing` are loaded by what a spawn imports of this package."""
-    names = ["typing", "sow.executors.mock", "sow.executors.command_runner", "sow.engine.turns.runner"]
-    code = f"import sys, sow.executors.executor, sow.engine; print([each for each in {names} if each in sys.modules])"
+    names = ["typing", "sow.executors.mock", "sow.executors.interface"]
+    code = f"import sys, sow.executors.executor; print([each for each in {names} if each in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
 def test_an_unknown_name_is_an_error() -> None:
     """A module that makes its names on demand still knows which it has."""
-    import sow.engine
     import sow.executors
 
-    for module in (sow.executors, sow.engine):
-        with pytest.raises(AttributeError, match="no_such_name"):
-            _ = module.no_such_name
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = sow.executors.no_such_name

@@ -100,7 +100,7 @@ def test_no_key_and_no_repository(tmp_path: Path, surroundings: dict[str, str]):
         ("echo hello", "no version in what it says: hello"),
         ("exit 0", "no version in what it says: nothing"),
         ("printf '\\377\\376\\033[2J\\001'", "no version in what it says:"),
-        ("kill -9 $$", "ended with exit code -9"),
+        ("kill -9 $$", "was ended by SIGKILL (killed)"),
         ('[ "$1" = --version ] && echo 1.0 || exit 7', "--help ended with exit code 7"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, DESK, JUDGE, TASKS, request
 from sow.executors.adapter import AgentCommand
@@ -36,7 +36,7 @@ def said(call: AgentCommand) -> tuple[Any, ...]:
     return call.arguments, call.environment, call.files
 
 
-@pytest.mark.parametrize("kind", ADAPTERS)
+@all_of("kind", ADAPTERS)
 def test_the_record_says_whether_something_can_be_closed(kind: str) -> None:
     """What is closed changes a worker's command exactly where the capability record says so; never with yolo."""
     adapter = find_adapter(kind)

@@ -33,13 +33,14 @@ from support.bad_worker_acts import (
     truncate_index,
 )
 from support.paths import TESTS
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
 
 
-mischief = pytest.mark.parametrize("mischief", MISCHIEF, ids=lambda each: each.__name__)
+mischief = few_of("mischief", MISCHIEF, 4, always=["reset_hard"], ids=lambda each: each.__name__)
 
 
 @mischief
@@ -88,7 +89,7 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("mischief", REMARKS, ids=lambda each: each.__name__)
+@few_of("mischief", REMARKS, 4, ids=lambda each: each.__name__)
 def test_what_was_odd_is_said(worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]) -> None:
     """A remark names what the worker did that it should not have done."""
     mischief(worktree_repo, worktree_repo.prepare())
@@ -249,6 +250,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.full
 def test_odd_names(worktree_repo: WorktreeRepo) -> None:
     """File names with line ends, dashes, quotes, magic or no encoding are collected, shown and removed like others."""
     where = worktree_repo.prepare()
@@ -292,6 +294,7 @@ def test_links(worktree_repo: WorktreeRepo) -> None:
     assert "outside is a link out of the worktree, to /etc/passwd" in said
 
 
+@pytest.mark.full
 def test_modes_and_kinds(worktree_repo: WorktreeRepo) -> None:
     """Modes, folders in place of files and files in place of folders are collected as they are."""
     where = worktree_repo.prepare()
@@ -320,6 +323,7 @@ print(collected.paths, collected.remarks)
 """
 
 
+@pytest.mark.full
 def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
     """Files and folders that may not be read are made readable and collected, and that is said."""
     where = worktree_repo.prepare()
@@ -335,6 +339,7 @@ def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
     assert stat.S_IMODE((where / "closed").stat().st_mode) & 0o700 == 0o700
 
 
+@pytest.mark.full
 def test_iterations(worktree_repo: WorktreeRepo) -> None:
     """Every iteration has its pin, and a second collection of one keeps what the first had."""
     where, base = worktree_repo.prepare(), worktree_repo.head()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 import pytest
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, WorktreeRepo
 
 from sow.gitwork.fast_forward import Delivered
@@ -220,7 +221,7 @@ def refusal(worktree_repo: WorktreeRepo) -> DeliveryRefused:
     return refused
 
 
-@pytest.mark.parametrize("act", DIRTY, ids=lambda each: each.__name__)
+@few_of("act", DIRTY, 3, always=["have_it_ignored"], ids=lambda each: each.__name__)
 def test_files_of_the_user_are_in_the_way(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is said."""
     act(merged)
@@ -228,13 +229,14 @@ def test_files_of_the_user_are_in_the_way(merged: WorktreeRepo, act: Callable[[W
     assert any(name in refused.reason for name in ("src/a.txt", "src/b.txt", "new")), refused.reason
 
 
-@pytest.mark.parametrize("act", BUSY, ids=lambda each: each.__name__)
+@few_of("act", BUSY, 3, ids=lambda each: each.__name__)
 def test_the_user_is_elsewhere_or_busy(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """On another branch, on none, with newer commits or in the middle of something, nothing changes, and it is said."""
     act(merged)
     assert BUSY[act] in refusal(merged).reason
 
 
+@pytest.mark.full
 def test_state_never_counts_as_dirty(merged: WorktreeRepo) -> None:
     """Changed, new, staged and removed state neither stops the move nor loses a byte, and git shows what is true."""
     merged.write("orchestration/old.md", "old\n")
@@ -257,6 +259,7 @@ def test_state_never_counts_as_dirty(merged: WorktreeRepo) -> None:
     assert not any("saved.yaml" in line for line in status)
 
 
+@pytest.mark.full
 def test_a_refusal_leaves_staged_state(merged: WorktreeRepo) -> None:
     """State that the user has staged is staged as before when the move was refused."""
     merged.write(STATE, "saved\n")
@@ -268,6 +271,7 @@ def test_a_refusal_leaves_staged_state(merged: WorktreeRepo) -> None:
     assert merged.git("diff", "--cached", "--name-only").split() == [STATE]
 
 
+@pytest.mark.full
 def test_settings_for_merging_are_not_obeyed(merged: WorktreeRepo) -> None:
     """Settings of the user's that would stash, squash, sign or make a commit of their own change nothing."""
     for name, value in {
@@ -285,6 +289,7 @@ def test_settings_for_merging_are_not_obeyed(merged: WorktreeRepo) -> None:
     assert merged.git("stash", "list") == ""
 
 
+@pytest.mark.full
 def test_folders_and_files_change_places(worktree_repo: WorktreeRepo) -> None:
     """A folder that becomes a file and a file that becomes a folder are moved where nothing of the user's is lost."""
     worktree_repo.write("folder/inner.txt")
@@ -305,6 +310,7 @@ def test_folders_and_files_change_places(worktree_repo: WorktreeRepo) -> None:
     assert (worktree_repo.root / "README.md/deep.txt").exists()
 
 
+@pytest.mark.full
 def test_git_gives_up_in_the_middle(merged: WorktreeRepo) -> None:
     """Where git fails while it writes files, each goes back to what it was, and the refusal has git's words."""
     where = merged.prepare("020", merged.integration.head)
@@ -323,6 +329,7 @@ def test_git_gives_up_in_the_middle(merged: WorktreeRepo) -> None:
     assert isinstance(finish(merged), Delivered)
 
 
+@pytest.mark.full
 def test_a_deleted_folder_of_the_index(merged: WorktreeRepo) -> None:
     """A checkout without an index file, as a new clone can have it, is not moved over files that git does not know."""
     os.unlink(merged.root / ".git/index")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.bad_worker_acts import add_work
 from support.paths import TESTS
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo, home_at
 
 from sow.errors import SystemFailure
@@ -88,7 +89,7 @@ USERS = [
 ]
 
 
-@pytest.mark.parametrize("act", USERS, ids=lambda each: each.__name__)
+@few_of("act", USERS, 2, ids=lambda each: each.__name__)
 def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """Whatever the user does meanwhile, committed work is collected and merged, and the user's side stays as it is."""
     worktree_repo.integration.begin("HEAD")
@@ -160,7 +161,7 @@ except SystemFailure as error:
 """
 
 
-@pytest.mark.parametrize("act", ["prepare", "collect", "finish"])
+@few_of("act", ["prepare", "collect", "finish"], 1)
 def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
     """Where files cannot grow, an act fails with a clear error or is refused, and does its work when there is room."""
     worktree_repo.write("large.txt", "large\n" * 20_000)

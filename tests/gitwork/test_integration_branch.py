@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.quick_cases import few_of
 from support.worktree_repo import RUN, WorktreeRepo
 
 from sow.errors import SowError, SystemFailure
@@ -115,6 +116,7 @@ def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> No
     assert worktree_repo.git("rev-parse", worktree_repo.integration.undone_moves[0]["pin"]).strip() == commit
 
 
+@pytest.mark.full
 def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
     """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
@@ -124,6 +126,7 @@ def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
     assert [each["pin"] for each in begun.integration.undone_moves] == [""]
 
 
+@pytest.mark.full
 def test_a_crash_between_the_record_and_the_branch(begun: WorktreeRepo) -> None:
     """The branch follows the record, and nobody is accused."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
@@ -134,6 +137,7 @@ def test_a_crash_between_the_record_and_the_branch(begun: WorktreeRepo) -> None:
     assert worktree_repo.integration.undone_moves == []
 
 
+@pytest.mark.full
 def test_a_second_iteration_on_merged_work(begun: WorktreeRepo) -> None:
     """More work on top of a squashed iteration is a change relative to that iteration, and conflicts with nothing."""
     first = begun.work("010", "src/a.txt", "one\n2\nthree\n")
@@ -150,6 +154,7 @@ def test_a_second_iteration_on_merged_work(begun: WorktreeRepo) -> None:
     assert begun.text(merge.commit, "other.txt") == "other\n"
 
 
+@pytest.mark.full
 def test_a_conflict_resolved_with_the_branch(begun: WorktreeRepo) -> None:
     """A worker that merges the squashed branch into its own resolves the conflict for good."""
     base = begun.integration.head
@@ -175,6 +180,7 @@ def test_work_that_changed_nothing_is_merged_as_well(begun: WorktreeRepo) -> Non
     assert begun.integration.merged_work() == {("010", 1): collected.commit}
 
 
+@pytest.mark.full
 def test_a_conflict(begun: WorktreeRepo) -> None:
     """A conflict gives the paths and git's words, with names in place of numbers, and nothing is made."""
     base = begun.integration.head
@@ -196,6 +202,7 @@ def test_a_conflict(begun: WorktreeRepo) -> None:
     assert begun.integration.head == head
 
 
+@pytest.mark.full
 def test_a_conflict_in_an_odd_name(begun: WorktreeRepo) -> None:
     """A path with a line end in its name is told whole."""
     base, name = begun.integration.head, "new\nline"
@@ -221,6 +228,7 @@ def test_the_state_never_conflicts(begun: WorktreeRepo) -> None:
     assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
 
 
+@pytest.mark.full
 def test_what_is_shown_is_clean(begun: WorktreeRepo) -> None:
     """What checks left or changed is gone when another commit is shown; ignored files stay."""
     begun.work("010", "old/a.txt", "a\n")
@@ -276,6 +284,7 @@ def test_the_branch_does_not_move_under_a_checkout(begun: WorktreeRepo) -> None:
     assert begun.git("status", "--porcelain", cwd=peek) == ""
 
 
+@pytest.mark.full
 def test_a_deleted_branch_comes_back(begun: WorktreeRepo) -> None:
     """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
     work = begun.work("010", "new.txt", "new\n")
@@ -305,6 +314,7 @@ def test_a_damaged_worktree_is_made_again(begun: WorktreeRepo, damage: str) -> N
     assert begun.git("status", "--porcelain", cwd=where) == ""
 
 
+@pytest.mark.full
 def test_the_users_commits_are_brought_in(begun: WorktreeRepo) -> None:
     """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
     assert begun.integration.merge_user_commits("HEAD").commit == begun.integration.head
@@ -365,7 +375,7 @@ def _crash(*words: object, **more: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("history", ["squash", "full"])
+@few_of("history", ["squash", "full"], 1)
 def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
     """Later merges are made again without it, work on top of it does not bring it back, and its commit is kept."""
     begun.keep_history(history)
@@ -382,6 +392,7 @@ def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
     assert begun.integration.undone_moves == []
 
 
+@pytest.mark.full
 def test_a_delivered_merge_is_not_taken_out(begun: WorktreeRepo) -> None:
     """A merge that is on the user's branch stays."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
@@ -390,6 +401,7 @@ def test_a_delivered_merge_is_not_taken_out(begun: WorktreeRepo) -> None:
     assert begun.integration.head == head
 
 
+@pytest.mark.full
 def test_a_merge_that_needs_another_is_taken_out_with_it(begun: WorktreeRepo) -> None:
     """A later merge that conflicts without the one that is taken out is named, and goes too."""
     begun.merge("010", begun.work("010", "1.txt", "1\n").commit)

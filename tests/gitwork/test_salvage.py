@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
 from sow.errors import SowError
@@ -60,6 +61,7 @@ def test_nothing_to_list(worktree_repo: WorktreeRepo) -> None:
     assert salvage.list_items(worktree_repo.home) == []
 
 
+@pytest.mark.full
 def test_damaged_worktrees_do_not_stop_the_list(done: WorktreeRepo) -> None:
     """A worktree that lost its folder or its record is left out, and the rest is listed."""
     shutil.rmtree(done.root / ".sow/local/worktrees/010")
@@ -67,7 +69,7 @@ def test_damaged_worktrees_do_not_stop_the_list(done: WorktreeRepo) -> None:
     assert f"{RUN}/020/1" in kinds(done, PIN)
 
 
-@pytest.mark.parametrize("form", ["short", "ref", "commit"])
+@few_of("form", ["short", "ref", "commit"], 2)
 def test_bringing_back(done: WorktreeRepo, form: str) -> None:
     """What was kept becomes a branch, named by its pin or its commit."""
     commit = done.pins()["020/1"]
@@ -77,7 +79,7 @@ def test_bringing_back(done: WorktreeRepo, form: str) -> None:
     assert done.git("rev-parse", "salvaged/020").strip() == commit
 
 
-@pytest.mark.parametrize("branch", ["", "-x", "a..b", BRANCH, "a b", "sow/task/x/010", "sow/int/x", "x.lock"])
+@few_of("branch", ["", "-x", "a..b", BRANCH, "a b", "sow/task/x/010", "sow/int/x", "x.lock"], 2)
 def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
     """A name that is bad, taken or ours is refused, and no branch is moved."""
     before = done.git("for-each-ref")
@@ -86,13 +88,14 @@ def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
     assert done.git("for-each-ref") == before
 
 
-@pytest.mark.parametrize("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"])
+@few_of("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"], 2)
 def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
     """What no run left cannot be brought back."""
     with pytest.raises(SowError, match="is nothing that a run left"):
         salvage.restore(done.home, what, "salvaged/x")
 
 
+@pytest.mark.full
 def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> None:
     """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
     lost = done.pins()["020/1"]
@@ -109,6 +112,7 @@ def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> Non
     assert asked.removed == [f"{RUN}/020/1"]
 
 
+@pytest.mark.full
 def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
     """What is merged into the run's own branch alone is not contained elsewhere."""
     pruned = prune(done, "010")
@@ -117,6 +121,7 @@ def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
     assert pruned.kept[f"sow/task/{RUN}/020"] == "task 020 has not ended"
 
 
+@pytest.mark.full
 def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
     """What is younger than asked for stays, merged or not."""
     done.integration.deliver(BRANCH)
@@ -125,6 +130,7 @@ def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
     assert set(pruned.kept.values()) == {"not old enough"}
 
 
+@pytest.mark.full
 def test_pruning_keeps_work(done: WorktreeRepo) -> None:
     """A worktree of an ended task with loose work stays, and the reason is told; a judge's checkout goes."""
     where = done.prepare("020")
@@ -137,6 +143,7 @@ def test_pruning_keeps_work(done: WorktreeRepo) -> None:
     assert pruned.kept[f"sow/task/{RUN}/020"].startswith("checked out in")
 
 
+@pytest.mark.full
 def test_pruning_with_odd_tags(done: WorktreeRepo) -> None:
     """Tags on files and on other tags are no obstacle."""
     blob = done.git("rev-parse", "HEAD:README.md").strip()

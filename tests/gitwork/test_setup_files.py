@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.quick_cases import few_of
 from support.worktree_repo import WorktreeRepo
 
 from sow.gitwork.worktree import EnvironmentProblem
@@ -122,7 +123,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("kind", ["link", "copy"])
-@pytest.mark.parametrize("path", BAD, ids=repr)
+@few_of("path", BAD, 6, ids=repr)
 def test_paths_that_lead_outside(worktree_repo: WorktreeRepo, where: Path, kind: str, path: object) -> None:
     """A path that leads out of the home, to what is ours or to what is committed is refused before anything is made."""
     outside = worktree_repo.root.parent / "outside"

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.quick_cases import few_of
 from support.worktree_repo import WorktreeRepo, home_at
 
 from sow.gitwork.repository import Repository
@@ -88,7 +89,7 @@ MISCHIEF = {
 }
 
 
-@pytest.mark.parametrize("script", MISCHIEF.values(), ids=MISCHIEF)
+@few_of("script", MISCHIEF.values(), 6, ids=MISCHIEF)
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
 def test_a_slot_is_clean_after_anything(worktree_repo: WorktreeRepo, slot: Slot, script: str, anew: bool) -> None:
     """Whatever a command did in a slot, it shows a commit exactly as git would check it out, and looks clean to git."""

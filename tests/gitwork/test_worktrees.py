@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from support.paths import TESTS
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 from support.worktree_repo import BRANCH, LATER, RUN, WorktreeRepo, home_at, record_of
 
@@ -153,7 +154,7 @@ DAMAGE = [
 ]
 
 
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda each: each.__name__)
+@few_of("damage", DAMAGE, 4, ids=lambda each: each.__name__)
 def test_a_damaged_worktree_is_whole_again(worktree_repo: WorktreeRepo, damage: object) -> None:
     """Whatever was removed or damaged, the worktree stands again at its path, on its branch, with its commits."""
     where = worktree_repo.prepare()
@@ -267,6 +268,7 @@ def test_only_run_ids_become_names(worktree_repo: WorktreeRepo, run: str) -> Non
         Worktrees(worktree_repo.home, run)
 
 
+@pytest.mark.full
 def test_two_runs_at_once(worktree_repo: WorktreeRepo) -> None:
     """Two homes of one repository have worktrees of the same task side by side, each with its own work."""
     second = worktree_repo.root.parent / "second"
@@ -281,6 +283,7 @@ def test_two_runs_at_once(worktree_repo: WorktreeRepo) -> None:
     assert there.exists()
 
 
+@pytest.mark.full
 def test_submodules(worktree_repo: WorktreeRepo) -> None:
     """A repository with a submodule has clean worktrees, its entry is kept, and they can be removed."""
     other = worktree_repo.root.parent / "library"
@@ -300,6 +303,7 @@ def test_submodules(worktree_repo: WorktreeRepo) -> None:
     assert worktree_repo.user_side() == before
 
 
+@pytest.mark.full
 def test_a_submodule_that_the_worker_filled(worktree_repo: WorktreeRepo) -> None:
     """A worktree whose submodule has commits of its own is not removed."""
     other = worktree_repo.root.parent / "library"
@@ -382,6 +386,7 @@ def test_a_filter_that_goes_missing(worktree_repo: WorktreeRepo) -> None:
     assert "the filter big does not work: files were taken without it" in collected.remarks
 
 
+@pytest.mark.full
 def test_a_huge_file(worktree_repo: WorktreeRepo) -> None:
     """A large file is collected like any other, and a diff of it is short."""
     where = worktree_repo.prepare()

@@ -32,6 +32,10 @@ FOLDERS = {
         {"a.md": "---\nwhen_to_use: For a.\n---\n# A\n", "b.md": "---\nwhen_to_use: For b.\ntags: [b]\n---\n# B\n"},
         ("A; B", "For a. For b.", ("b",)),
     ),
+    "summaries and no README": (
+        {"a.md": "---\nsummary: How we name.\n---\n# A\n", "b.md": "# B\n"},
+        ("How we name.; B", "For work on some name: A, B", ()),
+    ),
     "no heading in code": (
         {"x.md": "# X\n\n```sh\n# not a heading\n```\n\nText.\n"},
         ("X: Text.", "For work on some name: X", ()),
@@ -178,9 +182,10 @@ def test_an_agent_that_is_not_there(here: Repo, remote: Remote) -> None:
     result = here.sow("sinks", "install", remote.url, "api", "--describe", "--executor", "gemini", PATH="/usr/bin:/bin")
     assert result.code == 2
     assert "executor binary not found" in result.err
-    assert not (here.root / ".sow/sinks").exists()
+    assert list((here.root / ".sow/sinks").iterdir()) == []
 
 
+@pytest.mark.full
 def test_the_simulated_agent_describes_too(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """Any executor can be asked: the simulated one, which says nothing useful, is told so."""
     result = here.sow("sinks", "install", remote.url, "api", "--describe", "--executor", "simulated")

@@ -11,6 +11,7 @@ import pytest
 from agents.test_prompts import commands
 from conftest import SOW
 from support.paths import ROOT
+from support.quick_cases import all_of
 
 from sow.cli.command import find, parse
 
@@ -42,7 +43,7 @@ def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str
     assert len(typed) >= 9
 
 
-@pytest.mark.parametrize("line", sorted(set(commands(PAGE))))
+@all_of("line", sorted(set(commands(PAGE))))
 def test_every_command_on_the_page_exists(line: str) -> None:
     """Each `sow …` is a call that the real parser takes, or a command's bare name."""
     command, rest = find(shlex.split(line.partition(" > ")[0], comments=True)[1:])

@@ -66,7 +66,7 @@ def test_bad_names(here: Repo, remote: Remote, name: str) -> None:
     remote.tree(f"040000 tree {made}\tdocs\n")
     result = here.sow("sinks", "install", remote.url, "docs")
     assert result.code in (1, 2), result
-    assert not (here.root / ".sow/sinks").exists()
+    assert list((here.root / ".sow/sinks").iterdir()) == []
 
 
 def test_another_repository_inside_is_left_out(here: Repo, remote: Remote) -> None:
@@ -108,6 +108,7 @@ def test_a_source_that_is_too_large(here: Repo, remote: Remote) -> None:
     assert "the source has 40 MB, and the limit is 1" in refused(here, remote, "bomb").err
 
 
+@pytest.mark.full
 def test_a_small_folder_of_a_large_repository(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """On this machine, and where a server sends parts, only the folder's own files count and travel."""
     limit(here, "sink_mb: 1")
@@ -136,6 +137,7 @@ def test_parts_of_a_repository_with_modules_and_attributes(here: Repo, remote: R
     here.ok("sinks", "install", remote.url, "api")
 
 
+@pytest.mark.full
 def test_a_tree_that_lists_more_than_there_is(here: Repo, remote: Remote) -> None:
     """A few trees that hold each other ten times over, and so a million files, are refused quickly."""
     blob = remote.blob("x")
@@ -151,6 +153,7 @@ def test_a_tree_that_lists_more_than_there_is(here: Repo, remote: Remote) -> Non
     ("words", "said"),
     [
         (("nowhere",), "the folder 'nowhere' is not there"),
+        (("nowhere",), "its folders are: "),
         (("api/rest.md",), "the folder 'api/rest.md' is a file there"),
         (("api", "--ref", "nowhere"), "has no branch or tag 'nowhere'"),
         (("api", "--ref", "0" * 40), "has no such commit"),
@@ -232,3 +235,19 @@ def test_a_remote_that_wants_a_password(here: Repo, tmp_path: Path) -> None:
     assert "git@example.org" in called
     assert "terminal" not in called
     assert "askpass=/never" in called
+
+
+@pytest.mark.parametrize(
+    "line", ["ssh: connect to host example.org port 22: Connection refused", "ERROR: Repository not found."]
+)
+def test_the_cause_of_a_failed_fetch_is_told(here: Repo, tmp_path: Path, line: str) -> None:
+    """The line of ssh or of the server is in the message, and not only git's line that it did not work (B24)."""
+    program = tmp_path / "bin/ssh"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "{line}" >&2\nexit 255\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{here.environment['PATH']}"
+    result = here.sow("sinks", "install", "git@example.org:team/guides.git", PATH=path)
+    assert result.code == 1
+    assert line in result.err
+    assert "Could not read from remote repository" not in result.err

@@ -104,6 +104,17 @@ def test_a_person_describes_it(here: Repo, service: Remote) -> None:
     assert entry(here, "auth-service")["tags"] == ["auth"]
 
 
+def test_a_hint_is_added_to_the_others(here: Repo, service: Remote) -> None:
+    """`describe --hint` keeps the other hints, and replaces the words of a path that is there already (B9)."""
+    here.ok("repos", "add", service.url)
+    before = {hint["path"]: hint["about"] for hint in entry(here, "auth-service")["hints"]}
+    assert before
+    here.ok("repos", "describe", "auth-service", "--hint", "src/tokens.py: makes tokens")
+    here.ok("repos", "describe", "auth-service", "--hint", f"{next(iter(before))}: read this")
+    after = {hint["path"]: hint["about"] for hint in entry(here, "auth-service")["hints"]}
+    assert after == {**before, next(iter(before)): "read this", "src/tokens.py": "makes tokens"}
+
+
 def test_links_and_filters_of_a_hostile_repository(here: Repo, service: Remote, tmp_path: Path) -> None:
     """A link in a clone is a plain file, no filter or hook of anybody is run on its files, and no module is fetched."""
     service.write(".gitattributes", "* filter=evil ident\n")

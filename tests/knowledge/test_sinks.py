@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
+from support.quick_cases import few_of
 
 from knowledge.remotes import STYLE, Remote
 
@@ -40,7 +41,8 @@ def test_the_seed_s_line_installs_one_folder(here: Repo, remote: Remote) -> None
         "python-style/deep/naming.md",
     }
     assert (here.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
-    assert here.git("status", "--porcelain", "--untracked-files=all", "--", ".sow/sinks") == ""
+    shown = here.git("status", "--porcelain", "--untracked-files=all", "--", ".sow/sinks")
+    assert shown == "?? .sow/sinks/index.json\n"
 
 
 def test_the_index_has_all_that_a_reader_needs(here: Repo, remote: Remote) -> None:
@@ -109,6 +111,7 @@ def test_update_brings_all_or_some(here: Repo, remote: Remote) -> None:
     assert here.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "current"
 
 
+@pytest.mark.full
 def test_pins(here: Repo, remote: Remote) -> None:
     """A tag stays where it is, a branch moves with its branch, a commit never moves; --ref changes that."""
     first = remote.head
@@ -133,6 +136,7 @@ def test_a_tag_that_moved_is_seen(here: Repo, remote: Remote) -> None:
     assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "new"
 
 
+@pytest.mark.full
 def test_a_name_that_exists_is_refused(here: Repo, remote: Remote) -> None:
     """A second sink of the same name, and a folder of that name, are refused; another name is taken."""
     here.ok("sinks", "install", remote.url, "api")
@@ -146,6 +150,7 @@ def test_a_name_that_exists_is_refused(here: Repo, remote: Remote) -> None:
     assert "the index knows nothing of it" in result.err
 
 
+@pytest.mark.full
 def test_an_edited_sink_is_left_alone(here: Repo, remote: Remote) -> None:
     """What a person changed stays through update and removal, unless --force is given."""
     here.ok("sinks", "install", remote.url, "api")
@@ -172,6 +177,7 @@ def test_a_sink_that_is_gone_comes_back(here: Repo, remote: Remote) -> None:
     assert (here.root / ".sow/sinks/api/rest.md").is_file()
 
 
+@pytest.mark.full
 def test_a_sink_is_known_in_the_next_repository(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """What was installed once is installed elsewhere by its name, with the words that a person gave it."""
     here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
@@ -188,6 +194,7 @@ def test_a_sink_is_known_in_the_next_repository(here: Repo, remote: Remote, tmp_
     assert other.sow("sinks", "install", "api").code == 2
 
 
+@pytest.mark.full
 def test_two_sources_with_one_name_are_both_known(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """The user's registry keeps two sources apart that were given the same name in two repositories."""
     here.ok("sinks", "install", remote.url, "api")
@@ -203,6 +210,7 @@ def test_two_sources_with_one_name_are_both_known(here: Repo, remote: Remote, tm
     assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "current"
 
 
+@pytest.mark.full
 def test_one_source_under_two_names_is_known_by_both(here: Repo, remote: Remote) -> None:
     """A second installation of a folder does not make the user forget the first one's name."""
     here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
@@ -241,6 +249,7 @@ def test_removal_takes_the_files_and_the_entry(here: Repo, remote: Remote) -> No
     assert os.listdir(here.root / ".sow/local/fetching") == []
 
 
+@pytest.mark.full
 def test_a_remote_that_is_gone_is_said_and_hurts_no_other(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """One remote that cannot be reached is exit 1 with its reason, and the others are brought up to date."""
     second = Remote(tmp_path / "second", here.environment)
@@ -300,6 +309,7 @@ def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
     task_repo.ok("sinks", "show", "api", SOW_TASK="010", SOW_AGENT="implementer")
 
 
+@pytest.mark.full
 def test_words_that_come_during_an_update_are_not_lost(here: Repo, remote: Remote, tmp_path: Path) -> None:
     """Who describes a sink while it is updated is not run over: the update says so, and can be repeated."""
     flag, ssh = tmp_path / "wait", tmp_path / "ssh"
@@ -324,6 +334,7 @@ def test_words_that_come_during_an_update_are_not_lost(here: Repo, remote: Remot
     assert (index(here)["api"]["summary"], index(here)["api"]["pin"]) == ("Mine", remote.head)
 
 
+@pytest.mark.full
 def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
     """Installations side by side lose no entry, here and in the user's registry; of two of one name one is refused."""
     calls = [
@@ -364,7 +375,7 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_an_index_that_was_edited_badly(here: Repo, remote: Remote, case: str) -> None:
     """Every command says what is wrong with the index and where, and changes nothing."""
-    (here.root / ".sow/sinks").mkdir()
+    (here.root / ".sow/sinks").mkdir(exist_ok=True)
     (here.root / ".sow/sinks/index.json").write_text(BROKEN[case])
     before = here.snapshot()
     for words in (("list",), ("show", "x"), ("update",), ("install", remote.url, "api"), ("remove", "x")):
@@ -387,3 +398,67 @@ def test_a_crash_leaves_nothing_for_long(here: Repo, remote: Remote) -> None:
     (here.root / ".sow/sinks/api").exists() and shutil.rmtree(here.root / ".sow/sinks/api")
     here.ok("sinks", "install", remote.url, "api")
     assert not left.exists()
+
+
+@pytest.fixture
+def clone(repo: Repo, remote: Remote, tmp_path: Path) -> Repo:
+    """A colleague's fresh clone of a project with a sink and a task that refers to it."""
+    repo.ok("sinks", "install", remote.url, "python-style/")
+    repo.ok("task", "create", "--name", "Style", "--reference", ".sow/sinks/python-style/README.md")
+    repo.ok("project", "save")
+    home = tmp_path / "colleague"
+    home.mkdir()
+    repo.git("clone", "-q", str(repo.root), str(tmp_path / "clone"))
+    return Repo(tmp_path / "clone", {**repo.environment, "HOME": str(home)})
+
+
+@pytest.mark.full
+def test_a_fresh_clone_knows_its_sinks_and_fetches_them_after_confirmation(clone: Repo, remote: Remote) -> None:
+    """The committed index says where sinks come from; nothing is fetched before the user agreed (B5)."""
+    shown = clone.ok("task", "show", "010").out
+    assert ".sow/sinks/python-style/README.md (missing: sow sinks install)" in shown
+    findings = clone.sow("doctor", "--json").json["findings"]
+    assert [each["hint"] for each in findings if "python-style is not on this machine" in each["what"]] == [
+        "fetch it: sow sinks install"
+    ]
+    waiting = clone.sow("sinks", "install")
+    assert (waiting.code, "sow sinks install --yes" in waiting.err) == (4, True)
+    assert f"from {remote.url}" in waiting.out
+    assert not (clone.root / ".sow/sinks/python-style").exists()
+    assert clone.ok("sinks", "install", "--yes").out.endswith("installed 1 sink\n")
+    assert (clone.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
+    assert "(missing" not in clone.ok("task", "show", "010").out
+    assert clone.git("status", "--porcelain") == ""
+    assert clone.ok("sinks", "install").out == "every sink of this repository is installed\n"
+    assert "unchanged" in clone.ok("sinks", "update").out or "current" in clone.ok("sinks", "update").out
+
+
+@few_of("words", [(), ("python-style",), ("--check",), ("--force", "--json")], 3)
+def test_an_update_asks_before_it_fetches_what_is_missing(clone: Repo, words: tuple[str, ...]) -> None:
+    """In a fresh clone nobody has agreed to the sources: an update fetches nothing, and the list says so (B5)."""
+    waiting = clone.sow("sinks", "update", *words)
+    assert (waiting.code, "sow sinks install --yes" in waiting.err) == (4, True)
+    assert not (clone.root / ".sow/sinks/python-style").exists()
+    assert "not fetched" in clone.ok("sinks", "list").out
+    assert clone.ok("sinks", "list", "--json").json["sinks"][0]["fetched"] is False
+    clone.ok("sinks", "install", "--yes")
+    assert "not fetched" not in clone.ok("sinks", "list").out
+    clone.ok("sinks", "update", *words)
+
+
+def test_other_files_than_the_index_records_are_not_installed(clone: Repo) -> None:
+    """A digest that does not fit stops the installation, and nothing is left behind."""
+    path = clone.root / ".sow/sinks/index.json"
+    digest = index(clone)["python-style"]["digest"]
+    path.write_text(path.read_text().replace(digest, "0" * len(digest)))
+    refused = clone.sow("sinks", "install", "--yes")
+    assert (refused.code, "not those that the index records" in refused.err) == (2, True)
+    assert not (clone.root / ".sow/sinks/python-style").exists()
+
+
+def test_an_older_repository_commits_its_index_after_sow_init(here: Repo) -> None:
+    """`sow init` changes the line of an older .gitignore, and keeps every other line."""
+    ignored = here.root / ".sow/.gitignore"
+    ignored.write_text("/local/\n/sinks/\n# mine\n/repos/\n")
+    assert ".sow/.gitignore" in here.ok("init").out
+    assert ignored.read_text() == "/local/\n/sinks/*\n!/sinks/index.json\n# mine\n/repos/\n"

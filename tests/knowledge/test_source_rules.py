@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.errors import SowError
 from sow.knowledge import source_rules as sources
@@ -36,13 +37,13 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("url", GOOD)
+@all_of("url", GOOD)
 def test_the_forms_that_are_taken(url: str) -> None:
     """Each of these is reached in the way that it looks like."""
     assert sources.kind_of(url) == GOOD[url]
 
 
-@pytest.mark.parametrize("url", BAD)
+@all_of("url", BAD)
 def test_everything_else_is_refused(url: str) -> None:
     """No program, no other protocol, no flag, no password and no hidden line gets through."""
     with pytest.raises(SowError):
@@ -85,21 +86,21 @@ def test_a_source_suggests_a_name(url: str, path: str, name: str) -> None:
     assert sources.check_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "-x", "A", "a/b", "..", "index.json", "a" * 65, "ä", "_x", "a b"])
+@all_of("name", ["", "-x", "A", "a/b", "..", "index.json", "a" * 65, "ä", "_x", "a b"])
 def test_bad_names(name: str) -> None:
     """A name is the name of a folder and nothing else."""
     with pytest.raises(SowError):
         sources.check_name(name)
 
 
-@pytest.mark.parametrize("ref", ["-x", "a..b", "a b", "a:b", "HEAD", "@{1}", "x^{}", "a~1", "refs/*", "\n"])
+@all_of("ref", ["-x", "a..b", "a b", "a:b", "HEAD", "@{1}", "x^{}", "a~1", "refs/*", "\n"])
 def test_bad_refs(ref: str) -> None:
     """A ref is a plain name or a commit."""
     with pytest.raises(SowError):
         sources.check_ref(ref)
 
 
-@pytest.mark.parametrize("folder", ["..", "../x", "/x", "a/../../b", "~", "-x", "a\\b", ".git", "a/.GIT/b", "a\nb"])
+@all_of("folder", ["..", "../x", "/x", "a/../../b", "~", "-x", "a\\b", ".git", "a/.GIT/b", "a\nb"])
 def test_bad_folders(folder: str) -> None:
     """A folder stays in its repository, and is not git's own."""
     with pytest.raises(SowError):

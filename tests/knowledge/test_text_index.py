@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.compiler_case import library_of, put
+from knowledge.choice_case import library_of, put
 from knowledge.labelled_set import home_at
 from sow.knowledge.text_index import NAME, TextIndex, outline, quoted
 

@@ -238,6 +238,7 @@ def test_a_plan_that_is_too_long_is_refused(name: str):
     assert found(plan, error=True) == [f"{name}: the plan has more than 400,000 lines (split it into several plans)"]
 
 
+@pytest.mark.full
 def test_a_plan_with_too_many_tasks_is_refused():
     """More tasks than a plan may have, in one file or in several, are one error."""
     heading = "## Task 1: a\n" * (MAX_TASKS + 1)

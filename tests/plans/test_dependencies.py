@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of
 from sow.plans.dependencies import MAX_RANGE, MAX_REFERENCES, dependencies
@@ -42,7 +43,7 @@ STRANGE = {
 PLAN = "## Task 1: One\n\nx\n\n## Task 2: Two\n\nx\n\n## Task 3: Three\n**Depends on**: {}\n\nx\n"
 
 
-@pytest.mark.parametrize("text", UNDERSTOOD, ids=repr)
+@all_of("text", UNDERSTOOD)
 def test_what_is_understood(text: str):
     """Every form of a dependency names its tasks, and nothing of it is strange."""
     references, strange = dependencies(text, 7)
@@ -51,7 +52,7 @@ def test_what_is_understood(text: str):
     assert {each.line for each in references} <= {7}
 
 
-@pytest.mark.parametrize("text", STRANGE, ids=repr)
+@all_of("text", STRANGE)
 def test_what_is_not_understood_is_handed_back(text: str):
     """Words that name no task are neither dropped nor guessed at."""
     assert dependencies(text, 1)[1] == STRANGE[text]

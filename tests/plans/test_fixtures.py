@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from plans.plan_text import FIXTURES, plan_of_files, told
 from sow.domain.plans.plan import PlanSource
@@ -48,7 +49,7 @@ def test_every_fixture_is_in_the_table():
     assert files - {"expected.json"} == {name for case in CASES for name in case["inputs"]}
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.glob("*.md")))
+@all_of("name", sorted(path.name for path in FIXTURES.glob("*.md")))
 def test_no_line_of_a_markdown_plan_is_lost(name: str):
     """Every line is a heading of a task, or stands in the text of a task, in the prose, or before both."""
     text = (FIXTURES / name).read_text()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from plans.plan_text import FIXTURES
 from sow.domain.plans import graph
@@ -117,7 +117,7 @@ def test_any_damage_to_several_files(cases: list[tuple[str, str]]):
         check(read(sources), sources)
 
 
-@pytest.mark.parametrize("name", FILES)
+@all_of("name", FILES)
 def test_every_beginning_of_a_plan(name: str):
     """A file that breaks off anywhere is read or refused."""
     text = (FIXTURES / name).read_text()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support.quick_cases import few_of
 from test_hot_imports import BARE, HEAVY
 
 from plans.plan_text import plan_of
@@ -35,8 +35,8 @@ def in_yaml(number: int) -> str:
     return f"  - number: {number}\n    name: Part {number}\n{facts}    prompt: {'Some words about it. ' * 8}\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "write"), [("plan.md", "# P\n\n", in_markdown), ("plan.yaml", "name: P\ntasks:\n", in_yaml)]
+@few_of(
+    ("name", "head", "write"), [("plan.md", "# P\n\n", in_markdown), ("plan.yaml", "name: P\ntasks:\n", in_yaml)], 1
 )
 def test_ten_thousand_tasks_are_read(name: str, head: str, write):
     """A plan of more than two megabytes with nearly 30,000 dependencies is read without a complaint."""

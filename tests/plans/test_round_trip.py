@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def strange(plan: Plan) -> list[str]:
     return [each for each in found(plan, error=False) if "both write" not in each]
 
 
+@pytest.mark.full
 @given(st.data(), random_plans.plans())
 def test_markdown_reads_back(data: st.DataObject, tasks: list[Task]):
     """Every graph, in any mixture of the forms of Markdown, is the same graph, and nothing in it is strange."""
@@ -56,6 +58,7 @@ def test_markdown_reads_back(data: st.DataObject, tasks: list[Task]):
     assert plan.name == "The plan"
 
 
+@pytest.mark.full
 @given(st.data(), random_plans.plans())
 def test_yaml_reads_back(data: st.DataObject, tasks: list[Task]):
     """Every graph, in both shapes, under all names and in any layout of YAML, is the same graph."""
@@ -66,6 +69,7 @@ def test_yaml_reads_back(data: st.DataObject, tasks: list[Task]):
     assert plan.name == "The plan"
 
 
+@pytest.mark.full
 @given(st.data(), random_plans.plans())
 def test_both_formats_mean_the_same(data: st.DataObject, tasks: list[Task]):
     """A plan of two files, one in each format, is the plan that either of them is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from plans.plan_text import found
 from sow.domain.plans.plan import Plan, PlanFinding, PlanSource
@@ -56,7 +57,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@all_of("form", FORMS)
 def test_a_reference_finds_its_file(form: str):
     """A file is named by its path from the file that names it, by an ending of its path, or by its name alone."""
     plan = plan_of_named({"plans/setup.md": ONE, "plans/build.md": task("2", form)})
@@ -153,15 +154,15 @@ def test_the_plan_is_called_as_its_first_file():
 
 
 def test_the_default_agent_of_a_file_is_that_files():
-    """Each file's default agent does its tasks; a file without one takes the plan's."""
+    """Each file's default agent does its tasks, and none of another file (C18)."""
     files = {
         "a.yaml": "default_agent: dev\ntasks: [{id: 1, name: n, prompt: x}]",
         "b.yaml": "default_agent: tester\ntasks: [{id: 2, name: n, prompt: x}, {id: 3, name: n, prompt: x, agent: y}]",
         "c.md": task("4"),
     }
     plan = plan_of_named(files)
-    assert (plan.default_agent, plan.findings) == ("dev", [])
-    assert {each.id: each.agent for each in plan.tasks} == {"1": "", "2": "tester", "3": "y", "4": ""}
+    assert (plan.default_agent, plan.findings) == ("", [])
+    assert {each.id: each.agent for each in plan.tasks} == {"1": "dev", "2": "tester", "3": "y", "4": ""}
 
 
 def test_what_files_say_outside_their_tasks_is_kept_apart():

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.plans.typo_hints import distance, nearest
 
@@ -23,7 +24,7 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize("name", MEANT)
+@all_of("name", MEANT)
 def test_a_slip_is_understood(name: str):
     """A letter more, less, other or swapped, and half a name, lead to the name."""
     assert nearest(name, NAMES) == MEANT[name]

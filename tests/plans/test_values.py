@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 from support.samples import PLAN_STATUSES
 
 from sow.plans import values
@@ -61,13 +62,13 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("text", DURATIONS)
+@all_of("text", DURATIONS)
 def test_a_duration_is_read_in_minutes(text: str):
     """Hours, minutes, days and weeks, in short and in words, are minutes."""
     assert values.minutes(text) == DURATIONS[text]
 
 
-@pytest.mark.parametrize("text", NO_DURATIONS, ids=lambda text: repr(text[:20]))
+@all_of("text", NO_DURATIONS)
 def test_what_is_no_duration_is_none(text: str):
     """Everything else is no duration, however long it is and whatever digits it has."""
     assert values.minutes(text) is None
@@ -83,13 +84,13 @@ def test_hours_and_minutes_add_up(hours: int, minutes: int, form: str):
     assert values.minutes(form.format(hours, minutes)) == hours * 60 + minutes
 
 
-@pytest.mark.parametrize("text", STATUS_TEXTS)
+@all_of("text", STATUS_TEXTS)
 def test_a_status_word_is_understood(text: str):
     """Words, capitals, pictures and dates around a status do not hide it."""
     assert values.status(text) == STATUS_TEXTS[text]
 
 
-@pytest.mark.parametrize("text", NO_STATUSES, ids=lambda text: repr(text[:20]))
+@all_of("text", NO_STATUSES)
 def test_what_is_no_status_is_none(text: str):
     """A status in other words is not guessed."""
     assert values.status(text) is None
@@ -100,13 +101,13 @@ def test_every_status_has_a_word():
     assert set(values.STATUS_WORDS.values()) == set(PLAN_STATUSES)
 
 
-@pytest.mark.parametrize("text", IDS)
+@all_of("text", IDS)
 def test_an_id_is_one_plain_word(text: str):
     """Letters, digits, dots, dashes and underscores make an id."""
     assert values.is_id(text)
 
 
-@pytest.mark.parametrize("text", NO_IDS, ids=repr)
+@all_of("text", NO_IDS)
 def test_what_is_no_id(text: str):
     """Ranges, words for nothing and other characters make none."""
     assert not values.is_id(text)
@@ -121,7 +122,7 @@ def test_numbers_are_compared_without_zeros(text: str):
     assert values.normalized_id(text) == PLAIN[text]
 
 
-@pytest.mark.parametrize("text", PATHS)
+@all_of("text", PATHS)
 def test_paths_are_read_out_of_a_text(text: str):
     """Backticks, commas, remarks, verbs and line numbers around a path do not hide it."""
     assert values.paths(text) == (PATHS[text], [])

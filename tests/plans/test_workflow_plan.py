@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.crew_design import FILE, HEAD, PROSE, TEXT, plan
+from support.quick_cases import all_of
 
 from sow.domain.workflows import design_checks
 from sow.domain.workflows.crew_plan import TIMEOUT
@@ -75,7 +75,7 @@ def test_a_plan_is_read_whole():
     assert (found.prose, found.prose_line) == (PROSE, 37)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@all_of("name", HOSTILE)
 def test_what_is_no_plan_is_refused_at_its_line(name):
     """Every broken, hostile or huge text is a complaint with its line and what to do, within half a second."""
     text, line = HOSTILE[name]
@@ -132,7 +132,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@all_of("name", CHANGES)
 def test_a_change_is_seen_in_the_sections_that_it_concerns(name):
     """The whole digest changes with every change, the digest of a section only if it concerns that agent."""
     old, new, concerned = CHANGES[name]

@@ -6,6 +6,7 @@ import gc
 import time
 
 import pytest
+from support.quick_cases import all_of, few_of
 from support.samples import PLAN_STATUSES
 
 from sow.domain.plans.plan import PlanSource
@@ -281,9 +282,9 @@ def test_pending_needs_no_word():
     assert with_statuses("nothing", "plan.md", {}) == "nothing"
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("last", ["", "\n"])
+@all_of("ending", ["\n", "\r\n", "\r"])
+@all_of("mark", ["", "\ufeff"])
+@all_of("last", ["", "\n"])
 def test_line_endings_and_marks_stay(ending, mark, last):
     """Every line ending, the byte order mark and a missing last newline stay; a new line ends as the others do."""
     markdown = "## Task 1: Á\n\nDo it.\t \n## Task 2: B\n**Status**: pending \n**Agent**: a\nx\n## Task 3: 😀"
@@ -347,7 +348,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "file", "line", "reason"), REFUSED.values(), ids=REFUSED)
+@all_of(("text", "file", "line", "reason"), REFUSED.values())
 def test_what_cannot_be_written_is_refused(text, file, line, reason):
     """Where a status cannot be written without touching anything else, the error names task, place and reason."""
     with pytest.raises(SowError) as caught:
@@ -387,7 +388,7 @@ def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
         gc.enable()
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("file", "head", "task"),
     [
         ("a.md", "# P\r\n", "## Task {0}: N\r\n**Agent**: a\r\n\r\nText\r\n"),
@@ -395,6 +396,7 @@ def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
         ("a.yaml", "tasks:\r\n", "- id: {0}\r\n  name: N\r\n  prompt: x\r\n"),
         ("a.yaml", "tasks:\n", "- {{id: {0}, name: N, status: pending, prompt: x}}\n"),
     ],
+    3,
     ids=["new lines", "lines", "fields", "braces"],
 )
 def test_the_time_is_linear(file, head, task):
@@ -410,3 +412,39 @@ def test_the_time_is_linear(file, head, task):
         if best[2000] < best[500] * 9:
             return
     raise AssertionError(f"{best[500]:.3f} s became {best[2000]:.3f} s")
+
+
+# A plan in another form, a status, and the text with it.
+OTHER_FORMS = {
+    "a level": ("### Task 1: a\n\nx\n", "failed", "### Task 1: a\n**Status**: failed\n\nx\n"),
+    "a dash": (
+        "## Task 1 - a\n**Agent**: dev\n\nx\n",
+        "completed",
+        "## Task 1 - a\n**Agent**: dev\n**Status**: completed\n\nx\n",
+    ),
+    "a sign": ("## ✅ Task 1: a\n\nx\n", "failed", "## ✅ Task 1: a\n**Status**: failed\n\nx\n"),
+    "a number": ("  ## 1. a\r\n\r\nx\r\n", "completed", "  ## 1. a\r\n**Status**: completed\r\n\r\nx\r\n"),
+    "a near label": (
+        "## Task 1: a\n**Requires**: 2\n\nx\n\n## Task 2: b\n\ny\n",
+        "completed",
+        "## Task 1: a\n**Status**: completed\n**Requires**: 2\n\nx\n\n## Task 2: b\n\ny\n",
+    ),
+    "a box": ("# P\n\n- [ ] a\n- [ ] b\n", "completed", "# P\n\n- [x] a\n- [ ] b\n"),
+    "a numbered box": ("1. [X] a\n2. [ ] b\n", "pending", "1. [ ] a\n2. [ ] b\n"),
+    "a box with a text": ("* [ ] **a**\n  more\n", "failed", "* [ ] **a**\n  **Status**: failed\n  more\n"),
+    "a box with a field": (
+        "- [ ] a\n  - **Agent**: dev\n",
+        "in_progress",
+        "- [ ] a\n  **Status**: in-progress\n  - **Agent**: dev\n",
+    ),
+    "a box with a status": ("- [ ] a\n  **Status**: failed\n", "completed", "- [ ] a\n  **Status**: completed\n"),
+}  # fmt: skip
+
+
+@all_of("name", OTHER_FORMS)
+def test_a_status_is_written_into_other_forms(name: str):
+    """Numbered headings, other levels and checklists keep every other byte, and read as they were written (D12)."""
+    before, status, after = OTHER_FORMS[name]
+    assert with_statuses(before, "plan.md", {"1": status}) == after
+    assert reader.read([PlanSource("plan.md", after)]).tasks[0].status == status
+    assert with_statuses(after, "plan.md", {"1": status}) == after

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.samples import PLAN_STATUSES
@@ -243,6 +244,7 @@ def test_only_the_place_of_a_status_changes(data: st.DataObject):
     assert with_statuses(new, plan.file, statuses) == new
 
 
+@pytest.mark.full
 @given(st.data())
 def test_statuses_can_come_one_by_one(data: st.DataObject):
     """One call for all tasks, and one call for each, end in the same text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of
 from sow.domain.plans.plan import Plan, PlanTask
@@ -24,14 +25,10 @@ def first_task(*lines: str) -> PlanTask:
     return plan.tasks[1]
 
 
-@pytest.mark.parametrize("key", ["number", "id", "task_number"])
-@pytest.mark.parametrize(
-    ("value", "ident"), [("1", "1"), ("2.5", "2.5"), ('"01"', "1"), ("integration-1", "integration-1")]
-)
-@pytest.mark.parametrize("text", ["prompt", "description"])
-@pytest.mark.parametrize(
-    "shape", ["tasks:\n  - {}", "plan:\n  tasks:\n  - {}", "plan:\n  metadata: {{}}\n  tasks: [{}]"]
-)
+@all_of("key", ["number", "id", "task_number"])
+@all_of(("value", "ident"), [("1", "1"), ("2.5", "2.5"), ('"01"', "1"), ("integration-1", "integration-1")])
+@all_of("text", ["prompt", "description"])
+@all_of("shape", ["tasks:\n  - {}", "plan:\n  tasks:\n  - {}", "plan:\n  metadata: {{}}\n  tasks: [{}]"])
 def test_both_shapes_and_all_names(key: str, value: str, ident: str, text: str, shape: str):
     """A task's number, its text and the place of the tasks have several names, and all of them are read."""
     plan = plan_of(shape.format(f"{{{key}: {value}, name: A, {text}: Do it}}"), name="p.yml")
@@ -52,7 +49,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("text", NAMES)
+@all_of("text", NAMES)
 def test_the_name_of_a_plan(text: str):
     """The name stands at the top, below plan, or in the metadata; without one, the file's name is taken."""
     assert plan_of(f"{text}\ntasks:\n{TASK}", name="plan.yaml").name == NAMES[text]
@@ -84,8 +81,8 @@ DEPENDENCIES = [
 ]
 
 
-@pytest.mark.parametrize("key", ["depends_on", "dependencies"])
-@pytest.mark.parametrize("value", DEPENDENCIES)
+@all_of("key", ["depends_on", "dependencies"])
+@all_of("value", DEPENDENCIES)
 def test_dependencies_in_all_forms(key: str, value: str):
     """Numbers, texts as in Markdown and mappings name the tasks that come first."""
     assert first_task(f"{key}: {value}").depends_on == ["9"]
@@ -140,10 +137,8 @@ def test_criteria_are_texts_or_mappings():
     assert [each.text for each in task.integration_criteria] == ["four"]
 
 
-@pytest.mark.parametrize(
-    "key", ["test_first", "implementation", "verification", "commit", "completed_at", "code_quality"]
-)
-@pytest.mark.parametrize("value", ["words", "{a: {b: [c, 1]}}", "[a, {b: c}]"])
+@all_of("key", ["test_first", "implementation", "verification", "commit", "completed_at", "code_quality"])
+@all_of("value", ["words", "{a: {b: [c, 1]}}", "[a, {b: c}]"])
 def test_structured_parts_reach_the_context(key: str, value: str):
     """What is structured is kept as it is for the agent, without a warning."""
     wanted = {"words": "words", "{": {"a": {"b": ["c", "1"]}}, "[": ["a", {"b": "c"}]}
@@ -223,7 +218,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("line", WRONG)
+@all_of("line", WRONG)
 def test_a_wrong_type_is_an_error_with_its_key(line: str):
     """Nothing is converted or dropped: the task, the key and the line are named, and what to write."""
     (error,) = found(yaml_plan(line), error=True)
@@ -254,7 +249,7 @@ BAD_TASKS = {
 }
 
 
-@pytest.mark.parametrize("line", BAD_TASKS)
+@all_of("line", BAD_TASKS)
 def test_a_task_needs_number_name_and_prompt(line: str):
     """Each task that lacks one of them, or has it in a wrong form, is an error at its line."""
     errors = found(plan_of(f"tasks:\n{NINE}{line}\n", name="plan.yaml"), error=True)
@@ -294,7 +289,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text[:30]))
+@all_of("text", REFUSED)
 def test_yaml_that_is_refused(text: str):
     """Whatever could mean two things, or blow up, is an error with its line and a way out."""
     line, complaint = REFUSED[text]
@@ -303,9 +298,7 @@ def test_yaml_that_is_refused(text: str):
     assert error.hint
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\n\n", "# a comment\n", "---\n", "~", "name: A\n", "tasks: []\n", "tasks: ~\n", "--- \n...\n"]
-)
+@all_of("text", ["", "\n\n", "# a comment\n", "---\n", "~", "name: A\n", "tasks: []\n", "tasks: ~\n", "--- \n...\n"])
 def test_a_file_without_tasks_is_an_error(text: str):
     """A YAML file that is empty or has no tasks says how to write them."""
     errors = found(plan_of(text, name="plan.yaml"), error=True)
@@ -328,9 +321,7 @@ def test_document_marks_are_no_trouble(text: str):
     assert plan_of(text, name="plan.yaml").findings == []
 
 
-@pytest.mark.parametrize(
-    "value", ["no", "off", "2026-01-31", "1.10", "0x10", "1e3", "12:30", "'~'", '"null"', "1_000", "yes"]
-)
+@all_of("value", ["no", "off", "2026-01-31", "1.10", "0x10", "1e3", "12:30", "'~'", '"null"', "1_000", "yes"])
 def test_scalars_stay_what_the_author_wrote(value: str):
     """Nothing becomes a date, a number or a truth."""
     plan = plan_of(f"tasks:\n  - number: 1\n    name: {value}\n    prompt: {value}\n    x: {value}\n", name="plan.yaml")

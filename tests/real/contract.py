@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -20,6 +21,7 @@ from real.workshop import Workshop, stop, wait_for
 from sow.executors.adapter import Outcome, ProcessEnd, Request, Role
 from sow.executors.events import TurnSummary
 from sow.executors.registry import adapter as find_adapter
+from sow.system.sandbox import sandbox_state
 
 NEEDS_REVIEW = f"sh:{SOW} task set --id 010 status needs_review"
 PAUSED = f"sh:{SOW} task set --id 010 status paused"
@@ -91,6 +93,17 @@ class Contract:
             self.check_numbers(workshop, number, len(words) + 1)
             before += len(words) + 1
         assert len(workshop.stub.requests()) == before
+
+    def test_the_same_in_the_sandbox(self, workshop: Workshop, tmp_path: Path, _project_template: Path) -> None:
+        """In the sandbox a task goes the same way, also without yolo_mode, and leaves nothing in the user's home."""
+        if find_adapter(self.name).capabilities.private_home is None:
+            pytest.skip(f"{self.name} does not run in the sandbox yet")
+        if problem := sandbox_state("bwrap", os.environ).problem:
+            pytest.skip(f"no sandbox here: {problem}")
+        workshop.repo.environment["SOW_SANDBOX"] = "bwrap"
+        self.configure(workshop, yolo_mode=False)
+        self.test_work_pause_resume_review_and_completion(workshop, tmp_path, _project_template)
+        assert not Path(workshop.repo.environment["HOME"], self.sessions).exists()
 
     def test_an_unknown_session_starts_afresh_with_the_packet(self, workshop: Workshop) -> None:
         """A session that the CLI has lost is followed by a fresh one that is told what is on disk."""
@@ -202,6 +215,27 @@ class Contract:
         said = [text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result"]
         assert any("it says made" in text for text in said) is self.runs_tests, said
         assert workshop.marked() == []
+
+    def test_without_configuration_it_runs_the_tests(self, workshop: Workshop) -> None:
+        """Without yolo_mode it looks around, runs the project's tests and calls sow by its name; all else is refused.
+
+        A task that says nothing about tests is enough (A1).
+        """
+        self.configure(workshop, yolo_mode=False)
+        root = workshop.repo.root
+        (root / "test_it.py").write_text("def test_it():\n    assert True\n")
+        looks = ["ls -la", "cat test_it.py", "grep -rn assert test_it.py", "find . -name test_it.py"]
+        steps = [*looks, "python3 -m pytest -q -p no:cacheprovider test_it.py", "sow task list", "npm install left-pad"]
+        workshop.stub.plays["work"] = [*(f"sh:{each}" for each in steps), NEEDS_REVIEW]
+        workshop.task("play:work")
+        result = workshop.spawn()
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert not workshop.turn()["inferred"], "its call of sow was refused"
+        said = "\n".join(text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result")
+        assert ("1 passed" in said) is self.runs_tests and "Do the work" in said, said
+        refused = [each.get("command") for each in workshop.repo.task("010").get("refusals", [])]
+        assert "npm install left-pad" in refused
+        assert not set(refused) & {*looks, "sow task list"}
 
     def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
         """A reviewer reads with git, but neither its editing tool nor its shell writes, even in yolo_mode."""

@@ -5,12 +5,15 @@ A directive stands in the prompt: `[[text:T]]`, `[[sh:COMMAND]]` (call the CLI's
 `[[status:529x2]]` (fail twice, then answer `recovered`), `[[hang:SECONDS]]` (send the head of a stream and stall), and
 `[[play:NAME]]`: the steps in `stub.plays[NAME]`, directives without brackets, one for each request of the turn.
 The last text of a user that has a directive counts, so a conversation that goes on is not confused by its past.
+After a text that has a phrase of `stub.phrases`, `[[play:NAME]]` is `stub.plays[NAME + suffix]`, with that suffix.
+In a command, `{NAME}` is what the pattern `stub.patterns[NAME]` found last in the conversation.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 import threading
 import time
@@ -33,6 +36,8 @@ class Stub:
     def __init__(self, log_path: str | Path) -> None:
         self.log_path = Path(log_path)
         self.plays: dict[str, list[str]] = {}
+        self.phrases: dict[str, str] = {}  # phrase in a later prompt → suffix of the play
+        self.patterns: dict[str, str] = {}
         self.retry_after = ""  # seconds, told to a CLI that is refused
         self.first: float | None = None  # when the first request to a model came
         self.tries: Counter[str] = Counter()
@@ -75,13 +80,19 @@ class Stub:
             time.sleep(0.05)
 
 
-def directive(said: list[Said]) -> tuple[str, list[str]]:
+def directive(said: list[Said], phrases: dict[str, str]) -> tuple[str, list[str]]:
     """The directive that counts, and what the tools have answered since it was given."""
+    suffix, start = "", 0
     for index in range(len(said) - 1, -1, -1):
         role, kind, text = said[index]
-        if role == "user" and kind == "text" and "[[" in text and "]]" in text.rpartition("[[")[2]:
+        if role != "user" or kind != "text":
+            continue
+        if "[[" in text and "]]" in text.rpartition("[[")[2]:
             found = text.rpartition("[[")[2].partition("]]")[0]
-            return found, [text for _, kind, text in said[index + 1 :] if kind == "tool_result"]
+            return found + suffix, [text for _, kind, text in said[start or index + 1 :] if kind == "tool_result"]
+        if not suffix:
+            suffix = next((value for phrase, value in phrases.items() if phrase in text), "")
+            start = index + 1 if suffix else 0
     return "", []
 
 
@@ -156,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200 if counts else 404, {"input_tokens": 100, "totalTokens": 100} if counts else {"error": {}})
             return
         self.stub.first = self.stub.first or time.time()
-        wanted, results = directive(normalize(api, body))
+        wanted, results = directive(normalize(api, body), self.stub.phrases)
         plan = steps(self.stub, wanted)
         step = plan[len(results)] if len(results) < len(plan) else "end"
         verb, _, rest = step.partition(":")
@@ -170,6 +181,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _said(self, api: str, body: dict[str, Any], verb: str, rest: str, results: list[str]) -> Answer:
         offered = dialects.tools(api, body)
         if verb == "sh":
+            for name, pattern in self.stub.patterns.items():
+                found = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
+                rest = rest.replace(f"{{{name}}}", found[-1] if found else "")
             call = dialects.shell_call(offered, rest)
             return Answer(tool=call[0], arguments=call[1]) if call else Answer("there is no shell tool")
         if verb == "call":

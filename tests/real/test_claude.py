@@ -14,12 +14,17 @@ from support.paths import ROOT
 from real import install, layer
 from real.contract import NEEDS_REVIEW, ObedientContract
 from real.references import ReadsReferences
+from real.session import ClaudeSession
 from real.steering import IgnoresSteering
 from real.stub import Stub
 from real.voyage import voyage
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
+
+
+def phases(repo: Repo) -> dict[str, str]:
+    return {each["name"]: each["status"] for each in repo.ok("phase", "list", "--json").json["phases"]}
 
 
 class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
@@ -83,8 +88,10 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
         text = workshop.readable(1)
         assert text.count("[refused] ") == 4 and "[output] commit " in text
 
-    def test_a_plan_is_run_reviewed_and_merged(self, repo: Repo, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("sandbox", ["off", "bwrap"])
+    def test_a_plan_is_run_reviewed_and_merged(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
         """Three tasks in worktrees, without yolo_mode: one is RED and comes back GREEN, and all end on the branch."""
+        repo.environment["SOW_SANDBOX"] = sandbox
         with voyage("claude", "claude", repo, tmp_path) as ours:
             ours.crew(claude=self.model)
             ours.check(self.cost)
@@ -101,10 +108,13 @@ class TestLayer:
     def test_the_installed_layer_is_loaded(self, task_repo: Repo, stub: Stub) -> None:
         """Claude Code lists our commands and agents, and at its start it hears where the work stands."""
         task_repo.ok("install", "claude")
-        opening = layer.claude(task_repo, stub, "[[text:ok]]").opening
-        assert {"project:new", "project:continue", "continue", "cleanup", "sync", "create-adr", "plan", "run"} <= set(
-            opening["slash_commands"]
+        before = set(
+            layer.claude(task_repo, stub, "[[text:ok]]", "--setting-sources", "user").opening["slash_commands"]
         )
+        opening = layer.claude(task_repo, stub, "[[text:ok]]").opening
+        ours = {"project:new", "project:continue", "cleanup", "sync", "create-adr"}
+        ours |= {f"sow:{name}" for name in ("continue", "plan", "run", "inbox", "workflow")}
+        assert set(opening["slash_commands"]) - before == ours and before <= set(opening["slash_commands"])
         assert {"orchestrator", "implementer", "reviewer", "workflow-architect"} <= set(opening["agents"])
         assert "This branch has a sow project: Add authentication (feat/auth)." in layer.asked(stub)
         task_repo.ok("uninstall", "claude")
@@ -114,10 +124,10 @@ class TestLayer:
     @pytest.mark.parametrize(
         ("typed", "told"),
         [
-            ("/continue", "sow continue --print"),
+            ("/sow:continue", "sow continue --print"),
             ("/project:continue", "sow continue --print"),
             ("/project:new Add a shop", "Start a project for this goal:\n\nAdd a shop"),
-            ("/plan Add a shop", "Write a plan for this goal:\n\nAdd a shop"),
+            ("/sow:plan Add a shop", "Write a plan for this goal:\n\nAdd a shop"),
         ],
     )
     def test_a_command_says_what_it_should(self, task_repo: Repo, stub: Stub, typed: str, told: str) -> None:
@@ -136,6 +146,48 @@ class TestLayer:
             answer = layer.claude(task_repo, stub, f"[[call:Write {json.dumps(call)}]]").answer
             assert ("is state that only sow writes" in answer) == (path == state), answer
         assert task_repo.state("010") == before and other.read_text() == "mine"
+
+    def test_a_phase_is_proposed_and_approved_in_the_session(self, task_repo: Repo, stub: Stub) -> None:
+        """Inside `sow continue` sow's verbs run at once, and the person decides on a phase (B1, B2, B11, B19)."""
+        settings = task_repo.root / ".claude/settings.json"
+        settings.parent.mkdir()
+        settings.write_text('{"permissions": {"defaultMode": "default"}}')
+        task_repo.ok("install", "claude")
+        task_repo.environment["USER"] = "ada"
+        with ClaudeSession(task_repo, stub) as session:
+            session.told("Run this command, and do what it prints: sow continue --print")
+            session.say("[[sh:sow continue --print && sow status && sow log 'a race' && sow inbox]]")
+            session.told("nothing waits for you")
+            session.say("[[sh:sow phase add discovery --reason 'a race' --now]]")
+            session.told("phase discovery is proposed as question 1")
+            session.say("[[sh:sow phase approve discovery]]")
+            session.until("requires confirmation for this command")
+            assert phases(task_repo)["discovery"] == "proposed"
+            session.told("the phase is discovery now", keys=b"\r")
+            session.say("[[sh:sow phase add docs --reason r --yes]]")
+            session.until("requires confirmation for this command")
+            session.until("Interrupted", keys=b"\x1b")
+            session.say("! sow phase add review --reason eyes --yes")
+            session.told("phase review is pending")
+        assert phases(task_repo) == {"discovery": "active", "review": "pending", "implementation": "pending"}
+        entries = task_repo.ok("log", "--list", "--json").json["entries"]
+        assert [(each["agent"], each["action"]) for each in entries][-4:] == [
+            ("orchestrator", "note"),
+            ("orchestrator", "phase_add"),
+            ("ada", "phase_approve"),
+            ("ada", "phase_add"),
+        ]
+
+    @pytest.mark.parametrize("installed", [False, True])
+    def test_an_agent_alone_adds_no_phase(self, task_repo: Repo, stub: Stub, installed: bool) -> None:
+        """Where nobody can be asked, no phase is added, although all permissions are given (B2)."""
+        if installed:
+            task_repo.ok("install", "claude")
+        answer = layer.claude(task_repo, stub, "[[sh:sow phase add qa --reason r --yes]]").answer
+        assert ("the orchestrator may not add a phase at once" in answer) != installed
+        assert phases(task_repo) == {"implementation": "active"}
+        layer.claude(task_repo, stub, "[[sh:sow log seen]]")
+        assert task_repo.ok("log", "--list", "--json").json["entries"][-1]["agent"] == "orchestrator"
 
     @pytest.mark.parametrize("market", ["", "plugin"])
     def test_the_plugin_is_valid_and_brings_the_same(self, market: str, task_repo: Repo, stub: Stub) -> None:

@@ -23,6 +23,7 @@ class TestCodex(IgnoresSteering):
     name = "codex"
     sessions = ".codex/sessions"
     judge_calls_sow = False
+    test_without_configuration_it_runs_the_tests = None  # in its sandbox any command runs, with a PATH of its own
     words_file = "AGENTS.md"
     words = "AGENTS.md"  # which it is told to read
     steering: ClassVar[dict[str, str]] = {
@@ -47,8 +48,10 @@ class TestCodex(IgnoresSteering):
         result = workshop.resume("Go on [[play:more]]")
         assert (result.code, workshop.status(), len(workshop.session()["turns"])) == (0, "needs_review", 2), result
 
-    def test_it_reviews_what_claude_made(self, repo: Repo, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("sandbox", ["off", "bwrap"])
+    def test_it_reviews_what_claude_made(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
         """A run whose workers are Claude Code and whose reviewer is Codex sends one task back and merges all three."""
+        repo.environment["SOW_SANDBOX"] = sandbox
         with voyage("claude", "codex", repo, tmp_path) as ours:
             ours.crew(claude="sonnet")
             ours.check(0.0004)

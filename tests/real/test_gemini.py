@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from conftest import Repo
 
 from real import install, layer
 from real.contract import ObedientContract
 from real.references import ReadsReferences
 from real.steering import RefusesSteering
+from real.voyage import voyage
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
@@ -57,3 +59,10 @@ class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
         asked = workshop.asked(-1) + json.dumps(workshop.stub.requests()[-1]["body"])
         assert "Start a project for this goal:\n\nAdd a shop" in asked
         assert "a system of work for coding agents" in asked
+
+    def test_it_reviews_in_the_sandbox(self, repo: Repo, tmp_path: Path) -> None:
+        """A run in the sandbox whose reviewer is Gemini sends one task back and merges all three."""
+        repo.environment["SOW_SANDBOX"] = "bwrap"
+        with voyage("claude", "gemini", repo, tmp_path) as ours:
+            ours.crew(claude="sonnet", gemini=self.model)
+            ours.check(0.0004)

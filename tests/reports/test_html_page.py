@@ -13,6 +13,7 @@ from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.journals import START, Tale, stamp
+from support.quick_cases import few_of
 
 from sow.reports import html_page, run_report, timeline
 from sow.reports.html_elements import ATTRIBUTES, TAGS, h
@@ -140,6 +141,7 @@ def test_the_answer_is_in_it(plan_repo: Any) -> None:
     assert asked["answer"] == "Port <8080>\nand no other"
 
 
+@pytest.mark.full
 def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
     """What the run found about the work stands below its question in the table, each thing on a line of its own."""
     finding = "printf 'Quality Control: RED\\n\\nFeedback: all wrong\\n- a.txt: is   empty\\n- b.txt: is missing\\n'\n"
@@ -214,7 +216,7 @@ def spoil(tale: Tale, text: str) -> None:
     tale.tell(83, "task_ended", task="010", status=text, result=text)
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=[ascii(each) for each in HOSTILE])
+@few_of("text", HOSTILE, 3, always=["<img src=x onerror=x>"], ids=[ascii(each) for each in HOSTILE])
 def test_hostile_texts_are_letters(repo: Repo, tale: Tale, text: str) -> None:
     """Whatever a plan or an agent writes is shown as it is written, and is no part of the page."""
     usual = set(inert(_page(tale)).tags)
@@ -249,6 +251,7 @@ def test_sequences_split_at_every_byte(repo: Repo, tale: Tale, text: str) -> Non
 ANY = st.text(st.characters(), max_size=12) | st.sampled_from(HOSTILE)
 
 
+@pytest.mark.full
 @settings(max_examples=1000 if FULL else 60)
 @given(st.lists(ANY, min_size=8, max_size=8), st.floats(0, 1e7), st.floats(0, 1e7))
 def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
@@ -324,6 +327,7 @@ def test_only_our_own_tags() -> None:
     )
 
 
+@pytest.mark.full
 @given(
     st.floats(0, 1e6),
     st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), max_size=4),
@@ -340,6 +344,7 @@ def test_later_is_never_further_left(length: float, gaps: list[tuple[float, floa
     assert len(axis.ticks()) < 80
 
 
+@pytest.mark.full
 def test_many_tasks(repo: Repo) -> None:
     """Of thousands of tasks the picture and the table show so many that a browser can, and say so."""
     idents = [f"{number}0".zfill(3) for number in range(1, 2501)]

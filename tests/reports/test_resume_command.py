@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.journals import Tale
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 from sow.reports import resume_command, run_report
@@ -46,7 +47,7 @@ def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
     command = next_commands(plan_repo)[-1]
     (idle,) = plan_repo.repo.ok("status", "--json").json["idle"]
     assert idle["do"] == command
-    assert f"go on: {command}" in plan_repo.repo.sow("doctor").out
+    assert f"continue it: {command}" in plan_repo.repo.sow("doctor").out
     words = shlex.split(command)
     assert words[:3] == ["sow", "run", "my plan.yaml"]
     result = plan_repo.repo.sow(*words[1:])
@@ -56,6 +57,7 @@ def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses() == {"010": "completed", "020": "pending", "030": "completed"}
 
 
+@pytest.mark.full
 def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
     """Only what differs from the user's settings now is an option: what they say is said already."""
     plan_repo.configure(run={"retries": 0, "max_wait": "1h"}, review={"enabled": False})
@@ -66,6 +68,7 @@ def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
     assert next_commands(plan_repo)[-1] == "sow run plan.yaml --review off --retries 0 --max-wait 1h"
 
 
+@pytest.mark.full
 def test_what_was_asked_for_goes_over_the_plan_again(plan_repo: PlanRepo) -> None:
     """An option is repeated although the config says the same, where the plan says otherwise; so are flags."""
     control = {"enabled": True, "retry_on_red": 5}
@@ -84,6 +87,7 @@ def test_what_was_asked_for_goes_over_the_plan_again(plan_repo: PlanRepo) -> Non
     assert "status: completed" in (plan_repo.repo.root / "plan.yaml").read_text()
 
 
+@pytest.mark.full
 def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
     """Who goes on without an option is not told of it again."""
     plan_repo.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
@@ -94,6 +98,7 @@ def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
     assert next_commands(plan_repo)[-1] == "sow run plan.yaml"
 
 
+@pytest.mark.full
 def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanRepo) -> None:
     """Without the journal the hint has what the run's state tells."""
     plan_repo.plan("First")
@@ -105,6 +110,7 @@ def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanR
     assert idle["do"] == "sow run plan.yaml --retries 5"
 
 
+@pytest.mark.full
 def test_settings_that_cannot_be_read_keep_nobody_from_a_report(plan_repo: PlanRepo) -> None:
     """With a broken config the hint is made against the defaults."""
     plan_repo.configure(run={})
@@ -114,7 +120,7 @@ def test_settings_that_cannot_be_read_keep_nobody_from_a_report(plan_repo: PlanR
     assert next_commands(plan_repo)[-1] == "sow run plan.yaml --retries 5"
 
 
-@pytest.mark.parametrize("where", ["config", "call"])
+@few_of("where", ["config", "call"], 1)
 def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None:
     """After a run that spent its money the command has a larger amount, and with it the rest is done."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
@@ -131,6 +137,7 @@ def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None
     assert plan_repo.repo.sow(*raised[1:]).code == 0
 
 
+@pytest.mark.full
 def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> None:
     """A budget that has no option is raised where it was said."""
     plan_repo.configure(review={"enabled": False}, budgets={"run_spawns": 1})
@@ -141,6 +148,7 @@ def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> No
     assert step["command"] == "sow run plan.yaml"
 
 
+@pytest.mark.full
 def test_the_path_works_where_the_user_is(plan_repo: PlanRepo) -> None:
     """From a subfolder the plan's path leads there; from outside of the checkout, and for nobody, it is absolute."""
     plan_repo.plan("First")
@@ -148,13 +156,14 @@ def test_the_path_works_where_the_user_is(plan_repo: PlanRepo) -> None:
     folder.mkdir()
     plan_repo.act("implementer-010", "exit 1\n")
     run = plan_repo.repo.sow("run", "../plan.yaml", cwd=folder)
-    assert "    sow run ../plan.yaml\n" in run.out
-    assert next_commands(plan_repo, cwd=folder)[-1] == "sow run ../plan.yaml"
-    assert next_commands(plan_repo)[-1] == "sow run plan.yaml"
+    assert "    sow run ../plan.yaml --retry-failed\n" in run.out
+    assert next_commands(plan_repo, cwd=folder)[-1] == "sow run ../plan.yaml --retry-failed"
+    assert next_commands(plan_repo)[-1] == "sow run plan.yaml --retry-failed"
     outside = plan_repo.repo.ok("--root", str(plan_repo.repo.root), "runs", "show", cwd=plan_repo.folder).out
-    assert f"    sow --root {plan_repo.repo.root} run {plan_repo.repo.root}/plan.yaml\n" in outside
+    assert f"    sow --root {plan_repo.repo.root} run {plan_repo.repo.root}/plan.yaml --retry-failed\n" in outside
 
 
+@pytest.mark.full
 def test_a_checkout_is_named_where_the_user_is_elsewhere(plan_repo: PlanRepo) -> None:
     """From outside, or from another checkout, the command has --root and works there; with SOW_ROOT it needs none."""
     root, elsewhere = str(plan_repo.repo.root), plan_repo.folder.parent / "other checkout"
@@ -209,13 +218,14 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     assert run_report.report_data(tale.home, tale.folder)["next"][-1]["command"] == command
 
 
+@pytest.mark.full
 def test_a_failed_task_is_tried_again_by_what_is_next(plan_repo: PlanRepo) -> None:
     """After a failure the steps that are printed, typed one after the other, do the work."""
     plan_repo.act("implementer-010-1", "exit 1\n")
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 1
     commands = next_commands(plan_repo)
-    assert commands == ["sow task show 010", "sow task set --id 010 status in_progress", "sow run plan.yaml"]
+    assert commands == ["sow task show 010", "sow run plan.yaml --retry-failed"]
     codes = [plan_repo.repo.sow(*shlex.split(command)[1:]).code for command in commands]
-    assert codes == [0, 0, 0]
+    assert codes == [0, 0]
     assert set(plan_repo.statuses().values()) == {"completed"}

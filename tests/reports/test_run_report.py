@@ -445,6 +445,7 @@ def test_what_to_do_next(crew):
     tale.begin()
     tale.work(1, 5, "010", "failed")
     tale.work(5, 8, "040", "paused")
+    tale.tell(8, "merged", task="020", iteration=1, commit="b" * 40)
     tale.end(9, "waiting", 4)
     put(crew, tale, "010", status="failed")
     put(crew, tale, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
@@ -452,7 +453,7 @@ def test_what_to_do_next(crew):
     assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
         'sow answer 3 "…"',
         "sow task show 010",
-        "sow task set --id 010 status in_progress",
+        f"sow --root {crew.root} run {crew.root}/plan.md --retry-failed",
         f"sow --root {crew.root} run {crew.root}/plan.md",
         "git log --stat aaaaaaaaaaaa..sow/int/20260921-143320-ab12",
     ]
@@ -463,6 +464,7 @@ def test_what_to_do_when_all_is_done(crew):
     tale = Tale(crew, IDS[:1])
     tale.begin()
     tale.work(1, 5, "010")
+    tale.tell(5, "merged", task="010", iteration=1, commit="b" * 40)
     done(crew, tale, "010")
     tale.end(6)
     assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
@@ -633,9 +635,9 @@ def test_the_version_is_that_of_the_schema(whole):
 @pytest.mark.parametrize(
     ("factor", "busy", "words"),
     [
-        (3.0, 60, "3.0 times as fast as one after the other"),
-        (0.96, 60, "1.0 times as fast as one after the other"),
-        (0.2, 60, "slower than one after the other, with checks, merges and pauses between them"),
+        (3.0, 60, "3.0 times as fast as a serial run"),
+        (0.96, 60, "1.0 times as fast as a serial run"),
+        (0.2, 60, "no faster than a serial run"),
         (0.2, 4.9, ""),
         (None, 60, ""),
     ],

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from conftest import Repo
+from support.paths import ROOT
 from support.worktree_repo import home_at
 
 from sow.store import git_watch
@@ -188,3 +191,41 @@ def test_a_partial_clone_fetches_what_is_missing(bare_repo: Repo, home: Home, tm
         assert git.attempt(words, cwd=planted.root).code != 0
     git_watch.accept_changes(planted)
     assert git.run(words, cwd=planted.root) == "content\n"
+
+
+def sealed_folder(home: Home) -> Path:
+    return Path(sealed_git.ACTIVE[home.root].folder)
+
+
+@pytest.mark.parametrize("ends_first", [0, 1])
+def test_worktrees_of_one_repository_share_a_seal_until_the_last_one_ends(
+    bare_repo: Repo, home: Home, tmp_path: Path, ends_first: int
+) -> None:
+    """The end of a run leaves the seal that a run in another worktree of the repository uses."""
+    bare_repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
+    homes = [home, home_at(tmp_path / "linked")]
+    runs = [git_watch.sealed_repository(each) for each in homes]
+    for run in runs:
+        run.__enter__()
+    folder = sealed_folder(home)
+    assert sealed_folder(homes[1]) == folder
+    runs[ends_first].__exit__(None, None, None)
+    rest = 1 - ends_first
+    assert sealed_folder(homes[rest]) == folder
+    assert (folder / "seal.json").exists()
+    runs[rest].__exit__(None, None, None)
+    assert not folder.exists()
+
+
+def test_the_seal_of_a_killed_run_is_removed_by_the_next_one(bare_repo: Repo, home: Home) -> None:
+    """A process that was killed holds nothing, so the next run uses its seal and removes it at the end."""
+    code = "import os, sys; from sow.store import git_watch; from support.worktree_repo import home_at\n"
+    code += "from pathlib import Path; git_watch.sealed_repository(home_at(Path(sys.argv[1]))).__enter__()\n"
+    code += "os.kill(os.getpid(), 9)"
+    paths = f"{ROOT / 'tests'}:{bare_repo.environment['PYTHONPATH']}"
+    environment = {**bare_repo.environment, "PYTHONPATH": paths}
+    assert subprocess.run([sys.executable, "-c", code, str(bare_repo.root)], env=environment).returncode == -9
+    with git_watch.sealed_repository(home):
+        folder = sealed_folder(home)
+        assert (folder / "seal.json").exists()
+    assert not folder.exists()

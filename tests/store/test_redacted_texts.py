@@ -41,6 +41,7 @@ ENTRIES = {
     "phase": [("phase", "add", "review", "--reason", WORDS)],
     "abandoned": [("task", "abandon", "010", "--reason", WORDS)],
     "memory": [("project", "remember", WORDS)],
+    "decision record": [("adr", "new", f"Use {SECRET}")],
 }  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def test_no_command_writes_a_secret(task_repo: Repo, calls: list[tuple[str, ...]
     for words in calls:
         task_repo.ok(*words, **KEY)
     assert left_in(task_repo.root) == []
-    assert any(b"********" in path.read_bytes() for path in task_repo.project.rglob("*") if path.is_file())
+    assert any(b"********" in path.read_bytes() for path in (task_repo.root / ".sow").rglob("*") if path.is_file())
 
 
 def test_a_variable_that_the_user_lets_through_counts(task_repo: Repo):

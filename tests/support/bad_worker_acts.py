@@ -100,31 +100,36 @@ def conflicting(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     return [side, worktree_repo.commit("ours", where=where)]
 
 
+def git_path(worktree_repo: WorktreeRepo, where: Path, name: str) -> Path:
+    """The path of a file of git about this worktree."""
+    return where / worktree_repo.git("rev-parse", "--git-path", name, cwd=where).strip()
+
+
 def merge_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = conflicting(worktree_repo, where)
     worktree_repo.git("merge", "-q", "side", cwd=where, ok=False)
-    assert (worktree_repo.root / ".git/worktrees/010/MERGE_HEAD").exists()
+    assert git_path(worktree_repo, where, "MERGE_HEAD").exists()
     return made
 
 
 def rebase_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = conflicting(worktree_repo, where)
     worktree_repo.git("rebase", "-q", "side", cwd=where, ok=False)
-    assert (worktree_repo.root / ".git/worktrees/010/rebase-merge").exists()
+    assert git_path(worktree_repo, where, "rebase-merge").exists()
     return made
 
 
 def cherry_pick_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = conflicting(worktree_repo, where)
     worktree_repo.git("cherry-pick", "side", cwd=where, ok=False)
-    assert (worktree_repo.root / ".git/worktrees/010/CHERRY_PICK_HEAD").exists()
+    assert git_path(worktree_repo, where, "CHERRY_PICK_HEAD").exists()
     return made
 
 
 def revert_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = conflicting(worktree_repo, where)
     worktree_repo.git("revert", "--no-edit", "side", cwd=where, ok=False)
-    assert (worktree_repo.root / ".git/worktrees/010/REVERT_HEAD").exists()
+    assert git_path(worktree_repo, where, "REVERT_HEAD").exists()
     return made
 
 
@@ -137,7 +142,7 @@ def bisect_unfinished(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
 
 def merge_with_a_broken_index(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = merge_unfinished(worktree_repo, where)
-    (worktree_repo.root / ".git/worktrees/010/index").write_bytes(b"")
+    git_path(worktree_repo, where, "index").write_bytes(b"")
     return made
 
 
@@ -163,7 +168,7 @@ def stage(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
 
 def truncate_index(worktree_repo: WorktreeRepo, where: Path) -> list[str]:
     made = add_work(worktree_repo, where)
-    (worktree_repo.root / ".git/worktrees/010/index").write_bytes(b"")
+    git_path(worktree_repo, where, "index").write_bytes(b"")
     return [made]
 
 

@@ -115,7 +115,7 @@ class CrewScene(Scene):
         (folder / "doer.sh").write_text(DOER.replace("{ledger}", str(self.ledger)))
         self.flow = Flow(self.repo, folder).begin("user_management")
         self.flow.crew(NEEDS, groups=[["data", "page"], "api"]).scripted(scenario(folder))
-        verified = self.repo.sow("workflow", "verify", "--no-agent", "--yes")
+        verified = self.repo.sow("workflow", "verify", "--executor", "simulated", "--yes")
         assert verified.code == 0, verified
 
     def run(self, kill_at: int = -1, **environment: str) -> Result:

@@ -7,7 +7,7 @@ from typing import Any
 from conftest import Repo
 
 from sow.dashboard.data.dashboard_data import DashboardData
-from sow.dashboard.data.listener import EventFeed
+from sow.dashboard.data.event_feed import EventFeed
 from support.journals import home_of
 
 

@@ -52,7 +52,8 @@ INSTRUCTIONS = """\
 Write down what you assume.
 """
 PROSE = (
-    "\n# Crew\n\n## Escalation\n\nBlocked agents ask the architect.\n\n## Validation checkpoints\n\nEach is verified.\n"
+    "\n# Crew\n\n## Escalation\n\nBlocked agents ask the architect.\n\n"
+    "## Validation checkpoints\n\nEach output is verified.\n"
 )
 
 
@@ -131,6 +132,7 @@ class Turn:
         self.role = seat.agent.name
         self.executor = seat.executor.name
         self.timeout = seat.settings.timeout
+        self.late = seat.settings.limit_text("timeout")
         self.kind = kind
         self.prompt = prompt
         self.me = Actor(kind=WORKER, name=self.role, task=self.name)
@@ -221,7 +223,7 @@ class Stage:
         self.executor = "simulated"  # that plays every role; without: as the config has it
         self.log: list[str] = []
         self.events: list[dict[str, Any]] = []
-        self.environment = {"HOME": str(root.parent), "PATH": "/usr/bin:/bin"}
+        self.environment = {"HOME": str(root.parent), "PATH": "/usr/bin:/bin", "SOW_SANDBOX": "off"}
 
     def home(self, disk: Disk | None = None) -> Home:
         found = checkout.at(str(self.root))
@@ -255,7 +257,7 @@ class Stage:
                 yes=yes,
                 turn=seat_with(script, self.log),
             )
-            deck.context.journal("run_started", **start.start_fields(deck), recovered=goes_on)
+            deck.journal("run_started", **start.start_fields(deck), recovered=goes_on)
             ticks = iter(range(MOST_TICKS))
 
             def tick(now: float) -> None:
@@ -265,8 +267,8 @@ class Stage:
             loop = CrewLoop(deck, tick=tick)
             code = loop.run()
             finish.close(deck, code)
-            deck.context.journal("run_ended", **loop.counts())
-        return deck.context.folder.run["exit"]
+            deck.journal("run_ended", **loop.counts())
+        return deck.folder.run["exit"]
 
     def backdate(self, times: dict[str, str]) -> None:
         """Let each agent's last update be at another time."""

@@ -22,6 +22,8 @@ MASKS = (
     (r"(?<!\d)\d{10}(?!\d)", "0"),
     # How often a state was written: once more where a CLI chooses its session's id, which is written when it is known.
     (r"revision: \d+", "revision: N"),
+    # A CLI that cannot resume is spawned again, which the project's log has.
+    (r"\n### TIME · \w+ · agent_spawn · done\n\n.*\n", ""),
 )
 TURN_BY_TURN = [("spawn", "done", "paused", False), *[("resume", "done", "needs_review", False)] * 2]
 Edit = tuple[str, str, str]  # a file, its old text (none: at the end), its new text

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from conftest import PYTHONPATH
+from support.quick_cases import all_of, few_of
 
 from sow.errors import SowError
 from sow.system import caller
@@ -48,6 +49,10 @@ ACTORS = [
     ({"USER": "ada", "LOGNAME": "bob"}, ("person", "ada", "")),
     ({"USER": "ada", "SOW_AGENT": "orchestrator"}, ("orchestrator", "orchestrator", "")),
     ({"USER": "ada", "SOW_AGENT": "implementer"}, ("person", "ada", "")),
+    ({"USER": "ada", "CLAUDECODE": "1"}, ("orchestrator", "orchestrator", "")),
+    ({"USER": "ada", "CODEX_THREAD_ID": "x"}, ("orchestrator", "orchestrator", "")),
+    ({"USER": "ada", "CLAUDECODE": ""}, ("person", "ada", "")),
+    ({"SOW_TASK": "010", "CLAUDECODE": "1"}, ("worker", "worker", "010")),
     ({"USER": "ada", "SOW_TASK": "010"}, ("worker", "worker", "010")),
     ({"USER": "ada", "SOW_TASK": "010", "SOW_AGENT": "reviewer"}, ("worker", "reviewer", "010")),
     ({"SOW_TASK": "1000", "SOW_AGENT": "orchestrator"}, ("worker", "orchestrator", "1000")),
@@ -59,7 +64,7 @@ ACTORS = [
 ]
 
 
-@pytest.mark.parametrize(("environment", "expected"), ACTORS)
+@all_of(("environment", "expected"), ACTORS)
 def test_the_marks_say_who_acts(environment, expected):
     """A task makes a worker, the orchestrator's mark without a task the orchestrator, and nothing of these a person."""
     who = caller.actor(environment)
@@ -162,7 +167,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("names", "own", "expected"), NAMES)
+@few_of(("names", "own", "expected"), NAMES, 6)
 def test_whoever_lives_below_a_supervisor_is_a_worker(names, own, expected):
     """Without any mark, what the supervising sow shows in its own name decides, and the highest one above others."""
     assert below_names(*names, own=own) == expected

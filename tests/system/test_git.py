@@ -64,7 +64,7 @@ def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
     done = git.GitResult(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
     assert done.message == "the reason"
     assert git.GitResult(code=3, out="", err="").message == "exit 3"
-    assert git.GitResult(code=-9, out="", err="").message == "it was ended by SIGKILL"
+    assert git.GitResult(code=-9, out="", err="").message == "ended by SIGKILL (killed)"
 
 
 def test_a_folder_that_is_gone(bare_repo: Repo, tmp_path: Path) -> None:

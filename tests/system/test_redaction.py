@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from support.quick_cases import all_of
 
 from sow.errors import SystemFailure
 from sow.system import redaction
@@ -24,13 +25,13 @@ OPEN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SECRET)
+@all_of("name", SECRET)
 def test_a_name_says_that_it_is_secret(name: str) -> None:
     """A word between underscores, or what a word ends with, makes a variable secret."""
     assert redaction.secrets({name: VALUE}) == [VALUE]
 
 
-@pytest.mark.parametrize("name", OPEN)
+@all_of("name", OPEN)
 def test_a_name_that_only_looks_like_it_is_not(name: str) -> None:
     """Words that merely begin with a secret word make nothing secret."""
     assert redaction.secrets({name: VALUE}) == []
@@ -72,7 +73,7 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), URLS)
+@all_of(("value", "expected"), URLS)
 def test_passwords_in_urls_are_secret(value: str, expected: set[str]) -> None:
     """What stands between a user and a host is secret, whatever the variable is called, in both ways to write it."""
     assert expected <= set(redaction.secrets({"ANY": value}))

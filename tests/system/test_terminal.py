@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.system import terminal
 from sow.system.terminal import escape_control, escape_line
@@ -45,7 +46,7 @@ def is_harmful(letter: str) -> bool:
     return (unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") and letter not in "\t\n") or letter in BIDI
 
 
-@pytest.mark.parametrize("text", SEQUENCES.values(), ids=SEQUENCES)
+@all_of("text", SEQUENCES.values())
 def test_a_known_sequence_is_taken_apart(text):
     """No control character of a known sequence is left, and its visible part is."""
     shown = escape_control(text)

@@ -1,1 +1,10 @@
 """Roles: their definitions and prompts, and the first prompt of a worker."""
+
+from sow.agents.agent import ARCHITECT, IMPLEMENTER, ORCHESTRATOR, PLANNER, RESEARCHER, REVIEWER, STANDARD_AGENTS, Agent
+from sow.agents.prompts import load_prompt
+from sow.agents.registry import AgentRegistry
+
+__all__ = [
+    "ARCHITECT", "IMPLEMENTER", "ORCHESTRATOR", "PLANNER", "RESEARCHER", "REVIEWER", "STANDARD_AGENTS", "Agent",
+    "AgentRegistry", "load_prompt",
+]  # fmt: skip

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sow.agents import prompts
+from sow.agents.agent import Agent
 from sow.agents.briefing import load_role_prompt
 from sow.domain.workflows import contract_block
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.agents.agent import Agent
 
 CONTRACT = "protocol/agent-contract"
 ROLE_GUIDANCE = "guidance/{role}/workflow"
@@ -38,7 +35,7 @@ def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id
             workflow_role_prompt(agent, sow, name),
             "",
             f"You are {name} in the workflow {workflow}; your task is {task_id}.",
-            f"Your desk: {folder}/",
+            f"Your folder: {folder}/",
             f"Call sow by its full path: {sow}",
             f"Read first, and follow: {folder}/agent_instructions.md (the agent contract stands at its end; "
             f"`{sow} prompt {CONTRACT}` prints it too).",
@@ -76,7 +73,7 @@ def changes_since_last_turn(
     if outputs:
         parts.append("Inputs that have changed since you read them; read them again:\n" + _lines(outputs))
     if broken:
-        parts.append("Files on your desk that could not be read, and were set aside:\n" + _lines(broken))
+        parts.append("Files in your folder that could not be read. sow set them aside:\n" + _lines(broken))
     return "\n\n".join(parts)
 
 

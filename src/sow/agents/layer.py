@@ -7,17 +7,33 @@ import os
 
 from sow import __version__
 from sow.agents import prompts
-from sow.agents.agent import Agent
-from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.agent import STANDARD_AGENTS, Agent
 from sow.domain.install import file_mark
-from sow.domain.install.layer import Layer, Piece
+from sow.domain.install.layer import Layer, LayerFile
 from sow.errors import SowError, suggestion
+from sow.system.caller import ASKS
 
 FOLDER = os.path.join(os.path.dirname(__file__), "layer_text")
 CONTRACT = "protocol/agent-contract"
 JUDGE_TOOLS = "Read, Grep, Glob, Bash"
 ARGUMENTS = "$ARGUMENTS"
+PREFIX = "sow/"  # the folder of commands whose short names belong to Claude Code or may do so
 HOOKS = {"SessionStart": ("", "session-start"), "PreToolUse": ("Edit|MultiEdit|Write|NotebookEdit", "before-edit")}
+# Commands of sow that Claude Code runs without a question, as the text of its rules. Those that run commands of a plan,
+# fetch something or write to a path of the caller's choice are not among them.
+ALLOWED = (
+    "status:*", "inbox:*", "log:*", "note:*", "context:*", "prompt:*", "adr:*", "task:*", "feedback:*", "phase:*",
+    "plan:*", "approve:*", "agent list:*", "agent show:*", "agent log:*", "agent spawn:*", "agent resume:*",
+    "project show:*", "project remember:*", "runs list:*", "runs show:*", "runs report", "workflow status:*",
+    "sinks list:*", "sinks show:*", "sinks update --check:*", "repos list:*", "repos show:*",
+    "repos update --check:*", "doctor", "doctor --json", "answers", "answers --json", "salvage", "salvage --json",
+    "salvage list:*", "workflow list:*", "schema list:*", "schema show:*", "schema diff:*", "continue --print",
+    "validate:*", "check", "version:*", "--version", "--help",
+)  # fmt: skip
+# Commands that need a person, as patterns: Claude Code asks in every mode, and however sow is called.
+ASKED = (
+    "phase approve*", "phase add*--yes*", "workflow approve*", "answer*--always*", "approve*--waive*", " revert*",
+)  # fmt: skip
 
 
 class LayerSource:
@@ -85,28 +101,43 @@ def _stamped(text: str, style: str = file_mark.FRONTMATTER) -> str:
     return file_mark.add_mark(text, __version__, style)
 
 
-def hooks() -> dict[str, object]:
-    """Returns the hooks of Claude Code; they do nothing if sow is not installed."""
+def hooks(*, asks: bool = False) -> dict[str, object]:
+    """Returns the hooks of Claude Code; they do nothing if sow is not installed.
+
+    With `asks`, the session's commands of sow are told that Claude Code asks the person (`SOW_ASKS`).
+    """
     groups: dict[str, object] = {}
     for event, (matcher, name) in HOOKS.items():
         command = f"command -v sow >/dev/null 2>&1 || exit 0; sow hook {name}"
+        if asks and name == "session-start":
+            told = f"""echo 'export {ASKS}=1' >> "${{CLAUDE_ENV_FILE:-/dev/null}}\""""
+            command = command.replace("; ", f"; {told}; ")
         entry: dict[str, object] = {"matcher": matcher} if matcher else {}
         groups[event] = [{**entry, "hooks": [{"type": "command", "command": command, "timeout": 20}]}]
     return {"hooks": groups}
 
 
-def claude_files() -> dict[str, str]:
-    """Returns the agents and commands for Claude Code, by path below .claude or in the plugin."""
+def settings() -> dict[str, object]:
+    """Returns the part of Claude Code's settings that is sow's: hooks and permission rules."""
+    rules = {
+        "allow": [f"Bash(sow {command})" for command in ALLOWED],
+        "ask": [f"Bash(*sow*{command})" for command in ASKED],
+    }
+    return {"permissions": rules, **hooks(asks=True)}
+
+
+def claude_files(*, prefix: str = "") -> dict[str, str]:
+    """Returns the agents and commands for Claude Code, by path; the plugin's name is the prefix of its commands."""
     files = {f"agents/{agent.name}.md": claude_agent(agent) for agent in STANDARD_AGENTS}
-    return files | {f"commands/{source.name}.md": claude_command(source) for source in commands()}
+    return files | {f"commands/{source.name.removeprefix(prefix)}.md": claude_command(source) for source in commands()}
 
 
 def _claude(user: bool) -> Layer:
-    pieces = [Piece(f".claude/{path}", text) for path, text in claude_files().items()]
-    pieces.append(Piece(".claude/settings.json", _stamped(_document(hooks()), file_mark.JSON), settings=True))
+    pieces = [LayerFile(f".claude/{path}", text) for path, text in claude_files().items()]
+    pieces.append(LayerFile(".claude/settings.json", _stamped(_document(settings()), file_mark.JSON), settings=True))
     if user:
         contract = _stamped(prompts.load(CONTRACT), file_mark.PAGE)
-        pieces.append(Piece(".claude/protocols/orchestration_agent_contract.md", contract))
+        pieces.append(LayerFile(".claude/protocols/orchestration_agent_contract.md", contract))
     return Layer(pieces, (".claude/agents", ".claude/commands", ".claude/protocols"))
 
 
@@ -116,21 +147,21 @@ def _block() -> str:
 
 def _codex(user: bool) -> Layer:
     """Builds the layer for Codex, which reads AGENTS.md and has skills instead of commands (`$sow-plan GOAL`)."""
-    pieces = [Piece(".codex/AGENTS.md" if user else "AGENTS.md", _block(), block=True)]
+    pieces = [LayerFile(".codex/AGENTS.md" if user else "AGENTS.md", _block(), block=True)]
     for source in commands():
-        name = f"sow-{_flat(source.name)}"
+        name = f"sow-{_flat(source.name.removeprefix(PREFIX))}"
         head = f"---\nname: {name}\ndescription: {json.dumps(source.description)}\n---\n"
         body = source.body.replace(ARGUMENTS, "what the person wrote after the name of this skill")
-        pieces.append(Piece(f".agents/skills/{name}/SKILL.md", _stamped(head + body, file_mark.PAGE)))
+        pieces.append(LayerFile(f".agents/skills/{name}/SKILL.md", _stamped(head + body, file_mark.PAGE)))
     return Layer(pieces, (".agents/skills",))
 
 
 def _gemini(user: bool) -> Layer:
-    pieces = [Piece(".gemini/GEMINI.md" if user else "GEMINI.md", _block(), block=True)]
+    pieces = [LayerFile(".gemini/GEMINI.md" if user else "GEMINI.md", _block(), block=True)]
     for source in commands():
         body = source.body.replace(ARGUMENTS, "{{args}}")
         text = f"description = {json.dumps(source.description)}\nprompt = '''\n{body}'''\n"
-        pieces.append(Piece(f".gemini/commands/{source.name}.toml", _stamped(text, file_mark.HASHES)))
+        pieces.append(LayerFile(f".gemini/commands/{source.name}.toml", _stamped(text, file_mark.HASHES)))
     return Layer(pieces, (".gemini/commands",))
 
 
@@ -139,10 +170,10 @@ def _cursor(user: bool) -> Layer:
     pieces = []
     for source in commands():
         body = source.body.replace(ARGUMENTS, "what the person wrote after this command")
-        pieces.append(Piece(f".cursor/commands/{_flat(source.name)}.md", _stamped(body, file_mark.PAGE)))
+        pieces.append(LayerFile(f".cursor/commands/{_flat(source.name)}.md", _stamped(body, file_mark.PAGE)))
     if not user:
         rule = f"---\ndescription: How work is done here\nalwaysApply: true\n---\n{guide()}"
-        pieces.append(Piece(".cursor/rules/sow.mdc", _stamped(rule)))
+        pieces.append(LayerFile(".cursor/rules/sow.mdc", _stamped(rule)))
     return Layer(pieces, (".cursor/commands", ".cursor/rules"))
 
 
@@ -172,7 +203,7 @@ def marketplace(source: str) -> str:
 def plugin_files() -> dict[str, str]:
     """Returns the layer as a Claude Code plugin with its marketplace, by path in the plugin's folder."""
     manifest: dict[str, object] = {**PLUGIN, "version": __version__, "author": OWNER, "license": "MIT"}
-    return claude_files() | {
+    return claude_files(prefix=PREFIX) | {
         ".claude-plugin/plugin.json": _document(manifest),
         ".claude-plugin/marketplace.json": marketplace("./"),
         "hooks/hooks.json": _document(hooks()),

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from sow.agents import briefing, prompts
+from dataclasses import dataclass, field
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.agents.agent import Agent
+from sow.agents import briefing, prompts
+from sow.agents.agent import Agent
 
 ROLE = "orchestrator"
 
 
+@dataclass(kw_only=True)
 class Situation:
     """Facts about the work, and steps to take next."""
 
-    __slots__ = ("branch", "facts", "goal", "root", "sow", "steps")
-
-    def __init__(self, *, root: str, branch: str, sow: str, goal: str = "") -> None:
-        self.root = root
-        self.branch = branch
-        self.sow = sow
-        self.goal = goal
-        self.facts: list[str] = []
-        self.steps: list[str] = []
+    root: str
+    branch: str
+    sow: str
+    goal: str = ""
+    facts: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
 
 def new_project(situation: Situation, *, begin: list[str]) -> Situation:
@@ -39,12 +36,12 @@ def new_project(situation: Situation, *, begin: list[str]) -> Situation:
 
 
 def resume_project(
-    situation: Situation, *, name: str, description: str, phases: str, step: tuple[str, str]
+    situation: Situation, *, name: str, description: str, decisions: list[str], phases: str, step: tuple[str, str]
 ) -> Situation:
     """Adds the facts of an existing project, and the steps to resume it."""
     sow = situation.sow
     situation.facts += [f"Project: {name}", *([f"What it is for: {description}"] if description else [])]
-    situation.facts.append(f"Phases: {phases}")
+    situation.facts += [*(f"Decided: {decision}" for decision in decisions), f"Phases: {phases}"]
     situation.facts.append(f"It belongs to branch {situation.branch}, which is checked out: that was checked just now.")
     situation.steps += [
         f"Read the state: `{sow} status`. Which phases and tasks are there, what is done, what waits?",
@@ -75,7 +72,7 @@ def prompt(agent: Agent, situation: Situation) -> str:
     role_prompt = template if agent.path else prompts.render(template, sow=situation.sow, task=prompts.TASK)
     lines = [role_prompt, "", "## Where you are", ""]
     lines.append(f"- The repository is {situation.root}, on branch {situation.branch or '(none)'}.")
-    lines.append(f"- Call sow by its full path: {situation.sow}")
+    lines += [f"- Call sow by its full path: {situation.sow}"] if situation.sow != "sow" else []
     lines += [f"- {fact}" for fact in situation.facts]
     if situation.goal:
         lines += ["", "## What the person wants", "", *(f"> {line}" for line in situation.goal.split("\n"))]

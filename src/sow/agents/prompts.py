@@ -30,6 +30,11 @@ def load(name: str) -> str:
     return TEXTS[name]
 
 
+def load_prompt(prompt_path: str) -> str:
+    """Returns the template of a role by its file name, such as implementer.md."""
+    return load(f"templates/{prompt_path.removesuffix('.md')}")
+
+
 def _read(name: str) -> str:
     parts = name.split("/")
     if all(part and LETTERS.issuperset(part) for part in parts):
@@ -38,13 +43,20 @@ def _read(name: str) -> str:
                 return file.read()
         except FileNotFoundError:
             pass
-    raise SowError(f"there is no prompt {name!r}", suggestion(name, names()) or "see 'sow prompt --list'")
+    raise SowError(
+        f"failed to load prompt {name}: it does not exist", suggestion(name, names()) or "see 'sow prompt --list'"
+    )
 
 
 def title(text: str) -> str:
     """Returns a prompt's first heading, or its first line."""
     lines = [line for line in text.split("\n") if line.strip()]
     return next((line for line in lines if line.startswith("# ")), lines[0] if lines else "").removeprefix("# ")
+
+
+def quoted(text: str) -> str:
+    """Quotes text of others, so that no line of it can look like one of sow's."""
+    return "\n".join(f"| {line}" for line in text.splitlines())
 
 
 def render(text: str, *, sow: str, task: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from sow.domain.ids import is_task_id
 from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 
@@ -67,28 +68,30 @@ class Argument:
 class Command:
     """A command: its name, its arguments and the function that runs it.
 
+    A forwarded command writes state for a worker: in a sandbox, the supervising sow runs it.
     A text such as "runs.recheck:verify" names a function below sow.cli; its module is loaded when the command runs.
     """
 
-    __slots__ = ("arguments", "details", "name", "options", "run", "summary")
+    __slots__ = ("arguments", "details", "forwarded", "name", "options", "run", "summary")
 
     def __init__(
         self,
         name: str,
         run: Callable[..., int] | str,
         summary: str,
-        *,
-        arguments: tuple[Argument, ...] = (),
-        options: tuple[Option, ...] = (),
+        *parameters: Argument | Option,
         json: bool = False,
         details: str = "",
+        forwarded: bool = False,
     ) -> None:
         self.name = name
         self.run = run
         self.summary = summary
-        self.arguments = arguments
+        self.arguments = tuple(each for each in parameters if isinstance(each, Argument))
+        options = tuple(each for each in parameters if isinstance(each, Option))
         self.options = (*options, JSON) if json else options
         self.details = details
+        self.forwarded = forwarded
 
     def function(self) -> Callable[..., int]:
         """Returns the function that runs the command; loads its module if the command only names it."""
@@ -99,6 +102,8 @@ class Command:
         return function
 
 
+FILE = "@FILE"  # in the help of an argument that may name a file
+NAMES_TASK = ("tasks", "questions")  # an argument that completes these takes a task's id
 JSON = Option("--json", help="Print a JSON document and nothing else")
 # `sow log` and `sow agent log` share these.
 LOG_OPTIONS = (
@@ -114,48 +119,49 @@ GLOBAL = (
 
 
 GROUPS = {
-    "init": "project.init",
+    "init": "project.project",
     "start": "setup.start",
     "continue": "setup.start",
     "status": "project.status",
     "project": "project.project",
     "phase": "project.phase",
-    "task": "tasks.task",
+    "task": "worker_commands",
     "plan": "plans.plan",
-    "run": "runs.run",
+    "run": "runs.runs",
     "runs": "runs.runs",
-    "watch": "runs.watch",
+    "watch": "runs.runs",
     "workflow": "workflows.workflow",
-    "integrate": "runs.integrate",
-    "salvage": "runs.salvage",
+    "integrate": "runs.runs",
+    "salvage": "runs.runs",
     "sinks": "knowledge.sinks",
     "repos": "knowledge.repos",
     "context": "tasks.references",
     "adr": "project.adr",
     "feedback": "project.feedback",
-    "log": "project.log",
+    "log": "worker_commands",
     "agent": "agents.agent",
     "prompt": "setup.prompt",
     "config": "setup.config",
-    "note": "tasks.note",
+    "note": "worker_commands",
     "inbox": "tasks.inbox",
-    "answer": "tasks.inbox",
-    "answers": "tasks.answers",
+    "answer": "agents.answer",
+    "answers": "tasks.inbox",
     "consent": "setup.consent",
     "approve": "tasks.inbox",
+    "revert": "runs.runs",
     "schema": "setup.schema",
     "validate": "setup.schema",
     "migrate": "project.migrate",
-    "version": "setup.version",
+    "version": "setup.schema",
     "cleanup": "project.cleanup",
     "check": "project.cleanup",
     "install": "setup.install",
     "uninstall": "setup.install",
     "hook": "setup.hook",
-    "mcp": "serve.mcp",
-    "ui": "serve.ui",
+    "mcp": "serve.serve",
+    "ui": "serve.serve",
     "doctor": "setup.doctor",
-    "demo": "serve.demo",
+    "demo": "serve.serve",
     "completion": "completion",
 }
 
@@ -203,6 +209,9 @@ class HelpWanted(Exception):
 def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the values of the command's arguments and of the global options."""
     options = {option.flag: option for option in (*GLOBAL, *command.options)}
+    task = _task_option(command)
+    if task:
+        options = dict.fromkeys(("--task", "--id"), task) | options
     values: dict[str, Any] = {}
     positional: list[str] = []
     remaining = list(arguments)
@@ -221,9 +230,45 @@ def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[
             raise usage(command, f"unknown option {word} (a text that starts with - comes after --)")
         else:
             positional.append(word)
+    if task:
+        _place_task(command, task, values, positional)
     own = _option_values(command, values)
     own.update(_parse_positional(command, positional))
     return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
+
+
+def command_line(command: Command, values: Mapping[str, Any]) -> list[str]:
+    """Returns a command with the values of its arguments, so that parsing it gives the same values."""
+    words = command.name.split()
+    for option in command.options:
+        value = values[option.name]
+        if option.metavar:
+            words += [f"{option.flag}={text}" for text in (value if option.repeat else [value]) if text]
+        elif value:
+            words.append(option.flag)
+    positional: list[str] = []
+    for argument in command.arguments:
+        value = values[argument.name]
+        positional += value if isinstance(value, list) else [value]
+    return [*words, "--", *positional] if any(positional) else words
+
+
+def _task_option(command: Command) -> Option | None:
+    """Returns the option that names the task, so that --task and --id work wherever a task is named."""
+    for option in command.options:
+        if option.flag in ("--task", "--id"):
+            return None if option.repeat else option
+    return Option("--task", "ID") if any(each.completes in NAMES_TASK for each in command.arguments) else None
+
+
+def _place_task(command: Command, task: Option, values: dict[str, Any], positional: list[str]) -> None:
+    """Moves the task's id to where the command takes it: from the option to its argument, or the other way round."""
+    if task not in command.options:
+        if task.name in values:
+            index = next(at for at, each in enumerate(command.arguments) if each.completes in NAMES_TASK)
+            positional.insert(index, values.pop(task.name))
+    elif task.name not in values and len(positional) == len(command.arguments) + 1 and is_task_id(positional[0]):
+        values[task.name] = positional.pop(0)
 
 
 def usage(command: Command, problem: str) -> SowError:
@@ -306,7 +351,7 @@ Usage: sow COMMAND …
 """
 OUTRO = """
 Every command has its own help: sow COMMAND --help
-Exit codes: 0 done, 1 something failed, 2 bad input, 3 our own fault, 4 waits for somebody, 130 interrupted
+Exit codes: 0 done, 1 something failed, 2 bad input, 3 internal error, 4 needs input, 130 interrupted
 """
 
 

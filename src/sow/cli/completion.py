@@ -6,6 +6,7 @@ from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
 from sow.cli.context import Context
 from sow.domain.task import TASK
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.system.terminal import out
 
 SCRIPTS = {
@@ -84,83 +85,67 @@ def _values(context: Context, command: Command, previous: list[str], current: st
 def _completions_of(context: Context, entry: Option | Argument) -> list[str]:
     if entry.choices:
         return list(entry.choices)
-    if entry.completes == "statuses":
-        return list(TASK.statuses)
-    if entry.completes == "fields":
-        from sow.cli.tasks.task import FIELDS
-
-        return list(FIELDS)
-    if entry.completes == "prompts":
-        from sow.agents import prompts
-
-        return prompts.names()
-    if entry.completes in ("agents", "executors"):
-        return _from_config(context, entry.completes)
-    if entry.completes == "runs":
-        return _runs(context)
-    if entry.completes == "members":
-        return _members(context)
-    if entry.completes in ("sinks", "repos"):
-        return _fetched(context, entry.completes)
-    return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
-
-
-def _runs(context: Context) -> list[str]:
-    from sow.store.runs import run_folder
-
     try:
-        return [*(run.id for run in run_folder.listed(context.project_home())), "last"]
+        return _names(context, entry.completes)
     except SowError:  # completion must not print errors
         return []
 
 
-def _members(context: Context) -> list[str]:
-    from sow.store.workflows.folder import WorkflowFolder
+def _names(context: Context, kind: str) -> list[str]:
+    """Returns the names of one kind that exist here."""
+    match kind:
+        case "statuses":
+            return list(TASK.statuses)
+        case "fields":
+            from sow.domain.task import FIELDS
 
-    try:
-        return list(WorkflowFolder(context.project_home()).workflow()["members"])
-    except SowError:
-        return []
+            return list(FIELDS)
+        case "prompts":
+            from sow.agents import prompts
+
+            return prompts.names()
+        case "runs":
+            from sow.store.runs import run_folder
+
+            return [*(run.id for run in run_folder.listed(context.project_home())), "last"]
+        case "members":
+            from sow.store.workflows.folder import WorkflowFolder
+
+            return list(WorkflowFolder(context.project_home()).workflow()["members"])
+        case "sinks" | "repos":
+            from sow.store.knowledge import repo_index, sink_index
+
+            catalog = sink_index.CATALOG if kind == "sinks" else repo_index.CATALOG
+            return [entry["name"] for entry in catalog.load(context.project_home())]
+        case "agents" | "executors" | "settings":
+            return _from_config(context, kind)
+        case "tasks" | "phases" | "questions":
+            return _from_project(context.project_home(), kind)
+    return []
 
 
-def _fetched(context: Context, kind: str) -> list[str]:
-    """Returns the names of sinks or of linked repositories."""
-    from sow.store.knowledge import repo_index, sink_index
-
-    try:
-        home = context.project_home()
-        entries = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
-        return [entry["name"] for entry in entries]
-    except SowError:  # completion must not print errors
-        return []
-
-
-def _from_project(context: Context, kind: str) -> list[str]:
+def _from_project(home: Home, kind: str) -> list[str]:
     from sow.store.inbox import waiting
     from sow.store.projects import project as projects
     from sow.store.projects import task_folder
 
-    try:
-        home = context.project_home()
-        if kind == "questions":
-            return [str(item["number"]) for item in waiting(home) if item["number"]]
-        project = projects.load(home)
-        if kind == "phases":
-            return [phase["name"] for phase in project["phases"]]
-        return [folder.id for folder in task_folder.all_folders(home, project)]
-    except SowError:  # completion must not print errors
-        return []
+    if kind == "questions":
+        return [str(item["number"]) for item in waiting(home) if item["number"]]
+    project = projects.load(home)
+    if kind == "phases":
+        return [phase["name"] for phase in project["phases"]]
+    return [folder.id for folder in task_folder.all_folders(home, project)]
 
 
 def _from_config(context: Context, kind: str) -> list[str]:
-    from sow import config as configs
     from sow.cli.agents.show import roles
 
-    try:
-        config = configs.load(context.environment)
-        return sorted(config.executors) if kind == "executors" else roles(context, config).names()
-    except SowError:  # completion must not print errors
-        return []
+    config = context.config()
+    if kind == "settings":
+        from sow.cli.setup.config_values import Keys
+
+        return Keys(context).candidates()
+    return sorted(config.executors) if kind == "executors" else roles(context, config).names()
 
 
 COMMANDS = (
@@ -168,10 +153,8 @@ COMMANDS = (
         "completion",
         script,
         "Print the completion script for a shell",
-        arguments=(
-            Argument("shell", "Which shell", choices=("bash", "zsh", "fish", "words")),
-            Argument("words", "For the scripts: what is typed so far", repeat=True, optional=True),
-        ),
+        Argument("shell", "Which shell", choices=("bash", "zsh", "fish", "words")),
+        Argument("words", "For the scripts: what is typed so far", repeat=True, optional=True),
         details='bash: eval "$(sow completion bash)"\n'
         'zsh:  eval "$(sow completion zsh)"\n'
         "fish: sow completion fish | source",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids
+from sow.domain import ids, inputs
 from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
@@ -14,21 +14,27 @@ from sow.system.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from sow.agents.registry import AgentRegistry
     from sow.config import Config
     from sow.domain.actor import Actor
+    from sow.reports.hint_context import HintContext
+
+    Verbs = Callable[[list[str], Mapping[str, str]], int]
 
 
 class Context:
     """The current folder, the environment and the global options of one call."""
 
-    __slots__ = ("environment", "root")
+    __slots__ = ("environment", "is_forwarded", "root", "verbs")
 
-    def __init__(self, *, root: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, root: str, environment: Mapping[str, str], is_forwarded: bool = False, verbs: Verbs | None = None
+    ) -> None:
         self.root = root
         self.environment = environment
+        self.verbs = verbs  # runs the commands that the workers of this call send from their sandbox
+        self.is_forwarded = is_forwarded  # whether a worker in a sandbox sent the command
 
     @property
     def cwd(self) -> str:
@@ -55,23 +61,27 @@ class Context:
         """Returns the caller; raises an error if it is a worker."""
         return caller.require_non_worker(self.environment, act)
 
-    def require_person(self, act: str) -> Actor:
-        """Returns the caller; raises an error if it is not a person."""
-        return caller.require_person(self.environment, act)
+    def require_person(self, act: str, *, asked: bool = False) -> Actor:
+        """Returns the caller; raises if it is not a person. `asked`: the layer makes Claude Code ask the person."""
+        return caller.require_person(self.environment, act, asked=asked)
 
-    def agents(self, root: str, config: Config | None = None, reviewers: Iterable[str] = ()) -> AgentRegistry:
-        """Returns the roles of a checkout, or of the user if root is empty."""
-        from sow.agents.registry import AgentRegistry
+    def config(self) -> Config:
+        """Returns the user's settings."""
+        from sow import config as configs
 
-        trusted = bool(root) and config is not None and config.trusts(root)
-        user_home = self.environment.get("HOME", "")
-        return AgentRegistry(root=root, user_home=user_home, trusted=trusted, reviewers=reviewers)
+        return configs.load(self.environment)
+
+    def hints(self) -> HintContext:
+        """Returns where this call was typed, for the commands in hints."""
+        from sow.reports.hint_context import HintContext
+
+        return HintContext(self.environment, self.cwd)
 
     def task(self, task: str) -> str:
         """Returns the id of the given task, or of the worker's own."""
         ident = task or self.environment.get("SOW_TASK", "")
         if not ident:
-            raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
+            raise SowError("which task?", "give its id, such as 010 or --task 010, or set SOW_TASK")
         return ids.task_id(ident)
 
     def task_or_agent(self, name: str) -> str:
@@ -80,14 +90,25 @@ class Context:
         return ident if ids.is_member(ident) else self.task(ident)
 
     def text(self, value: str, label: str) -> str:
-        """Reads a text argument: the text itself, @FILE, or - for standard input; @@ stands for a leading @."""
+        """Reads a text argument: the text itself, - for standard input, or @FILE.
+
+        Only @ and one word is a file: "@ada approved" is a text, and so is "@@ada", without its first @. In a forwarded
+        command every value is the text itself: the sender read the files, which this process may not do for it.
+        """
+        if self.is_forwarded:
+            return value
         if value == "-":
             from sow.system.terminal import read_input
 
             return read_input()
         if value.startswith("@@"):
             return value[1:]
-        return self._file(value[1:], label) if value.startswith("@") else value
+        is_file = value.startswith("@") and len(value.split()) == 1
+        return self._file(value[1:], label) if is_file else value
+
+    def checked_text(self, value: str, label: str, limit: int = inputs.MAX_TEXT) -> str:
+        """Reads a text argument; raises an error if it is empty or too long."""
+        return inputs.checked_text(self.text(value, label), label, limit)
 
     def _file(self, path: str, label: str) -> str:
         from sow.store.files.disk import Disk, read_text
@@ -98,7 +119,7 @@ class Context:
         except FileNotFoundError:
             raise SowError(
                 f"{label}: there is no file {path!r}",
-                "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
+                f"for the text itself, double the first @: @@{path}",
             ) from None
 
     def recover_tasks(self, home: Home, *tasks: str) -> None:

@@ -10,8 +10,13 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Callable, Mapping
+    from typing import Any, TextIO
 
+    from sow.cli.command import Command
+
+CHANNEL = "SOW_CHANNEL"  # the socket of the supervising sow, in a sandbox
+USUAL_VERBS = ("task set", "note add", "log")
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
 GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
@@ -20,24 +25,50 @@ GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garba
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments
     gc.set_threshold(GC_THRESHOLD)
+    return _guard(_dispatch, arguments)
+
+
+def run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Runs a command that a worker in a sandbox sent to the sow that supervises it.
+
+    Without arguments it loads the modules of the usual commands, so that each of them starts at once.
+    """
+    if not arguments:
+        from sow.cli import context  # noqa: F401
+        from sow.cli.command import find
+
+        for name in USUAL_VERBS:
+            find(name.split())[0].function()
+        return 0
+
+    def run(arguments: list[str]) -> int:
+        return _run_forwarded(arguments, environment)
+
+    return _guard(run, arguments)
+
+
+def _guard(run: Callable[[list[str]], int], arguments: list[str]) -> int:
+    """Runs a command; prints an error and returns its exit code if it fails."""
+    debug = "--debug" in arguments
     try:
         _tolerant_streams()
-        code = _dispatch(arguments)
+        code = run(arguments)
         _flush_output()
         return code
     except SowError as error:
         return _print_error(error.message, error.hint, error.exit_code, debug=debug)
     except KeyboardInterrupt:
-        return _print_error("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
+        return _print_error("interrupted", "", INTERRUPTED)
     except BrokenPipeError:
         _write_or_discard(sys.stdout)  # the reader closed the pipe, as in `sow status | head`
         return 0
     except OSError as error:
         prefix = f"{error.filename}: " if error.filename else ""
         return _print_error(f"{prefix}{error.strerror or error}", "fix that and run the command again", 1, debug=debug)
-    except Exception as error:  # anything else is a bug in sow
+    except Exception as error:  # anything else is a bug in sow, or a system function that Windows does not have
+        if sys.platform == "win32":
+            return _print_error("sow does not run on Windows itself", "run it in WSL", 1, debug=debug)
         return _print_error(
             f"sow itself failed: {type(error).__name__}: {error}",
             "please report this with the output of --debug",
@@ -84,7 +115,6 @@ def _split_global_options(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _run(arguments: list[str], leading: list[str]) -> int:
     from sow.cli.command import GROUPS, HelpWanted, find, parse
-    from sow.cli.context import Context
 
     if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
         return _help(arguments[:1])
@@ -93,7 +123,50 @@ def _run(arguments: list[str], leading: list[str]) -> int:
         values, options = parse(command, leading + rest)
     except HelpWanted:
         return _help(command.name.split())
-    context = Context(root=options["root"], environment=os.environ)
+    if command.forwarded and CHANNEL in os.environ:
+        return _forward(command, values, options["root"])
+    from sow.cli.context import Context  # not for a command that is only sent
+
+    context = Context(root=options["root"], environment=os.environ, verbs=run_forwarded)
+    return command.function()(context, **values)
+
+
+def _forward(command: Command, values: dict[str, Any], root: str) -> int:
+    """Lets the sow that supervises this worker run a command. Files that it names are read here, in the sandbox."""
+    from sow.cli.command import FILE, command_line
+    from sow.system.channel import forward
+
+    texts = {option.name: option.flag for option in command.options if FILE in option.help}
+    texts |= {argument.name: "the text" for argument in command.arguments if FILE in argument.help}
+    for name, label in texts.items():
+        if values[name].startswith(("@", "-")):
+            from sow.cli.context import Context
+
+            values[name] = Context(root=root, environment=os.environ).text(values[name], label)
+    _check_root(root, os.environ)
+    return forward(os.environ[CHANNEL], command_line(command, values))
+
+
+def _check_root(root: str, environment: Mapping[str, str]) -> None:
+    own = environment.get("SOW_ROOT", "")
+    if root and os.path.realpath(root) != os.path.realpath(own):
+        raise SowError(f"--root is {root!r:.200}, but a worker in a sandbox writes only in {own}", "leave --root out")
+
+
+def _run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
+    from sow.cli.command import HelpWanted, find, parse
+    from sow.cli.context import Context
+
+    arguments, leading = _split_global_options(arguments)
+    command, rest = find(arguments or [""])
+    if not command.forwarded:
+        raise SowError(f"sow {command.name} is not run for a worker in a sandbox", "call it in the sandbox itself")
+    try:
+        values, options = parse(command, leading + rest)
+    except HelpWanted:
+        raise SowError(f"sow {command.name}: the help is not sent", "ask for it in the sandbox itself") from None
+    _check_root(options["root"], environment)
+    context = Context(root="", environment=environment, is_forwarded=True)
     return command.function()(context, **values)
 
 
@@ -120,10 +193,8 @@ def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> 
     from sow.system.terminal import escape_control, escape_line, paint
 
     first, *more = escape_control(hint).split("\n")
-    lines = [
-        f"{paint('error:', 'red', sys.stderr)} {escape_line(message)}",
-        f"{paint('hint:', 'cyan', sys.stderr)} {first}",
-    ]
+    lines = [f"{paint('error:', 'red', sys.stderr)} {escape_line(message)}"]
+    lines += [f"{paint('hint:', 'cyan', sys.stderr)} {first}"] if first else []
     if debug:
         import traceback
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
-from sow.engine.turns.own_paths import sow_command
+from sow.config import Config
+from sow.engine.turns.own_paths import session_command
 from sow.errors import SowError
-from sow.executors.executor import find_binary, missing_binary
 from sow.executors.registry import adapter
-from sow.executors.settings import program as program_of
 from sow.system.process import program
+from sow.system.process.exit_code import ending_text
 from sow.system.terminal import err, escape_line, is_interactive
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.config import Config
 
 
 class InteractiveCli:
@@ -32,17 +27,17 @@ class InteractiveCli:
         opening = adapter(chosen.type).interactive_args
         if opening is None:
             raise SowError(f"executor {chosen.name} cannot be opened with a first prompt", instead)
-        program_name = program_of(chosen.type, chosen.settings)
-        binary = find_binary(program_name, environment)
-        if not binary:
-            raise missing_binary(chosen.name, program_name, adapter(chosen.type).capabilities.install)
-        self.command = [binary, *opening, f"Run this command, and do what it prints: {sow_command()} {call}"]
+        self.command = [
+            config.require_program(chosen, role, environment),
+            *opening,
+            f"Run this command, and do what it prints: {session_command(environment)} {call}",
+        ]
 
     def run(self, *, cwd: str, environment: Mapping[str, str]) -> int:
         """Runs the CLI in the terminal, prints a non-zero exit code and returns it."""
         code = program.run_in_front(self.command, cwd=cwd, environment=environment)
         if code:
-            err(f"note: {escape_line(os.path.basename(self.command[0]))} ended with exit code {code}")
+            err(f"note: {escape_line(os.path.basename(self.command[0]))} {ending_text(code)}")
         return code
 
 

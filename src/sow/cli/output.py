@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
 from sow.errors import SowError
-from sow.system.terminal import HARMLESS, err, escape_line, out
+from sow.system.terminal import HARMLESS, err, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 # JSON itself escapes control characters below U+0020; these are the others.
 ESCAPED = {code: f"\\u{code:04x}" for code in HARMLESS if code >= 0x7F and not 0xD800 <= code < 0xE000}
 
 
-def emit(document: Any) -> int:
-    """Prints a JSON document and returns exit code 0; a terminal gets it indented, a program on one line (faster)."""
+def emit(document: Any, *, pretty: bool = False) -> int:
+    """Prints a JSON document and returns exit code 0; a person gets it indented, a program on one line (faster)."""
     import json
 
-    indent = 2 if sys.stdout.isatty() else None
+    indent = 2 if pretty or sys.stdout.isatty() else None
     ascii_only = sys.stdout.encoding.lower() != "utf-8"  # escapes what the stream cannot show
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     out(text.translate(ESCAPED))
     return 0
+
+
+def print_error(message: str, hint: str) -> None:
+    """Prints an error and its hint, if any, in the form of the last error of a command."""
+    err(f"error: {escape_line(message)}")
+    if hint:
+        err("hint: " + "\n      ".join(escape_line(line) for line in hint.split("\n")))
 
 
 def print_findings(
@@ -38,11 +45,25 @@ def print_findings(
     for finding in findings:
         if not finding["error"]:
             out(escape_line(describe(finding)))
-    for finding in invalid[:-1]:
-        err(f"error: {escape_line(finding['error'])}\nhint: {finding['hint']}")
-    if invalid:
-        raise SowError(invalid[-1]["error"], invalid[-1]["hint"])
+    for finding in invalid:
+        *messages, last = finding.get("errors") or [finding["error"]]
+        for message in messages:
+            print_error(message, "")
+        if finding is invalid[-1]:
+            raise SowError(last, finding["hint"])
+        print_error(last, finding["hint"])
     return 0
+
+
+def coloured_table(rows: Sequence[tuple[str, ...]], column: str, colours: Mapping[str, str]) -> list[str]:
+    """Returns the lines of a table with a header, indented; the words of one column have their colours."""
+    header, *lines = table(rows, indent="  ").split("\n")
+    start, index = header.index(column), rows[0].index(column)
+    for number, row in enumerate(rows[1:]):
+        word, line = row[index], lines[number]
+        if word in colours:
+            lines[number] = f"{line[:start]}{paint(word, colours[word])}{line[start + len(word) :]}"
+    return [header, *lines]
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sow.domain import phase as phases
+from sow.domain.documents.state import Phase, Task
+from sow.domain.inbox import Item
 from sow.domain.task import ENDED_STATUSES, waits_for
 from sow.domain.text.similar_text import answer_command, without_details
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Phase, Task
-    from sow.domain.inbox import Item
-
 RANK = {"high": 0, "medium": 1, "low": 2}
 STOP_COMMAND = "sow runs stop"
+SHOW_RUN = "sow runs show"
 Step = dict[str, "Any"]
 
 
@@ -45,29 +43,37 @@ def next_step(
             return _step(item["text"], item["do"])
         agent = f"agent {item['agent']}" if item["agent"] else "the project"
         subject = f"task {item['task']}" if item["task"] else agent
+        if item["kind"] == "failed" and item["task"]:
+            return _step(f"{subject} failed: {without_details(item['text'])}; try again", item["do"])
         verb = {
             "question": "answer",
             "review": "review",
-            "failed": "look into",
+            "failed": "decide on",
             "phase": "decide on",
             "broken": "repair",
             "approval": "approve",
+            "blocked": "decide on",
         }[item["kind"]]
         return _step(f"{verb} {subject}: {without_details(item['text'])}", item["do"])
     if left:
         return _step(f"an earlier turn on task {left[0]} still runs, and nobody supervises it: end it", STOP_COMMAND)
     if idle:
         ident, command = next(iter(idle.items()))
-        return _step(f"nobody works on task {ident}, which is in progress: go on with it", command)
+        approved = any(task["id"] == ident and task["status"] == "needs_review" for task in tasks)
+        return _step(
+            f"task {ident} is approved: merge it" if approved else f"nobody works on task {ident}: continue it", command
+        )
     working = [task for task in tasks if task["status"] == "in_progress"]
     if working:
-        task = working[0]
-        return _step(f"go on with task {task['id']}: {task['name']}", f"sow task show {task['id']}")
+        task = next((task for task in working if "session_id" not in task), working[0])
+        if "session_id" in task:
+            return _step(f"a worker is on task {task['id']}: {task['name']}", f"sow task show {task['id']}")
+        return _step(f"no worker is on task {task['id']}: {task['name']}", resume_command(task, resumes=True))
     begun_phases = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
     startable = [task for task in ready(tasks) if phase_of[task["id"]] in begun_phases]
     if startable:
         task = startable[0]
-        return _step(f"start task {task['id']}: {task['name']}", f"sow task set --id {task['id']} status in_progress")
+        return _step(f"start a worker on task {task['id']}: {task['name']}", resume_command(task, resumes=True))
     stuck = [task for task in tasks if task["status"] == "pending" and phase_of[task["id"]] in begun_phases]
     if stuck:
         ident = stuck[0]["id"]
@@ -84,31 +90,38 @@ def next_step(
     return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
 
 
-def delivery(run: Mapping[str, Any], *, is_open: bool, broken: str = "") -> Step | None:
-    """The step that brings a run's result to the user's branch, if the run ended without it.
+def has_open(run: Mapping[str, Any], tasks: Sequence[Task]) -> bool:
+    """Tell whether the next call of a run has work to do; it does not retry failed tasks."""
+    return not {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}.issuperset(run["tasks"])
 
-    `is_open` tells whether the next call of the run has work to do, and delivers. `broken` is a check that fails since
-    the user's new commits came in.
+
+def delivery(run: Mapping[str, Any], *, is_open: bool) -> Step | None:
+    """Return the step that brings a run's result to the user's branch, if the run ended or broke off without it.
+
+    `is_open` tells whether the next call of the run has work to do, and delivers.
     """
-    if run["status"] != "waiting" or is_open or run["settings"]["isolation"] == "none":
+    if run["status"] == "ended" or is_open or run["settings"]["isolation"] == "none":
         return None
+    if run["status"] != "waiting" and not run.get("merges"):
+        return None
+    broken = _broken_by_user(run)
     if broken:
         text = f"with your new commits `{broken}` fails: merge the run, fix it and commit, then 'sow integrate'"
         return _step(text, f"sow project save && git merge sow/int/{run['id']}")
     return _step(f"run {run['id']} is done and not yet on your branch", "sow integrate")
 
 
-def broken_by_user(run: Mapping[str, Any]) -> str:
+def _broken_by_user(run: Mapping[str, Any]) -> str:
     """The check that fails on the last final tree since the user's new commits came in."""
     last = run.get("final", [])[-1:]
     return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
 
 
-def without_project(workflow: Mapping[str, Any] | None) -> Step:
+def without_project(workflow: Mapping[str, Any] | None, start_command: str) -> Step:
     """Return the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
     if workflow:
         return _step(f"the workflow is {workflow['status']}", workflow["next"])
-    return _step("there is no project on this branch: start one", 'sow project new "NAME"')
+    return _step("there is no project on this branch: start one", start_command)
 
 
 def resume_command(task: Task, *, resumes: bool) -> str:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from sow.domain.checks import refusals
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sow.domain.checks import check_list, refusals
+from sow.domain.documents.state import Phase, Task
 from sow.domain.task import is_approved
-from sow.domain.text.similar_text import answer_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Phase, Task
+from sow.domain.text.similar_text import NO_VERDICT_PREFIX, UNMERGEABLE_PREFIX, answer_command
 
 Item = dict[str, "Any"]
 
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
     """Return questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
-    asking = [task for task in tasks if _asks(task)]
+    abandoned = {task["id"] for task in tasks if task["status"] == "abandoned"}
+    asking = [
+        task for task in tasks if _asks(task) or (task["status"] == "pending" and abandoned & {*task["depends_on"]})
+    ]
     blocked = blocked_task_counts(tasks, broken, only={*(task["id"] for task in asking), *broken})
-    entries = [_with_refusals(_of_task(task, blocked[task["id"]]), task) for task in asking]
+    entries = [
+        _of_orphan(task, abandoned, blocked[task["id"]])
+        if task["status"] == "pending"
+        else {
+            **_with_refusals(_of_task(task, blocked[task["id"]]), task),
+            "accept": accept_command(task) if task["status"] != "needs_review" else "",
+            "waive": check_list.failing(task),
+        }
+        for task in asking
+    ]
     entries += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
     entries += [
         item("broken", task=task_id, text=text, blocks=blocked[task_id], do="sow doctor")
@@ -65,7 +75,23 @@ def item(
         "since": since,
         "blocks": blocks,
         "do": do,
+        "accept": "",  # the command that accepts the work as it is
+        "waive": [],  # the checks that this would waive
     }
+
+
+def accept_command(task: Task) -> str:
+    """Return the command that accepts the work of a task as it is, or '' if it has handed in no work."""
+    question = task.get("question", {}).get("text", "")
+    is_red = task.get("result") == "RED" and not question.startswith(UNMERGEABLE_PREFIX)
+    is_red = task["status"] == "paused" and (is_red or question.startswith(NO_VERDICT_PREFIX))
+    was_spawned = "source" not in task and "session_id" in task  # outside of a run no work is collected
+    has_work = was_spawned or bool({"work", "evidence", "reviews"} & task.keys())
+    has_failed = task["status"] == "failed" and has_work
+    if not is_red and not has_failed and task["status"] != "needs_review":
+        return ""
+    waived = "".join(f" --waive {shlex.quote(command)}" for command in check_list.failing(task))
+    return f"sow approve {task['id']}{waived}" + (' --reason "…"' if is_red or has_failed or waived else "")
 
 
 def _of_task(task: Task, blocks: int) -> Item:
@@ -81,9 +107,37 @@ def _of_task(task: Task, blocks: int) -> Item:
         )
     if task["status"] == "failed":
         do = f"sow task set --id {ident} status in_progress"
-        return item("failed", task=ident, text=name, since=since, blocks=blocks, do=do)
+        failing = check_list.failing(task)
+        told = task.get("failed_reason", "") or (f"`{failing[0]}` fails" if failing else "")
+        reason = with_finding(told, task)
+        text = f"{name}: {reason}" if reason else name
+        return item("failed", task=ident, text=text, since=since, blocks=blocks, do=do)
     text = f"{name} (iteration {task['iteration']})"
-    return item("review", task=ident, text=text, since=since, blocks=blocks, do=f"sow approve {ident}")
+    return item("review", task=ident, text=text, since=since, blocks=blocks, do=accept_command(task))
+
+
+def with_finding(reason: str, task: Mapping[str, Any]) -> str:
+    """Return the reason of a failure with the finding of the last review, if that was RED."""
+    reviews, feedback = task.get("reviews") or [{}], task.get("review_feedback", "")
+    is_red = reviews[-1].get("verdict") == "RED" and feedback and feedback not in reason
+    return "; ".join(filter(None, (reason, f"the last review is RED: {feedback}" if is_red else "")))
+
+
+def _of_orphan(task: Task, abandoned: Collection[str], blocks: int) -> Item:
+    """Return the item for a task that waits for an abandoned one and so can never start."""
+    ident, gone = task["id"], [dependency for dependency in task["depends_on"] if dependency in abandoned]
+    text = f"{task['name']}: waits for task {', '.join(gone)}, which was abandoned"
+    do = start_without(ident, [dependency for dependency in task["depends_on"] if dependency not in abandoned])
+    entry = item("blocked", task=ident, text=text, since=task["updated_at"], blocks=blocks, do=do)
+    return {
+        **entry,
+        "remark": f'to start without it: {do}; or abandon it: sow task abandon {ident} --reason "…"',
+    }
+
+
+def start_without(ident: str, kept: Sequence[str]) -> str:
+    """Return the command that leaves a task only some of its dependencies."""
+    return f'sow task set --id {ident} depends_on "{", ".join(kept)}"'
 
 
 def _with_refusals(entry: Item, task: Task) -> Item:

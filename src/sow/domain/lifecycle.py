@@ -36,7 +36,7 @@ class Lifecycle:
         if status == to:
             raise IllegalStatusChange(f"{subject} is {status} already", "nothing to do")
         targets = self.targets(status)
-        hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"nothing leaves {status}"
+        hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"no status follows {status}"
         raise IllegalStatusChange(f"{subject} cannot go from {status} to {to}", hint)
 
     def diagram(self) -> str:

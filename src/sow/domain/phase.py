@@ -94,23 +94,44 @@ def propose(
 ) -> list[Phase]:
     """Return the phases with a proposed one before or after the named one, by default after the active one."""
     name = check_name(name)
-    names = [phase["name"] for phase in phases]
-    if name in names:
+    if any(phase["name"] == name for phase in phases):
         raise SowError(f"there is a phase {name!r} already", "see 'sow phase list'")
+    proposal: Phase = {"name": name, "status": "proposed", "created_at": now, "reason": reason, "question": question}
+    return _insert(phases, proposal, before=before, after=after)
+
+
+def move(phases: Sequence[Phase], name: str, *, before: str = "", after: str = "") -> list[Phase]:
+    """Return the phases with one at another place. The first one that is not completed is active."""
+    name = find_name(name, phases)
+    (moved,) = (phase for phase in phases if phase["name"] == name)
+    others = [phase for phase in phases if phase["name"] != name]
+    if not (before or after) or name == find_name(before or after, phases):
+        raise SowError(
+            f"phase {name} needs a place next to another phase",
+            f"name that phase: sow phase move {name} --before {others[0]['name']}" if others else "there is no other",
+        )
+    return _begin_first(_insert(others, moved, before=before, after=after))
+
+
+def _insert(phases: Sequence[Phase], added: Phase, *, before: str, after: str) -> list[Phase]:
     if before and after:
-        raise SowError(f"phase {name!r}: both --before and --after are given", "give one place")
+        raise SowError(f"phase {added['name']!r}: more than one place is given", "give --before, --after or --now")
+    names = [phase["name"] for phase in phases]
     current = active(phases)
     anchor = find_name(before or after, phases) if before or after else current["name"] if current else names[-1]
     position = names.index(anchor) + (0 if before else 1)
-    proposal: Phase = {"name": name, "status": "proposed", "created_at": now, "reason": reason, "question": question}
-    return [*phases[:position], proposal, *phases[position:]]
+    return [*phases[:position], added, *phases[position:]]
 
 
 def approve(phases: Sequence[Phase], name: str) -> list[Phase]:
-    """Return the phases with the proposed one approved. If it comes before the active phase, it counts as completed."""
-    approved = [_with_status(phase, "pending") if phase["name"] == name else phase for phase in phases]
-    current = active(phases) or next(phase for phase in approved if phase["name"] == name)
-    return _arrange(approved, _index(approved, current))
+    """Return the phases with the proposed one approved. If it comes before the active phase, work begins in it."""
+    return _begin_first([_with_status(phase, "pending") if phase["name"] == name else phase for phase in phases])
+
+
+def _begin_first(phases: Sequence[Phase]) -> list[Phase]:
+    """Return the phases with the first one active that is neither completed nor proposed."""
+    waiting = [index for index, phase in enumerate(phases) if phase["status"] in ("active", "pending")]
+    return _arrange(phases, waiting[0] if waiting else len(phases))
 
 
 def reject(phases: Sequence[Phase], name: str) -> list[Phase]:
@@ -164,7 +185,11 @@ def require_begun(phases: Sequence[Phase], name: str) -> None:
     """Raise IllegalStatusChange if the phase has not begun."""
     require_approved(phases, name)
     if _status(phases, name) == "pending":
-        raise IllegalStatusChange(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")
+        current = active(phases)  # there is one, because another phase waits
+        raise IllegalStatusChange(
+            f"phase {name} waits: the active phase is {current['name'] if current else 'none'}",
+            "finish the active phase and run: sow phase advance",
+        )
 
 
 def _status(phases: Sequence[Phase], name: str) -> str:

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
+FIELDS = (
+    "status",
+    "name",
+    "assigned_agent",
+    "priority",
+    "depends_on",
+    "criteria",
+    "references",
+    "tests",
+)  # those that `sow task set` changes
 PRIORITIES = ("low", "medium", "high")
 DEFAULT_AGENT = "implementer"
 
@@ -26,7 +36,7 @@ TASK = Lifecycle(
         ("in_progress", "needs_review"): "submit",
         ("in_progress", "paused"): "ask",
         ("in_progress", "failed"): "fail",
-        ("needs_review", "completed"): "approve",
+        **{(status, "completed"): "approve" for status in ("needs_review", "paused", "failed")},
         ("needs_review", "in_progress"): "send_back",
         ("paused", "in_progress"): "answer",
         ("failed", "in_progress"): "retry",
@@ -37,6 +47,8 @@ TASK = Lifecycle(
 
 # A worker may not approve, answer or abandon its own task. Only the orchestrator or a person may.
 WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})
+MAX_REASON = 2000
+MAY_FIT = "may fit: "  # how the reason of a chosen document begins that the worker should judge by its name
 NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
@@ -58,10 +70,12 @@ def require_may_move(actor: Actor, task: Task, event: str) -> None:
 
 def refuse_ended(task: Task) -> None:
     """Raise IllegalStatusChange if the task is completed or abandoned."""
-    if task["status"] in ENDED_STATUSES:
-        raise IllegalStatusChange(
-            f"task {task['id']} is {task['status']}", "create a new task for more work on it: sow task create …"
-        )
+    hints = {
+        "completed": f'completed tasks can\'t be reopened; use sow revert {task["id"]} --reason "…"',
+        "abandoned": "create a new task for more work on it: sow task create …",
+    }
+    if task["status"] in hints:
+        raise IllegalStatusChange(f"task {task['id']} is {task['status']}", hints[task["status"]])
 
 
 def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
@@ -89,13 +103,24 @@ def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
     if note_ids:
         raise IllegalStatusChange(
             f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
-            "resolve each ('sow note resolve N --resolution …'), or escalate it and set the task to paused",
+            f"resolve each: {resolve_command(task['id'], note_ids[0])}, or escalate it and set the task to paused",
         )
+
+
+def resolve_command(ident: str, note_id: str) -> str:
+    """Return the command by which a worker or a person resolves a note of a task."""
+    return f'sow note resolve {note_id} --task {ident} --resolution "…"'
 
 
 def is_approved(task: Task) -> bool:
     """Return whether the current iteration is approved. In a run its work may still have to be merged."""
     return "approval" in task and task["approval"]["iteration"] == task["iteration"]
+
+
+def shown_result(task: Mapping[str, object]) -> str:
+    """Return a task's result for people. Work that nobody reviewed has no verdict, so it is not shown as GREEN."""
+    result = str(task.get("result") or "")
+    return "" if result == "GREEN" and not task.get("reviews") else result
 
 
 def current_concerns(task: Task) -> list[Concern]:
@@ -107,13 +132,24 @@ def current_concerns(task: Task) -> list[Concern]:
     return list(unique.values())
 
 
-def approve_unmerged(task: Task, *, actor: Actor, now: str) -> Task:
-    """Return the task with an approval and its old status. A run merges the work later."""
-    return {**task, "approval": _approval(task, actor, now), "updated_at": now}
+def approve(task: Task, *, actor: Actor, now: str, reason: str = "") -> Task:
+    """Return the task with an approval, as one that needs review. If its work is not merged, a run merges it later.
 
-
-def _approval(task: Task, actor: Actor, now: str) -> Approval:
-    return {"by": actor.name, "at": now, "iteration": task["iteration"]}
+    A question of the task is answered by this. Work that was RED or failed becomes YELLOW, because somebody accepts it.
+    If it was collected before, the next iteration begins: the person may have changed it, and a merge is tried again.
+    """
+    is_refused = task.get("result") in ("RED", "FAILED", "TIMEOUT")
+    is_collected = task["status"] != "needs_review" and task.get("work", {}).get("iteration") == task["iteration"]
+    iteration = task["iteration"] + (is_refused and is_collected)
+    approval: Approval = {"by": actor.name, "at": now, "iteration": iteration}
+    if reason:
+        approval["reason"] = reason
+    answered = answer_question(task, f"accept: {reason}" if reason else "accept", actor=actor, now=now)
+    accepted: Task = {**answered, "status": "needs_review", "iteration": iteration, "approval": approval}
+    accepted.pop("failed_reason", None)
+    if is_refused:
+        accepted["result"] = "YELLOW"
+    return accepted
 
 
 def move(
@@ -123,11 +159,14 @@ def move(
 
     `may_reopen` is for a run whose final checks found that a completed task broke another one.
     """
+    if task["status"] == "completed" and to in OPEN_STATUSES and not may_reopen:
+        refuse_ended(task)
     event = TASK.move(f"task {task['id']}", task["status"], to)
     require_may_move(actor, task, event)
-    if event == "reopen" and not may_reopen:
-        refuse_ended(task)
     changed: Task = {**task, "status": to, "updated_at": now}
+    changed.pop("failed_reason", None)
+    if event == "fail" and reason:
+        changed["failed_reason"] = reason[:MAX_REASON]
     if event == "start":
         changed["started_at"] = now
     if event in NEW_ITERATION:
@@ -136,8 +175,7 @@ def move(
         changed.pop("result", None)  # the result of the last iteration
         changed.pop("completed_at", None)
     if event == "approve":
-        changed["completed_at"] = now
-        changed["approval"] = _approval(task, actor, now)
+        changed = {**approve(task, actor=actor, now=now, reason=reason), "status": to, "completed_at": now}
     if event == "abandon":
         if not reason:
             raise SowError(

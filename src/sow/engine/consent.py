@@ -1,16 +1,18 @@
-"""Refuses commands of a plan, of stored state and of setup that the user has not agreed to."""
+"""Asks for consent to commands of plans, stored state and setup, and refuses those that the user has not agreed to."""
 
 from __future__ import annotations
 
-from sow.errors import Waiting
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.config import Config
-    from sow.domain.checks.consent import Consent
-    from sow.store.files.checkout_home import Home
+from sow.config import Config
+from sow.domain.checks.consent import Consent
+from sow.domain.documents.state import Check, Task
+from sow.domain.plans.command_line import program
+from sow.errors import SystemFailure, Waiting
+from sow.store.files.checkout_home import Home
+from sow.store.user import consents
+from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive
 
 
 class NotAgreed(Waiting):
@@ -19,8 +21,6 @@ class NotAgreed(Waiting):
 
 def load_consents(home: Home, config: Config, environment: Mapping[str, str]) -> Consent:
     """Return what the user agreed to for this repository; setup commands of the user's config need no question."""
-    from sow.store.user import consents
-
     return consents.load(
         environment, home.checkout.common, allow=config.setting("checks", "allow"), own=setup_commands(config)
     )
@@ -28,8 +28,6 @@ def load_consents(home: Home, config: Config, environment: Mapping[str, str]) ->
 
 def setup_commands(config: Config) -> list[str]:
     """Return the setup commands of the user's config, as the text that is run."""
-    import shlex
-
     return [shlex.join(map(str, arguments)) for arguments in config.setting("worktree", "setup")]
 
 
@@ -39,3 +37,73 @@ def require(agreed: Consent, command: str) -> None:
         raise NotAgreed(
             f"you have not agreed to this command: {command}", "run 'sow run PLAN' again: it shows the command and asks"
         )
+
+
+def ask_consent(
+    home: Home, environment: Mapping[str, str], agreed: Consent, commands: Iterable[str], *, yes: bool, again: str
+) -> Consent:
+    """Asks for consent to new commands, saves it and returns all commands that the user agreed to.
+
+    `again` is the same call with --yes, as a hint if there is no terminal.
+    """
+    missing = agreed.missing(commands)
+    if not missing:
+        return agreed
+    if not yes:
+        _show(missing)
+        text = f"{len(missing)} command{'s need' if len(missing) > 1 else ' needs'} your consent; nothing was started"
+        if not is_interactive():
+            raise Waiting(text, again)
+        if not confirm("Run them?" if len(missing) > 1 else "Run it?"):
+            raise Waiting(text, again)
+    try:
+        consents.record(environment, home.checkout.common, missing)
+    except SystemFailure as problem:  # the consent holds for this call only
+        err(f"note: your consent is not remembered: {escape_line(problem.message)}")
+    return agreed.with_more(missing)
+
+
+def _show(commands: Sequence[str]) -> None:
+    err("You have not agreed to these commands yet. They run on this machine with your rights:")
+    for name, group in by_program(commands).items():
+        err(f"  {escape_line(name)}")
+        for command in group:
+            err(indented(command, "    "))
+    err("Consent covers the text of a command in this repository, not the scripts that it runs.")
+
+
+def by_program(commands: Iterable[str]) -> dict[str, list[str]]:
+    """Groups commands by program, in the order in which the programs appear."""
+    groups: dict[str, list[str]] = {}
+    for command in commands:
+        groups.setdefault(program(command), []).append(command)
+    return groups
+
+
+def indented(command: str, indent: str) -> str:
+    """Returns the whole text of a command, indented."""
+    return "\n".join(f"{indent}{line}" for line in escape_control(command).split("\n"))
+
+
+def commands_of_tasks(tasks: Iterable[Task], chosen: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the commands of stored tasks, each with the ids of its tasks.
+
+    Checks of completed tasks are included, because they run again on later merges.
+    """
+    wanted = set(chosen)
+    return commands_of_checks(
+        (task["id"], task.get("checks", ()))
+        for task in tasks
+        if task["status"] == "completed" or (task["id"] in wanted and task["status"] != "abandoned")
+    )
+
+
+def commands_of_checks(given: Iterable[tuple[str, Iterable[Check]]]) -> dict[str, list[str]]:
+    """Returns the commands of checks, each with the ids of its tasks."""
+    tasks_of: dict[str, list[str]] = {}
+    for task, checks in given:
+        for check in checks:
+            tasks = tasks_of.setdefault(check["command"], [])
+            if task not in tasks:
+                tasks.append(task)
+    return tasks_of

@@ -1,26 +1,43 @@
-"""Describes each agent CLI in a module of its own: its command line and its output. Starts no process."""
+"""Describes each agent CLI in a module of its own, and runs turns through one interface."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.executors.command_runner import CommandRunner
-    from sow.executors.executor import Executor
-    from sow.executors.mock import MockCommandRunner, MockExecutor
+    from sow.executors.adapter import GIVEN as GIVEN
+    from sow.executors.adapter import Adapter as Adapter
+    from sow.executors.adapter import AgentCommand as AgentCommand
+    from sow.executors.adapter import Capabilities as Capabilities
+    from sow.executors.adapter import Request as Request
+    from sow.executors.command_runner import DefaultCommandRunner as DefaultCommandRunner
+    from sow.executors.events import Event as Event
+    from sow.executors.executor import ClaudeExecutor as ClaudeExecutor
+    from sow.executors.executor import CliExecutor as CliExecutor
+    from sow.executors.executor import CursorExecutor as CursorExecutor
+    from sow.executors.executor_registry import ExecutorRegistry as ExecutorRegistry
+    from sow.executors.executor_registry import load_executors as load_executors
+    from sow.executors.interface import CommandRunner as CommandRunner
+    from sow.executors.interface import Executor as Executor
+    from sow.executors.mock import MockCommandRunner as MockCommandRunner
+    from sow.executors.mock import MockExecutor as MockExecutor
 
-__all__ = ["CommandRunner", "Executor", "MockCommandRunner", "MockExecutor"]
-MODULES = {
-    "CommandRunner": "command_runner",
-    "Executor": "executor",
-    "MockCommandRunner": "mock",
-    "MockExecutor": "mock",
+# module → the names that it exports here
+EXPORTS = {
+    "adapter": ("GIVEN", "Adapter", "AgentCommand", "Capabilities", "Request"),
+    "command_runner": ("DefaultCommandRunner",),
+    "events": ("Event",),
+    "executor": ("ClaudeExecutor", "CliExecutor", "CursorExecutor"),
+    "executor_registry": ("ExecutorRegistry", "load_executors"),
+    "interface": ("CommandRunner", "Executor"),
+    "mock": ("MockCommandRunner", "MockExecutor"),
 }
 
 
 def __getattr__(name: str) -> object:
     """Imports an exported name on first use, so that a worker's start does not pay for it."""
-    if name not in MODULES:
+    module = next((module for module, names in EXPORTS.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"sow.executors.{MODULES[name]}"), name)
+    return getattr(import_module(f"sow.executors.{module}"), name)

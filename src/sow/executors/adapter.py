@@ -21,14 +21,41 @@ NONE = "none"  # the CLI keeps no session
 WRITE_TOOLS = frozenset({"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"})
 
 
+class PrivateHome:
+    """The files that a CLI needs in a sandbox: copies of its settings and logins in a home of its own.
+
+    `folder` is its folder below the home, or the one that `variable` names. `files` are in that folder, `beside` are in
+    the home, or in the named folder too. Files in `logins` are copied back if the CLI refreshed them.
+    """
+
+    __slots__ = ("beside", "files", "folder", "is_parent", "logins", "variable")
+
+    def __init__(
+        self,
+        folder: str = "",
+        *,
+        variable: str = "",
+        is_parent: bool = False,
+        files: tuple[str, ...] = (),
+        beside: tuple[str, ...] = (),
+        logins: tuple[str, ...] = (),
+    ) -> None:
+        self.folder = folder
+        self.variable = variable
+        self.is_parent = is_parent  # the variable names the home, not the folder
+        self.files = files
+        self.beside = beside
+        self.logins = logins
+
+
 class Capabilities:
     """The features of a CLI, known before it starts."""
 
     __slots__ = (
         "binary", "closes", "cumulative_cost", "cumulative_tokens", "help_arguments", "hides_git_identity",
-        "install", "leaves", "model", "needs_yolo", "obeys", "read_only", "reports_cost", "reports_tokens",
-        "required_flags", "resumes", "runs_commands", "session", "stop_signal", "stops_group", "structured",
-        "variables", "version_arguments",
+        "install", "leaves", "model", "needs_yolo", "obeys", "private_home", "read_only", "reports_cost",
+        "reports_tokens", "required_flags", "resumes", "runs_commands", "session", "stop_signal", "stops_group",
+        "structured", "variables", "version_arguments",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +84,9 @@ class Capabilities:
         version_arguments: tuple[str, ...] = ("--version",),
         help_arguments: tuple[str, ...] = ("--help",),
         required_flags: tuple[str, ...] = (),
+        private_home: PrivateHome | None = None,
     ) -> None:
+        self.private_home = private_home  # None: it does not run in the sandbox yet
         self.binary = binary
         self.install = install
         self.session = session
@@ -107,8 +136,8 @@ class Request:
     """One turn to run."""
 
     __slots__ = (
-        "commands", "custom_args", "cwd", "external_readable", "extra", "model", "readable", "role", "session",
-        "session_folder", "sow_folder", "trusted", "writable", "write_protected", "yolo",
+        "commands", "custom_args", "cwd", "external_readable", "extra", "in_sandbox", "model", "readable", "role",
+        "session", "session_folder", "sow_folder", "trusted", "writable", "write_protected", "yolo",
     )  # fmt: skip
 
     def __init__(
@@ -129,7 +158,9 @@ class Request:
         model: str = "",
         custom_args: tuple[str, ...] = (),
         extra: Mapping[str, object] | None = None,
+        in_sandbox: bool = False,
     ) -> None:
+        self.in_sandbox = in_sandbox  # sow's own sandbox holds it: its own one is off, and a worker needs no rules
         self.role = role
         self.session = session
         self.cwd = cwd
@@ -139,7 +170,7 @@ class Request:
         self.external_readable = linked  # the same in linked repositories outside; no pattern protects them
         self.write_protected = closed  # patterns of files in writable folders that it may not write: other tasks' state
         self.sow_folder = state  # where sow writes when the worker calls it; a sandbox must allow it
-        self.commands = commands  # what it may run without asking: sow, git, the task's tests
+        self.commands = commands  # what it may run without asking: sow, git, tests; besides, what only reads
         self.yolo = yolo
         self.trusted = trusted  # whether the user allows the repository's own settings
         self.model = model
@@ -202,6 +233,11 @@ class Outcome:
 # Git commands that a judge may run: they only read, without the options that write a file or run a program.
 READ_ONLY_GIT = ("git status", "git diff", "git log", "git show")
 UNSAFE_GIT_OPTIONS = ("--output", "--ext-diff", "--textconv")
+# Commands that only read, for CLIs that do not know them by themselves, without their options that write or run.
+READ_ONLY_COMMANDS = (
+    "ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "diff", "stat", "file", "du", "pwd", "cd", "which",
+)  # fmt: skip
+UNSAFE_READ_OPTIONS = (" >", " -exec", " -ok", " -delete", " -fprint", " -fls", " --pre")
 OVERLOAD_STATUSES = (500, 502, 503, 504, 529)
 LIMIT_STATUSES = (429,)
 
@@ -214,10 +250,16 @@ class Adapter:
     not_found: tuple[str, ...] = ()  # messages of the CLI for an unknown session
     in_use: tuple[str, ...] = ()  # messages for a session id that is in use
     limits: tuple[str, ...] = ()  # messages for a used-up plan
+    logged_out: tuple[str, ...] = ()  # messages for a user who has not logged in
     exits_without_result = False  # its output has no final event; only the exit code counts
     interactive_args: tuple[str, ...] | None = (
         None  # arguments before the prompt of an interactive start; None: it has none
     )
+
+    @property
+    def login_advice(self) -> str:
+        """Returns the command or step that logs the user in."""
+        return f"start `{self.capabilities.binary}` once and log in"
 
     def spawn_command(self, request: Request) -> AgentCommand:
         """Returns the command line of a new session."""
@@ -230,6 +272,10 @@ class Adapter:
     def first_prompt(self, request: Request, prompt: str) -> str:
         """Returns the first prompt of a session, with instructions that the CLI does not read itself."""
         return prompt
+
+    def needed_files(self, request: Request) -> list[str]:
+        """Returns files outside of the working folder that it reads, which the sandbox must show."""
+        return []
 
     def lost_session_reason(self, request: Request) -> str:
         """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
@@ -286,8 +332,12 @@ class Adapter:
             return Outcome("limited", reason=reason)
         if summary.error_status in OVERLOAD_STATUSES:
             return Outcome("overloaded", reason=reason)
+        if any(mark in text for mark in self.logged_out):
+            reason = f"{reason}; {self.login_advice}"
+        from sow.system.process.exit_code import ending_text  # here, because most turns end well
+
         return Outcome(
-            "failed", reason=reason or f"it ended with exit code {ending.code} and no result", text=summary.last_text
+            "failed", reason=reason or f"it {ending_text(ending.code)} and gave no result", text=summary.last_text
         )
 
 

@@ -1,15 +1,45 @@
-"""Defines the interface for running an executor's commands: a supervised process, or a double in tests."""
+"""Runs a command of an executor as a process, outside of sow's own runs."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import os
 
-from sow.executors.adapter import AgentCommand, ProcessEnd, Request
-from sow.executors.events import TurnSummary
+from sow.errors import SystemFailure
+from sow.system.process.exit_code import ending_text
+from sow.system.process.program import run_with_input
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from threading import Event
 
 
-@runtime_checkable
-class CommandRunner(Protocol):
-    """Runs a command to its end, with the prompt on stdin, and adds each line of output to the summary."""
+class DefaultCommandRunner:
+    """Runs each command as a process whose output goes to ours, or line by line to `on_line`."""
 
-    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd: ...
+    def __init__(
+        self, *, environment: Mapping[str, str] | None = None, on_line: Callable[[str], None] | None = None
+    ) -> None:
+        self.environment = dict(environment or {})  # added to the variables of this process
+        self.on_line = on_line
+
+    def run(
+        self,
+        name: str,
+        args: Sequence[str],
+        stdin: str,
+        *,
+        timeout: float | None = None,
+        cancel: Event | None = None,
+    ) -> None:
+        """Runs a program to its end; every process that it started is gone then."""
+        code = run_with_input(
+            [name, *args],
+            environment={**os.environ, **self.environment},
+            given=stdin,
+            timeout=timeout,
+            cancel=cancel,
+            on_line=self.on_line,
+        )
+        if code:
+            raise SystemFailure(f"{name} {ending_text(code)}", "its output says why")

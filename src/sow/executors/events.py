@@ -17,6 +17,7 @@ class Event:
 
     `kind`: session, text, raw, tool, output, refused, usage, tokens, retry, error, limit, result. `output` is the
     result of a tool call; `refused` is a tool call that the CLI did not let happen, and its text is the reason.
+    sow itself adds `start` when a turn starts, and `note` for a remark on the turn.
     The numbers of `usage` events add up; those of any other kind are the whole turn's.
     """
 
@@ -130,6 +131,7 @@ class TurnSummary:
             self.error, self.error_status = event.text or self.error, event.status or self.error_status
         elif event.kind == "limit":
             self.limited_until = event.reset_at
+            self.error = self.error or event.text
         elif event.kind == "error":
             self.error, self.error_status = event.text or self.error, event.status or self.error_status
         elif event.kind == "result":

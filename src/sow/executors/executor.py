@@ -4,38 +4,79 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import SowError
-from sow.executors.adapter import Adapter, AgentCommand, Outcome, Request
-from sow.executors.events import TurnSummary
+from sow.errors import SowError, SystemFailure
+from sow.executors.adapter import FILE, Adapter, AgentCommand, Capabilities, ProcessEnd, Request, Role
+from sow.executors.events import TurnSummary, is_session_id, transcript_line
+from sow.executors.registry import adapter as find_adapter
+from sow.system import crash_points, plain_file, random_ids
+from sow.system.environment import user_folder
+from sow.system.terminal import escape_control, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from threading import Event as Cancel
 
-    from sow.executors.command_runner import CommandRunner
+    from sow.agents.agent import Agent
+    from sow.executors.interface import CommandRunner
 
 
-class Executor:
-    """One configured CLI; spawn and resume block until the turn has ended."""
+class CliExecutor:
+    """One configured CLI; spawn and resume block until the turn has ended, and raise SowError if it fails.
 
-    __slots__ = ("adapter", "binary", "name", "runner")
+    The prompts and commands of a turn come from here; `sow agent spawn` and runs execute them under supervision.
+    """
 
-    def __init__(self, name: str, adapter: Adapter, runner: CommandRunner, binary: str = "") -> None:
+    __slots__ = (
+        "adapter", "agents", "binary", "cli_sessions", "custom_args", "model", "name", "runner", "settings",
+        "yolo_mode",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        adapter: Adapter,
+        runner: CommandRunner | None = None,
+        *,
+        binary: str = "",
+        yolo_mode: bool = False,
+        model: str = "",
+        custom_args: Sequence[str] = (),
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
         self.name = name
         self.adapter = adapter
         self.runner = runner
         self.binary = binary or adapter.capabilities.binary
+        self.yolo_mode = yolo_mode
+        self.model = model
+        self.custom_args = tuple(custom_args)
+        self.settings = dict(settings or {})
+        self.agents: dict[str, Agent] = {}  # the agent of each session that was spawned here
+        self.cli_sessions: dict[str, str] = {}  # the caller's session id → the id that the CLI chose itself
 
-    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
-        """Starts a new session."""
-        return self._run(*self.spawn_call(request, prompt), request)
+    def spawn(
+        self, agent: Agent, prompt: str, session_id: str, *, timeout: float | None = None, cancel: Cancel | None = None
+    ) -> None:
+        """Starts a new session with the agent's prompt, followed by this prompt."""
+        from sow.agents.briefing import load_role_prompt
 
-    def resume(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
+        session_id = session_id or random_ids.uuid4()
+        self.agents[session_id] = agent
+        request = self._request(session_id)
+        call, text = self.spawn_call(request, f"{load_role_prompt(agent).strip()}\n\n{prompt}")
+        self._run(call, request, text, session_id, timeout, cancel)
+
+    def resume(
+        self, session_id: str, prompt: str, *, timeout: float | None = None, cancel: Cancel | None = None
+    ) -> None:
         """Runs the next turn of a session."""
+        request = self._request(session_id)
         reason = self.lost(request)
         if reason:
-            return Outcome("not_found", reason=reason), TurnSummary()
-        return self._run(*self.resume_call(request, prompt), request)
+            raise SowError(f"session {session_id} cannot be resumed: {reason}", "spawn a new session")
+        call, text = self.resume_call(request, prompt)
+        self._run(call, request, text, session_id, timeout, cancel)
 
     def spawn_call(self, request: Request, prompt: str) -> tuple[AgentCommand, str]:
         """Returns the command and the prompt of a new session."""
@@ -55,10 +96,63 @@ class Executor:
         call.arguments.insert(0, self.binary)
         return call
 
-    def _run(self, call: AgentCommand, prompt: str, request: Request) -> tuple[Outcome, TurnSummary]:
+    def _request(self, session_id: str) -> Request:
+        """Returns a turn in the current folder; the agent may write there, and run sow and git."""
+        if not is_session_id(session_id):
+            raise SowError(
+                f"{session_id!r:.80} is no session id", "use one word of letters, digits and -, such as a UUID"
+            )
+        agent, folder = self.agents.get(session_id), os.getcwd()
+        return Request(
+            role=Role(name=agent.name, tools=agent.tools, judges=agent.is_judge) if agent else Role(name="worker"),
+            session=self.cli_sessions.get(session_id, session_id),
+            cwd=folder,
+            folder=f"{user_folder(os.environ, 'XDG_CACHE_HOME', '.cache')}/sow/executors/{session_id}",
+            state=f"{folder}/.sow",
+            commands=("sow", "git"),
+            yolo=self.yolo_mode,
+            model=self.model,
+            custom_args=self.custom_args,
+            extra=self.settings,
+        )
+
+    def _run(
+        self,
+        call: AgentCommand,
+        request: Request,
+        prompt: str,
+        session_id: str,
+        timeout: float | None,
+        cancel: Cancel | None,
+    ) -> None:
+        """Runs a turn. Our own runner also reads the output: some CLIs end with exit code 0 after an error."""
+        from sow.executors.command_runner import DefaultCommandRunner
+
         summary = TurnSummary()
-        ending = self.runner.run(call, request, prompt, summary)
-        return self.adapter.outcome(ending, summary), summary
+        runner = self.runner or DefaultCommandRunner(
+            environment=call.environment, on_line=lambda line: self._show(line, summary)
+        )
+        program = self.binary if self.runner else self.validate_availability(os.environ)
+        if call.files or self.adapter.capabilities.session == FILE:
+            crash_points.crash_point(f"make {request.session_folder}")
+            os.makedirs(request.session_folder, mode=0o700, exist_ok=True)
+        for path, text in call.files.items():
+            plain_file.write(path, text)
+        try:
+            runner.run(program, call.arguments[1:], prompt, timeout=timeout, cancel=cancel)
+        finally:
+            if summary.session:
+                self.cli_sessions[session_id] = summary.session
+        outcome = self.adapter.outcome(ProcessEnd(code=0), summary)
+        if self.runner is None and outcome.kind != "done":
+            raise SystemFailure(f"{self.name} reports {outcome.kind}: {outcome.reason}", "its output says more")
+
+    def _show(self, line: str, summary: TurnSummary) -> None:
+        """Prints the readable part of one line of output."""
+        for event in self.adapter.read(line):
+            text = transcript_line(event) if summary.add(event) else ""
+            if text:
+                out(escape_control(text))
 
     def supports_resumption(self) -> bool:
         """Returns whether a session can continue after its turn."""
@@ -68,8 +162,22 @@ class Executor:
         """Returns the full path of the program, or raises SowError before anything is written."""
         path = find_binary(self.binary, environment)
         if not path:
-            raise missing_binary(self.name, self.binary, self.adapter.capabilities.install)
+            raise missing_binary(self.name, self.binary, self.adapter.capabilities)
         return path
+
+
+class ClaudeExecutor(CliExecutor):
+    """Claude Code with its default settings."""
+
+    def __init__(self, yolo_mode: bool = False, model: str = "", runner: CommandRunner | None = None) -> None:
+        super().__init__("claude-code", find_adapter("claude"), runner, yolo_mode=yolo_mode, model=model)
+
+
+class CursorExecutor(CliExecutor):
+    """Cursor with its default settings."""
+
+    def __init__(self, yolo_mode: bool = False, model: str = "", runner: CommandRunner | None = None) -> None:
+        super().__init__("cursor", find_adapter("cursor"), runner, yolo_mode=yolo_mode, model=model)
 
 
 def find_binary(binary: str, environment: Mapping[str, str]) -> str:
@@ -87,13 +195,20 @@ def find_binary(binary: str, environment: Mapping[str, str]) -> str:
     return ""
 
 
-def missing_binary(name: str, binary: str, install: str) -> SowError:
+def missing_binary(name: str, binary: str, capabilities: Capabilities) -> SowError:
     """Returns the error for a CLI that is not installed."""
-    return SowError(
-        f"executor binary not found: {binary}",
-        f'Executor "{name}" requires the {binary} CLI to be installed and available on PATH.\n\n'
-        f"Install {binary}: {install}",
-    )
+    need = f"requires the {binary} CLI to be installed and available on PATH"
+    if os.path.isabs(binary):
+        need = f"runs {binary}, which is not an executable file"
+    advice = program_advice(name, binary, capabilities).replace("Install:", f"Install {binary}:")
+    return SowError(f"executor binary not found: {binary}", f'Executor "{name}" {need}.\n\n{advice}')
+
+
+def program_advice(name: str, binary: str, capabilities: Capabilities) -> str:
+    """Returns how to install a missing program; one that the user's settings name is corrected there."""
+    if binary == capabilities.binary:
+        return f"Install: {capabilities.install}"
+    return f"Correct agents.executors.{name}.settings.{'binary' if capabilities.binary else 'command'}: sow config edit"
 
 
 def no_resumption(name: str, task: str, agent: str) -> SowError:

@@ -19,6 +19,7 @@ from sow.store.files import user_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import json_text
 from sow.system.environment import user_folder, worker_environment
+from sow.system.process.exit_code import ending_text
 from sow.system.process.program import ProgramOutput, capture
 from sow.system.terminal import escape_line
 
@@ -157,7 +158,7 @@ def _problem(answer: ProgramOutput, arguments: tuple[str, ...], timeout: float) 
     flags = " ".join(arguments)
     if answer.code is None:
         return f"{flags} did not end within {timeout:g} seconds, or said far too much"
-    return f"{flags} ended with exit code {answer.code}: {_first_line(answer.text)}" if answer.code else ""
+    return f"{flags} {ending_text(answer.code)}: {_first_line(answer.text)}" if answer.code else ""
 
 
 def _first_line(text: str) -> str:

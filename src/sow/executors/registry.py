@@ -29,10 +29,25 @@ ADAPTERS = {
 DEFAULT_EXECUTORS = {("claude-code" if kind == "claude" else kind): kind for kind in ADAPTERS if kind != "command"}
 
 
+LOADED: dict[str, Adapter] = {}  # adapters of other packages, which take long to find
+
+
 def adapter(kind: str) -> Adapter:
-    """Returns the adapter of one executor type."""
-    if kind not in ADAPTERS:
-        raise SowError(f"unknown executor type: {kind}", "the types are: " + ", ".join(ADAPTERS))
-    module, name = ADAPTERS[kind]
-    instance: Adapter = getattr(import_module(f"sow.executors.clis.{module}"), name)()
-    return instance
+    """Returns the adapter of one executor type, built in or of another package."""
+    if kind in ADAPTERS:
+        module, name = ADAPTERS[kind]
+        instance: Adapter = getattr(import_module(f"sow.executors.clis.{module}"), name)()
+        return instance
+    if kind not in LOADED:
+        from sow.executors.plugins import load_plugin
+
+        LOADED[kind] = load_plugin(kind, ADAPTERS)
+    return LOADED[kind]
+
+
+def recorded_adapter(kind: str) -> Adapter:
+    """Returns the adapter of an earlier session; if its package is gone, one that reads plain text."""
+    try:
+        return adapter(kind)
+    except SowError:
+        return adapter("command")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 # setting → the only type that has it
 TYPE_OF_SETTING = {"command": "command", "allow_empty": "command", "scenario": "simulated"}
 
+SESSION_FLAGS = ("--session-id", "--session", "--resume", "-r", "--continue", "--fork-session", "--chat-history-file")
+# Words that choose the session for one type only.
+SESSION_WORDS = {"opencode": ("-s",), "codex": ("resume", "fork"), "cursor": ("--chat-id",), "amp": ("threads",)}
+
 
 def program(kind: str, settings: Mapping[str, object]) -> str:
     """Returns the program that an executor runs: the configured one, else its type's default."""
@@ -35,7 +39,17 @@ def setting_error(kind: str, settings: Mapping[str, object], custom_args: Sequen
         return f"settings.model: must be one word that is no flag, not {settings['model']!r:.80}"
     if "model" in settings and not adapter(kind).capabilities.model:
         return f"settings.model: type {kind} takes no model"
+    own = [flag for flag in custom_args if kind not in ("command", "simulated") and _is_session_flag(kind, flag)]
+    if own:
+        return f"custom_args: {own[0]!r:.80} chooses the session, which sow does itself; leave it out"
     return _program_error(kind, settings) or _scenario_or_env_error(settings) or _nul_error(settings, custom_args)
+
+
+def _is_session_flag(kind: str, argument: str) -> bool:
+    name = argument.partition("=")[0]
+    if name in SESSION_FLAGS or name in SESSION_WORDS.get(kind, ()):
+        return True
+    return name == "-c" and kind not in ("codex", "aider")  # those two read a setting there
 
 
 def _scenario_or_env_error(settings: Mapping[str, object]) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 
+from sow.store.files.checkout_home import Home
 from sow.store.files.locks import claim_times
 from sow.system import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
 
 # State files and aider's notes are no work. Git does not look into submodules, because it would use their settings,
 # which a worker can write.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
+from types import TracebackType
 
 from sow.store.files.locks import open_lock, try_lock
 from sow.system import crash_points, random_ids
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
 
 ENDING = ".mark"
 LONGEST = 64

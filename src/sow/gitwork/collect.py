@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 
 from sow.errors import SowError
 from sow.gitwork.diffs import changed_paths
@@ -17,12 +18,7 @@ from sow.gitwork.repository import STATE_PATHS, is_below, path_of
 from sow.gitwork.setup_files import setup_paths
 from sow.gitwork.worktree import INDEX, NOT_PERMITTED, Worktree, is_behind_link, make_readable, remove_file
 from sow.system import git, git_worktree_files, plain_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.system.git import GitResult
+from sow.system.git import GitResult
 
 ABORTS = {
     "rebase": (["rebase", "--abort"], ["rebase", "--quit"]),

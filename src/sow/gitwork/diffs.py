@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sow.gitwork.repository import Repository
 from sow.system import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.gitwork.repository import Repository
 
 # No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
 DIFF_OPTIONS = (

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Collection, Sequence
 
 from sow.gitwork.diffs import changed_paths
-from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, is_below, path_of
+from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below, path_of
 from sow.gitwork.worktree import remove_file
 from sow.system import git_worktree_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from sow.gitwork.repository import Repository
 
 AGAIN = "then 'sow integrate'"
 MERGE = [

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from sow.gitwork import activity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.gitwork.repository import Repository
+from sow.gitwork.repository import Repository
 
 MOST = 8
 

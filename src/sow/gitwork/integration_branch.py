@@ -7,7 +7,9 @@ workers. If somebody moves the branch, it is set back to the record. Commit mess
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Mapping
 
+from sow.domain.documents.state import DroppedMerge, RunMerge
 from sow.errors import SowError, SystemFailure
 from sow.gitwork import setup_files
 from sow.gitwork.diffs import changed_paths
@@ -16,16 +18,10 @@ from sow.gitwork.kept_commits import KeptCommits
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below
 from sow.gitwork.worktree import EnvironmentProblem, Worktree, ensure_linked
 from sow.gitwork.worktrees import check_run_id
+from sow.store.files.checkout_home import Home
+from sow.store.runs.run_folder import RunFolder
 from sow.system import clock, git
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from sow.domain.documents.state import DroppedMerge, RunMerge
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
 
 TRAILER = "Sow-Task"
 FOREIGN = "foreign"  # the name of pins for commits that somebody else put on the branch
@@ -257,7 +253,7 @@ class Integration:
         done = worktree.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
         if done.code not in (0, 1):
             raise git.failure(["merge-tree"], done)
-        tree, conflicts, messages = _parse_merge_tree(done.out)
+        tree, conflicts, messages = parse_merge_tree(done.out)
         if not done.code:
             return tree, None
         texts = tuple(message.replace(ours, "the integration branch").replace(theirs, name) for message in messages)
@@ -388,7 +384,7 @@ class Integration:
         return None
 
 
-def _parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Parse the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
     tree, _, rest = text.partition("\0")
     paths, _, log = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])

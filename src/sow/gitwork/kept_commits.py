@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from sow.errors import SystemFailure
+from sow.gitwork.repository import Repository
+from sow.gitwork.worktree import Worktree
 from sow.system import git_worktree_files, plain_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.gitwork.repository import Repository
-    from sow.gitwork.worktree import Worktree
 
 KEEP = "refs/sow/keep"
 OBJECT = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from sow.domain.documents.state import Task
 from sow.gitwork.collect import WorktreeIndex
+from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import git_worktree_files, plain_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Task
-    from sow.gitwork.repository import Repository
-    from sow.store.projects.task_folder import TaskFolder
 
 MARK = "sow-asked"
 MERGE = "merge"

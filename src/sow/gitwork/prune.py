@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.kept_commits import KEEP
@@ -24,14 +25,9 @@ from sow.gitwork.salvage import (
 from sow.gitwork.slots import remove_free
 from sow.gitwork.worktree import Worktree
 from sow.gitwork.worktrees import Worktrees
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from sow.store.files.checkout_home import Home
 
 UNKNOWN_RUN = "unknown"  # for a worktree on none of sow's branches: only its pins would have this name
 

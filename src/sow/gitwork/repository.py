@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from sow.errors import SowError, SystemFailure
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import remove_quietly
 from sow.store.files.locks import Lock
 from sow.system import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from sow.store.files.checkout_home import Home
-    from sow.system.git import GitResult
+from sow.system.git import GitResult
 
 # Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
 PATIENCE = 1800.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from sow.domain.ids import is_task_id
 from sow.errors import SowError
@@ -10,14 +11,9 @@ from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import is_slot
 from sow.gitwork.worktree import Worktree
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.store.runs import run_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.store.files.checkout_home import Home
 
 PIN, BRANCH, WORKTREE = "pin", "branch", "worktree"
 HEADS = "refs/heads/"

@@ -10,15 +10,12 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Mapping
+from typing import Any
 
 from sow.gitwork.repository import is_below
 from sow.gitwork.worktree import SETUP_MARK, EnvironmentProblem, Worktree, is_behind_link, remove_file
 from sow.system import crash_points, git_worktree_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 LIST = "sow-furniture"
 OURS = (".git", ".sow", "orchestration")

@@ -12,20 +12,15 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Collection, Iterable, Sequence
 
-from sow.gitwork.repository import STATE_PATHS, is_below
+from sow.gitwork.repository import STATE_PATHS, Repository, is_below
 from sow.gitwork.worktree import OPTIONS, EnvironmentProblem, Worktree, ensure_linked, git_error_hint, make_readable
 from sow.store.files.disk import system_error
 from sow.store.files.locks import open_lock, try_lock
 from sow.system import crash_points, git, git_worktree_files
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from sow.gitwork.repository import Repository
-
-    Signature = tuple[int, int, int]
+Signature = tuple[int, int, int]
 
 PREFIX = "slot-"
 SUBMODULE = "160000"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sow.gitwork.check_processes import end_left_checks
+from sow.gitwork.repository import Repository
 from sow.gitwork.slot import PREFIX, Slot
 from sow.store.files.disk import list_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.gitwork.repository import Repository
     from sow.system.process.generator_steps import Steps
 
 

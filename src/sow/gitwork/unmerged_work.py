@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sow.domain.documents.state import Task
 from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
 from sow.gitwork.setup_files import setup_paths
 from sow.gitwork.worktree import Worktree
+from sow.store.files.checkout_home import Home
 from sow.system import git_worktree_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.domain.documents.state import Task
-    from sow.store.files.checkout_home import Home
 
 BRANCHES = "refs/heads/sow/task"
 INTEGRATIONS = "refs/heads/sow/int/"

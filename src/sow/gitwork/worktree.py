@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import STATE_PATHS, Repository, is_below
 from sow.store.files.disk import require_folder, system_error
 from sow.system import crash_points, git, git_worktree_files
+from sow.system.git import GitResult
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.system.git import GitResult
 
 INDEX = "sow-index"
 SETUP_MARK = "sow-set-up"  # written when the set-up commands have run

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sow.domain.ids import is_task_id
 from sow.domain.text.agent_files import is_agent_file
@@ -11,17 +13,13 @@ from sow.gitwork import diffs, setup_files
 from sow.gitwork.collect import CollectedWork, Collection, collect
 from sow.gitwork.home_snapshot import HomeSnapshot
 from sow.gitwork.kept_commits import KEEP, KeptCommits, commits_in
+from sow.gitwork.private_git import PrivateGit
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktree import SETUP_MARK, Worktree, ensure_linked, make_readable
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import remove_tree_quietly
 from sow.system import git_worktree_files
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
 
 RESTART_MARK = "sow-again"  # exists while a worktree is made again
 JUDGED_COMMIT = "sow-shown"  # the commit that a judge was shown, which is nobody's work
@@ -55,6 +53,12 @@ class Worktrees:
     def _pins(self, task: str) -> KeptCommits:
         return KeptCommits(self.repository, self.run, _check_task_id(task))
 
+    def _worktree(self, task: str) -> Worktree:
+        """Return a task's worktree, with the commits that a killed sow left in the sandbox of its worker."""
+        worktree = Worktree(self.repository, _check_task_id(task))
+        PrivateGit(worktree).take_over()
+        return worktree
+
     def prepare(self, task: str, base: str, *, fresh: bool = False) -> str:
         """Make the worktree of a task at the base, or take the existing one over, and return its folder.
 
@@ -62,7 +66,7 @@ class Worktrees:
         """
         with self.repository.locked():
             base = self.repository.commit_of(base)
-            worktree = Worktree(self.repository, _check_task_id(task))
+            worktree = self._worktree(task)
             if fresh and not worktree.git_dir and not os.path.lexists(worktree.path):
                 self._move_branch(task, base)
             self._ensure_linked(worktree, task, base)
@@ -111,7 +115,7 @@ class Worktrees:
     def pin(self, task: str, base: str) -> None:
         """Pin the commits in a worktree that is not collected now, because it may never be used again."""
         with self.repository.locked():
-            worktree = Worktree(self.repository, _check_task_id(task))
+            worktree = self._worktree(task)
             if worktree.is_ready:
                 self._collection(worktree, task, base).pin()
 
@@ -162,7 +166,7 @@ class Worktrees:
         """Collect a worker's changes into one commit on the task's branch, and pin every commit that it made."""
         with self.repository.locked():
             base = self.repository.commit_of(base)
-            worktree = Worktree(self.repository, _check_task_id(task))
+            worktree = self._worktree(task)
             remarks = self._ensure_linked(worktree, task, base)
             if not worktree.is_ready:
                 worktree.checkout_files(worktree.head() or self.repository.find_commit(self._ref(task)) or base)
@@ -257,6 +261,8 @@ class Worktrees:
             worktree = Worktree(self.repository, _check_task_id(task))
             if not worktree.git_dir:
                 return _unknown_folder(worktree) if os.path.lexists(worktree.path) else None
+            if not busy(worktree.path):
+                PrivateGit(worktree).take_over()
             refused = self._reason_to_keep(worktree, task, busy)
             if refused or dry_run:
                 return refused
@@ -268,6 +274,7 @@ class Worktrees:
                 return DeliveryRefused(
                     f"git does not remove worktree {task}: {done.message}", "see 'git worktree list'"
                 )
+            remove_tree_quietly(os.path.dirname(PrivateGit(worktree).folder))
         return None
 
     def _reason_to_keep(

@@ -186,8 +186,8 @@ def _titled(page: DescribedPage) -> str:
 
 
 def _outline(pages: list[DescribedPage]) -> str:
-    """Joins the titles of several documents, for folders in which no document describes the whole."""
-    return _short("; ".join(page.title or page.path for page in pages))
+    """Joins the summaries or titles of several documents, for folders in which no document describes the whole."""
+    return _short("; ".join(_first([page.field(SUMMARY), page.title, page.path]) for page in pages))
 
 
 def _usage_hints(pages: list[DescribedPage]) -> str:

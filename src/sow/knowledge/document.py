@@ -8,6 +8,11 @@ if TYPE_CHECKING:
 
 SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upstream"
 
+CODE = (
+    ".py", ".js", ".jsx", ".ts", ".tsx", ".go", ".rs", ".rb", ".java", ".kt", ".swift", ".c", ".h", ".cc", ".cpp",
+    ".hpp", ".cs", ".php", ".scala", ".proto", ".graphql", ".sql",
+)  # fmt: skip
+
 
 class Document:
     """One file: its path, its owner, and its owner's description."""
@@ -44,12 +49,17 @@ class Document:
         return "/".join(parts[3:] if self.owner else parts[2:]) or self.path
 
     @property
+    def is_code(self) -> bool:
+        """True for a source file of a linked repository."""
+        return self.kind == REPO and self.path.endswith(CODE)
+
+    @property
     def stem(self) -> str:
         """Returns the file's name without its ending."""
         return self.path.rpartition("/")[2].rpartition(".")[0]
 
 
-class Pick:
+class RankedDocument:
     """A document with its score and the reason, before the budget is applied."""
 
     __slots__ = ("document", "reason", "score", "shared_words")
@@ -61,7 +71,7 @@ class Pick:
         self.shared_words = words  # words of the task that are in the document, to find the best excerpt
 
 
-class Choice:
+class ChosenDocuments:
     """The documents chosen for a task, and those left out because the budget was used up."""
 
     __slots__ = ("budget", "chosen", "considered", "left_out", "remarks")

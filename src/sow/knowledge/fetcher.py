@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sow.knowledge.tree_listing import TreeEntry
-    from sow.store.knowledge.install_folder import Scratch
+    from sow.store.knowledge.install_folder import ScratchFolder
     from sow.system.remote_git import RemoteResult
 
 AUTH_ERRORS = (
@@ -142,8 +142,10 @@ def _fetch_error(url: str, answer: RemoteResult, seconds: float) -> SowError:
     if "not our ref" in output:
         return SowError(f"{url} has no such commit", "give a commit that is on one of its branches")
     if any(text in output for text in MISSING_REPO_ERRORS):
-        return SystemFailure(f"there is no repository at {url}: {answer.message}", "see whether the address is right")
-    return SystemFailure(f"cannot fetch from {url}: {answer.message}", "see whether 'git ls-remote' reaches it")
+        return SystemFailure(f"there is no repository at {url}: {answer.message}", "check the address")
+    return SystemFailure(
+        f"cannot fetch from {url}: {answer.message}", f"see whether git reaches it: git ls-remote {url}"
+    )
 
 
 class FetchRepository:
@@ -151,7 +153,7 @@ class FetchRepository:
 
     __slots__ = ("commit", "git", "limits", "scratch", "url")
 
-    def __init__(self, scratch: Scratch, url: str, commit: str, limits: FetchLimits, *, git: str) -> None:
+    def __init__(self, scratch: ScratchFolder, url: str, commit: str, limits: FetchLimits, *, git: str) -> None:
         self.scratch = scratch
         self.url = url
         self.commit = commit
@@ -191,7 +193,9 @@ class FetchRepository:
         self.run_git(["fetch", *flags, *arguments], options, input=input, bounded=True)
 
 
-def fetch_folder(scratch: Scratch, url: str, commit: str, path: str, limits: FetchLimits) -> tuple[str, list[str]]:
+def fetch_folder(
+    scratch: ScratchFolder, url: str, commit: str, path: str, limits: FetchLimits
+) -> tuple[str, list[str]]:
     """Writes the files of one folder at one commit into a new folder; returns the folder and remarks."""
     store = FetchRepository(scratch, url, commit, limits, git=f"{scratch.folder}/objects.git")
     store.run_git(["init", "--quiet", "--bare", "--template=", store.git])
@@ -214,8 +218,12 @@ def _tree_id(store: FetchRepository, path: str) -> str:
         arguments = ["ls-tree", "--full-tree", store.commit, "--", path]  # the file itself may not have been sent
         fields = git.run(arguments, cwd=store.scratch.folder, options=store.options, check=False).split()
         state = "is a file there" if fields[1:2] == ["blob"] else "is not there"
+        tops = git.run(["ls-tree", "-d", "--name-only", store.commit], cwd=store.scratch.folder, options=store.options)
+        names = tops.split("\n")[:-1]
+        hint = f"its folders are: {', '.join(names[:NAMED])}{', …' if names[NAMED:] else ''}" if names else ""
         raise SowError(
-            f"{store.url} at {store.commit[:12]}: the folder {path!r} {state}", "give a folder of the source"
+            f"{store.url} at {store.commit[:12]}: the folder {path!r} {state}",
+            hint or "it has no folders: leave the folder out to install all of it",
         )
     return git.run(["rev-parse", "--verify", revision], cwd=store.scratch.folder, options=store.options).strip()
 
@@ -269,7 +277,7 @@ def _link_targets(store: FetchRepository, links: list[TreeEntry]) -> list[str]:
     return [os.fsdecode(data) for data in blobs]
 
 
-def fetch_repository(scratch: Scratch, url: str, commit: str, limits: FetchLimits) -> tuple[str, list[str]]:
+def fetch_repository(scratch: ScratchFolder, url: str, commit: str, limits: FetchLimits) -> tuple[str, list[str]]:
     """Checks out one commit in a new folder; its git folder holds that commit only."""
     target = f"{scratch.folder}/files"
     install_folder.make(scratch.home.disk, target)

@@ -10,7 +10,7 @@ from sow.knowledge import updates
 from sow.knowledge.descriptions import BY_FILES, BY_USER
 from sow.store.knowledge import install_folder
 from sow.store.knowledge.index import has_source
-from sow.store.knowledge.install_folder import Scratch
+from sow.store.knowledge.install_folder import ScratchFolder
 from sow.system import checkout, clock
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sow.knowledge.fetcher import FetchLimits
     from sow.knowledge.updates import SourceStatus
     from sow.store.files.checkout_home import Home
-    from sow.store.knowledge.index import Catalog
+    from sow.store.knowledge.index import SourceIndex
 
 UPDATED, UNCHANGED, RESTORED, EDITED = "updated", "unchanged", "restored", "edited"
 FAILED = "failed"
@@ -45,14 +45,14 @@ class UpdateResult:
 class SourceManager:
     """The sinks, or the linked repositories, of one checkout."""
 
-    catalog: Catalog
+    catalog: SourceIndex
 
     def __init__(self, home: Home, environment: Mapping[str, str], limits: FetchLimits) -> None:
         self.home = home
         self.environment = environment
         self.limits = limits
 
-    def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
+    def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         """Fetches the files of one commit into the scratch folder; returns the folder and remarks."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class SourceManager:
 
     def fetch_and_install(self, entry: Any, commit: str) -> tuple[Any, list[str]]:
         """Fetches a new entry and installs it."""
-        with Scratch(self.home) as scratch:
+        with ScratchFolder(self.home) as scratch:
             files, remarks = self.fetch(scratch, entry["source"], commit)
             installed = self._with_file_facts(entry, files, commit)
             self.catalog.put_user(self.environment, installed)
@@ -131,9 +131,33 @@ class SourceManager:
                 self._install_files(scratch, files, installed)
         return installed, remarks
 
-    def _install_files(self, scratch: Scratch, files: str, entry: Any) -> None:
+    def missing(self) -> list[Any]:
+        """Returns the entries whose files are not on this machine, as in a fresh clone."""
+        return [
+            entry for entry in self.entries() if "pin" in entry and not os.path.lexists(self.folder_of(entry["name"]))
+        ]
+
+    def install_missing(self, entry: Any) -> list[str]:
+        """Fetches the recorded commit of an entry whose files are missing; the user has agreed to its source."""
+        source = entry["source"]
+        sources.kind_of(source["url"])
+        sources.check_folder(source.get("path", ""))
+        with ScratchFolder(self.home) as scratch:
+            files, remarks = self.fetch(scratch, source, entry["pin"])
+            facts = install_folder.folder_facts(files)
+            if facts is None or facts.digest != entry.get("digest"):
+                raise SowError(
+                    f"{entry['name']}: the files at {source['url']} are not those that the index records",
+                    f"look at them; if they are right: sow {self.catalog.key} remove {entry['name']}, then install it",
+                )
+            self.catalog.put_user(self.environment, entry)
+            with self.home.lock():
+                self._install_files(scratch, files, entry)
+        return remarks
+
+    def _install_files(self, scratch: ScratchFolder, files: str, entry: Any) -> None:
         """Installs the files and writes the entry, both or neither."""
-        with install_folder.Placed(self.home, scratch, files, self.catalog.key, entry["name"]) as placed:
+        with install_folder.InstalledFolder(self.home, scratch, files, self.catalog.key, entry["name"]) as placed:
             try:
                 self.catalog.add_or_replace(self.home, entry)
             except SowError:
@@ -181,7 +205,7 @@ class SourceManager:
         if not stale and not (edited and force):
             kept = stored if polled.problem else entry  # if the new ref does not exist, the entry keeps its old one
             return UpdateResult(kept, EDITED if edited else polled.status, problem=polled.problem)
-        with Scratch(self.home) as scratch:
+        with ScratchFolder(self.home) as scratch:
             files, remarks = self.fetch(scratch, entry["source"], polled.commit)
             installed = self._with_file_facts(self.with_described_by(entry), files, polled.commit)
             if not force and self._differs(entry, installed):
@@ -213,7 +237,7 @@ class SourceManager:
                 f".sow/{self.catalog.key}/{name} was changed by hand",
                 f"take your changes elsewhere, or remove it all the same: sow {self.catalog.key} remove {name} --force",
             )
-        with Scratch(self.home) as scratch, self.home.lock():
+        with ScratchFolder(self.home) as scratch, self.home.lock():
             self.catalog.find(self.entries(), name)
             install_folder.move_away(self.home, scratch, self.catalog.key, name)
             self.catalog.remove(self.home, name)

@@ -6,7 +6,8 @@ import os
 import stat
 
 from sow.errors import SowError
-from sow.knowledge.document import ADR, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
+from sow.knowledge.descriptions import GENERATED_FOLDERS
+from sow.knowledge.document import ADR, CODE, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
 from sow.store.knowledge import artifacts, repo_index, sink_index
 from sow.store.layout import ARTIFACTS
 from sow.store.projects import task_folder
@@ -25,6 +26,7 @@ MOST_BYTES = 2 << 20  # largest document that is read
 MOST_DEPTH = 12
 MOST_FILES = 5000
 MOST_HINTED = 200  # files of a folder that a hint names
+MOST_CODE = 2000  # source files of a linked repository
 GENERATED = ("README.md",)  # files that `sow init` writes into the folders of documents
 
 
@@ -85,6 +87,8 @@ class Library:
             about = "\n".join((repo["name"], *tags, repo["purpose"]))
             for path, hint in self._hinted_files(base, repo).items():
                 self._add(path, REPO, owner=repo["name"], about=f"{about}\n{hint}", tags=tags, linked=base)
+            for path in self._texts(base, suffixes=CODE, max_files=MOST_CODE):
+                self._add(path, REPO, owner=repo["name"], about=about, tags=tags, linked=base)
 
     def _hinted_files(self, base: str, repo: Repo) -> dict[str, str]:
         """Returns the files that the repository's hints name, directly or by folder, and its README."""
@@ -142,6 +146,8 @@ class Library:
             folder, depth = stack.pop()
             for entry in self._list_folder(f"{root or self.home.root}/{folder}"):
                 if entry.name.startswith(".") or not entry.name.isprintable():
+                    continue
+                if suffixes == CODE and entry.name in GENERATED_FOLDERS:
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < MOST_DEPTH:
                     stack.append((f"{folder}/{entry.name}", depth + 1))

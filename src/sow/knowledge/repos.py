@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.documents.index import Repo, RepoHint
-    from sow.store.knowledge.install_folder import Scratch
+    from sow.store.knowledge.install_folder import ScratchFolder
 
 CLONE, SYMLINK = "clone", "symlink"
 
@@ -44,7 +44,7 @@ class Repos(SourceManager):
 
     catalog = CATALOG
 
-    def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
+    def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         return fetcher.fetch_repository(scratch, source["url"], commit, self.limits)
 
     def with_description(self, entry: Any, folder: str) -> Any:
@@ -108,6 +108,10 @@ class Repos(SourceManager):
             raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
 
     def describe(self, name: str, description: RepoDescription) -> Repo:
-        """Replaces a repository's description by the user's."""
-        changed: Repo = self.set_fields(name, {**description.fields, "described_by": descriptions.BY_USER})
+        """Replaces purpose and tags of a repository by the user's; adds hints, or replaces those of the same path."""
+        fields = {**description.fields, "described_by": descriptions.BY_USER}
+        if description.hints:
+            hints = [*self.entry(name)["hints"], *description.hints]
+            fields["hints"] = list({hint["path"]: hint for hint in hints}.values())
+        changed: Repo = self.set_fields(name, fields)
         return changed

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sow.domain.documents.index import Sink, SinkSource
     from sow.knowledge.descriptions import Description
-    from sow.store.knowledge.install_folder import Scratch
+    from sow.store.knowledge.install_folder import ScratchFolder
 
 
 class Sinks(SourceManager):
@@ -24,7 +24,7 @@ class Sinks(SourceManager):
 
     catalog = CATALOG
 
-    def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
+    def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         return fetcher.fetch_folder(scratch, source["url"], commit, source["path"], self.limits)
 
     def with_description(self, entry: Any, folder: str) -> Any:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import sqlite3
+import zlib
 
+from sow.domain.text.keywords import COMMON, words
 from sow.errors import SowError
+from sow.knowledge import concepts
 from sow.knowledge.document import ADR, UPSTREAM
 from sow.store.files.disk import Disk, crash_counted, make_folders, read_text, remove_quietly
 from sow.store.knowledge import adrs
@@ -20,17 +25,32 @@ if TYPE_CHECKING:
     from sow.store.files.checkout_home import Home
 
 NAME = "context.sqlite"
-LAYOUT = 2  # goes up when the tables change
+LAYOUT = 4  # goes up when the tables change
 BUSY_SECONDS = 2.0
 MOST_TEXT = 1 << 20
+BEGINNING = 2000  # characters of each field in which subjects are looked for; a long text mentions many
 TABLES = """
-CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER, mtime INTEGER, about TEXT);
-CREATE VIRTUAL TABLE words USING fts5 (name, outline, owner, body, tokenize = 'porter unicode61');
+CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path UNIQUE, size INTEGER, mtime INTEGER, about, subjects);
+CREATE VIRTUAL TABLE words USING fts5 (title, outline, owner, body, tokenize = 'porter unicode61');
 """
 # A word in a document's name or headings weighs more than one in its text. What is said about a whole sink or
-# repository is true of its other documents too, so it weighs no more than text.
-BY_WORD = "SELECT rowid, -bm25(words, 6.0, 4.0, 1.0, 1.0) FROM words WHERE words MATCH ?"
-OWN, HEAD = "name outline body", "name outline"
+# repository is true of its other documents too, so it weighs less than text.
+BY_WORD = "SELECT rowid, -bm25(words, 6.0, 4.0, 0.4, 1.0) FROM words WHERE words MATCH ?"
+OWN, HEAD = "title outline body", "title outline"
+USUAL_HEADINGS = (
+    "acceptance criteria", "alternatives", "background", "checklist", "consequences", "context", "decision",
+    "definition of done", "example", "examples", "further reading", "goals", "introduction", "motivation", "non-goals",
+    "notes", "open questions", "overview", "purpose", "rationale", "references", "scope", "see also", "status",
+    "summary", "todo", "when to use",
+)  # headings that any document may have; their words say nothing about its subject  # fmt: skip
+LONGEST_LINE = 300  # of code in which definitions are looked for; generated code has longer lines
+DEFINITION = re.compile(
+    r"^[ \t]*(?:(?:export|default|public|private|protected|static|async|abstract|final|pub|open|inline)[ \t]+)*"
+    r"(?:def|class|func|function|fn|struct|enum|interface|type|trait|module|record|protocol|object|fun)[ \t]+"
+    r"(?:\([^)\n]*\)[ \t]*)?([A-Za-z_]\w*)"
+    r"|^[A-Za-z_][\w:<>,&* \t]*[ \t*&]([A-Za-z_]\w*)[ \t]*\([^;\n]*$",
+    re.MULTILINE,
+)  # definitions of the usual languages; the second form is a function of C, C++, Java or C#
 LEAST_IDF = 1e-6  # SQLite's value for a word that more than half of the documents have
 
 
@@ -81,13 +101,14 @@ class TextIndex:
 
     def _create_tables(self, connection: sqlite3.Connection) -> None:
         """Creates the tables in a new file, or in one with another layout."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] == LAYOUT:
+        layout = LAYOUT ^ zlib.crc32(concepts.table_text().encode()) >> 1  # it holds subjects of the table
+        if connection.execute("PRAGMA user_version").fetchone()[0] == layout:
             return
         for table in ("words", "files"):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in TABLES.strip().splitlines():
             connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        connection.execute(f"PRAGMA user_version = {layout}")
 
     def _refresh(self, connection: sqlite3.Connection, documents: list[Document]) -> None:
         """Reads new and changed documents, and deletes the rows of missing ones."""
@@ -110,28 +131,31 @@ class TextIndex:
         except (OSError, SowError):  # deleted in the meantime, or not text
             self.unreadable.add(document.path)
             text = ""
-        if row is not None and row[4] == document.about and self._body(connection, row[0]) == text:
+        retired = document.kind == ADR and adrs.status_of(text) in adrs.RETIRED
+        columns = indexed_texts(document, text)
+        if row is not None and row[4] == document.about and self._columns(connection, row[0]) == columns:
             connection.execute("UPDATE files SET size = ?, mtime = ? WHERE id = ?", (*size_and_time(document), row[0]))
             self.documents_by_id[row[0]] = document
             return
         if row is not None:
             self._delete(connection, row[0])
         if document.path not in self.unreadable:
-            self._insert(connection, document, text)
+            self._insert(connection, document, None if retired else columns)
 
-    def _body(self, connection: sqlite3.Connection, number: int) -> str | None:
-        row = connection.execute("SELECT body FROM words WHERE rowid = ?", (number,)).fetchone()
-        return str(row[0]) if row else None
+    def _columns(self, connection: sqlite3.Connection, number: int) -> tuple[str, ...] | None:
+        row = connection.execute("SELECT title, outline, body FROM words WHERE rowid = ?", (number,)).fetchone()
+        return tuple(row) if row else None
 
-    def _insert(self, connection: sqlite3.Connection, document: Document, text: str) -> None:
-        insert = "INSERT INTO files (path, size, mtime, about) VALUES (?, ?, ?, ?)"
-        cursor = connection.execute(insert, (document.path, *size_and_time(document), document.about))
+    def _insert(self, connection: sqlite3.Connection, document: Document, columns: tuple[str, ...] | None) -> None:
+        """Adds a document; one without columns, a retired decision, can be named but is never suggested."""
+        insert = "INSERT INTO files (path, size, mtime, about, subjects) VALUES (?, ?, ?, ?, ?)"
+        subjects = json.dumps(subjects_by_field(document, columns)) if columns is not None else ""
+        cursor = connection.execute(insert, (document.path, *size_and_time(document), document.about, subjects))
         number = int(cursor.lastrowid or 0)
         self.documents_by_id[number] = document
-        if document.kind == ADR and adrs.status_of(text) in adrs.RETIRED:
-            return  # a retired decision can be named, but is never suggested
-        values = (number, document.title, outline(text), document.about, text)
-        connection.execute("INSERT INTO words (rowid, name, outline, owner, body) VALUES (?, ?, ?, ?, ?)", values)
+        if columns is not None:
+            values = (number, document.about, *columns)
+            connection.execute("INSERT INTO words (rowid, owner, title, outline, body) VALUES (?, ?, ?, ?, ?)", values)
 
     def _delete(self, connection: sqlite3.Connection, number: int) -> None:
         connection.execute("DELETE FROM files WHERE id = ?", (number,))
@@ -153,6 +177,28 @@ class TextIndex:
         idf = max(math.log((self.count - len(scores) + 0.5) / (len(scores) + 0.5)), LEAST_IDF)
         return {number: score / idf for number, score in scores.items() if number in self.documents_by_id}
 
+    def subjects(self) -> dict[int, dict[int, dict[str, tuple[int, bool]]]]:
+        """Returns the subjects of every document that can be suggested."""
+        rows = self.connection.execute("SELECT id, subjects FROM files WHERE subjects != ''").fetchall()
+        return {
+            number: {int(subject): terms for subject, terms in json.loads(text).items()}
+            for number, text in rows
+            if number in self.documents_by_id
+        }
+
+    def titles(self, number: int, document: Document) -> list[str]:
+        """Returns the first heading of a document, or the names of a source file that have two words or more."""
+        row = self.connection.execute("SELECT title, outline FROM words WHERE rowid = ?", (number,)).fetchone()
+        if document.is_code:
+            return [name for name in row[1].split("\n") if len(COMMON.symmetric_difference(name.split()) - COMMON) > 1]
+        return [row[0].rpartition("\n")[2]]
+
+    def headings(self) -> list[tuple[Document, str]]:
+        """Returns every document that can be suggested, with its first heading."""
+        rows = self.connection.execute("SELECT rowid, title FROM words").fetchall()
+        known = self.documents_by_id
+        return [(known[number], title.rpartition("\n")[2]) for number, title in rows if number in known]
+
     def close(self) -> None:
         self.connection.close()
 
@@ -172,9 +218,45 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
+def indexed_texts(document: Document, text: str) -> tuple[str, str, str]:
+    """Returns the title, the outline and the body of a document as they are searched; of code only names."""
+    if document.is_code:
+        return document.title, symbols(text), ""
+    headings = [line for line in text.split("\n") if line.startswith("#")]
+    first = headings[0].lstrip("# ") if headings else ""
+    body = "\n".join(line for line in text.split("\n") if not _is_usual(line))
+    return f"{document.title}\n{first}", outline(text), body
+
+
+def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int, dict[str, tuple[int, bool]]]:
+    """Returns the subjects of a document: their terms, each with its first field and whether it names the subject.
+
+    The fields are the title, the outline, the beginning of the body and the owner's description.
+    """
+    found: dict[int, dict[str, tuple[int, bool]]] = {}
+    for field, text in enumerate((*columns, document.about)):
+        for subject, terms in concepts.find(text[:BEGINNING]).items():
+            for term, is_name in terms.items():
+                found.setdefault(subject, {}).setdefault(term, (field, is_name))
+    return found
+
+
 def outline(text: str) -> str:
-    """Returns a document's front matter and headings."""
+    """Returns a document's front matter and headings, without headings that say nothing about its subject."""
     head, _, rest = text.partition("\n")
     front, closed, _ = rest.partition("\n---") if head.strip() == "---" else ("", "", "")
-    headings = [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
-    return "\n".join([front if closed else "", *headings])
+    headings = [line for line in text.split("\n") if line.startswith("#") and not _is_usual(line)]
+    return "\n".join([front if closed else "", *(line.lstrip("# ") for line in headings)])
+
+
+def _is_usual(line: str) -> bool:
+    """True for a heading that any document may have, and for the status of a decision."""
+    text = line.strip("#-* :").lower()
+    return (line.startswith("#") and text in USUAL_HEADINGS) or text.startswith("status:")
+
+
+def symbols(text: str) -> str:
+    """Returns the names that a source file defines, with their parts."""
+    lines = "\n".join(line for line in text.split("\n") if len(line) <= LONGEST_LINE)
+    names = dict.fromkeys(first or second for first, second in DEFINITION.findall(lines))
+    return "\n".join(" ".join(words(name)) for name in names)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Collection
 from itertools import pairwise
 
 from sow.domain.plans import graph
-from sow.domain.plans.plan import TYPES
+from sow.domain.plans.plan import TYPES, Plan, PlanTask
 from sow.plans.typo_hints import nearest
 from sow.plans.values import is_number, shortened
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from sow.domain.plans.plan import Plan, PlanTask
 
 MODES = ("auto", "explicit", "mixed", "intelligent")
 INSTEAD = "; the default agent is used"
@@ -88,7 +83,8 @@ class _Agents:
                 plan.default_agent = ""
         for task in plan.tasks:
             if task.agent and not self._is_known(task.agent, task.file, task.line_of("agent"), f"task {task.id}: "):
-                task.agent = ""
+                default = "" if plan.default_agent else plan.default_agents.get(task.file, "")
+                task.agent = default if default in self.names else ""
         self._check_reviewers()
 
     def _check_reviewers(self) -> None:

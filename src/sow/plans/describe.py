@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from sow.domain.plans.plan import Plan, PlanTask
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
-
-    from sow.domain.plans.plan import Plan, PlanTask
 
 MAX_DEPTH = 20
 

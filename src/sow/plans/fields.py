@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from sow.domain.plans.plan import kind_of
+from collections.abc import Callable
+
+from sow.domain.plans.plan import Plan, PlanTask, kind_of
 from sow.domain.text import path_pattern
 from sow.plans import values
 from sow.plans.dependencies import MAX_REFERENCES, dependencies
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sow.domain.plans.plan import Plan, PlanTask
 
 YES = ("yes", "true", "y", "on")
 NO = ("no", "false", "n", "off")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan, PlanFinding
-from sow.plans import checks, references
+from collections.abc import Collection, Sequence
+
+from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan, PlanFinding, PlanSource
+from sow.plans import checks, dependencies
+from sow.plans.dependencies import stem
 from sow.plans.markdown import reader
-from sow.plans.references import stem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from sow.domain.plans.plan import PlanSource
 
 YAML_ENDINGS = (".yaml", ".yml")
 MAX_LINES = 400_000  # of all files together
@@ -32,7 +28,7 @@ def read(sources: Sequence[PlanSource], *, agents: Collection[str] = (), finding
     plan.name = plan.name or (stem(plan.files[0]) if plan.files else "")
     _disambiguate_ids(plan)
     _give_default_agents(plan)
-    references.resolve(plan)
+    dependencies.resolve(plan)
     checks.check(plan, agents)
     _sort_findings(plan)
     return plan
@@ -61,7 +57,7 @@ def _read_one(plan: Plan, source: PlanSource, text: str) -> None:
 
         name = yaml_plan.read(plan, text, source.name)
     else:
-        name = reader.read(plan, text, source.name)
+        name = reader.read(plan, text, source.name, in_folder=source.in_folder)
     plan.name = plan.name or name
     if len(plan.tasks) > tasks or plan.counts[True] > errors:
         return
@@ -87,10 +83,11 @@ def _disambiguate_ids(plan: Plan) -> None:
 
 
 def _give_default_agents(plan: Plan) -> None:
-    """Gives a task its own file's default agent if the plan's is a different one."""
-    for task in plan.tasks:
-        agent = plan.default_agents.get(task.file, plan.default_agent)
-        task.agent = task.agent or (agent if agent != plan.default_agent else "")
+    """Gives the tasks of several files the default agent of their own file; no file's default counts in another."""
+    if len(plan.files) > 1:
+        plan.default_agent = ""
+        for task in plan.tasks:
+            task.agent = task.agent or plan.default_agents.get(task.file, "")
 
 
 def _sort_findings(plan: Plan) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sow.domain.plans.plan import Plan
 from sow.plans import fields
-from sow.plans.yaml_mapping import FieldReader
-from sow.plans.yaml_nodes import BadYamlError, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.plans.plan import Plan
-    from sow.plans.yaml_nodes import Node
+from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 GROUP_KEYS = ("group_id", "id", "name")
 HINT = "agents see it as plan context"

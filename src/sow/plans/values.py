@@ -45,6 +45,13 @@ DEPENDENCY_WORDS = frozenset(
         *("waitson", "wave"),
     }
 )
+# Those of them that can only mean the tasks a task waits for.
+WAITS_FOR = frozenset(
+    {
+        *("after", "blockedby", "dependency", "dependencies", "dependon", "depends", "dependson", "dependsupon"),
+        *("needs", "prerequisite", "prerequisites", "requires", "runafter", "startafter", "waitsfor", "waitson"),
+    }
+)
 
 
 def shortened(text: str) -> str:
@@ -79,8 +86,13 @@ def normalized_id(text: str) -> str:
 
 def looks_like_dependency(name: str) -> bool:
     """Returns whether an unknown key or label means a dependency."""
-    bare = "".join(character for character in name.lower() if character.isalnum())
+    bare = letters_of(name)
     return bare in DEPENDENCY_WORDS or bare.startswith("depend")
+
+
+def letters_of(name: str) -> str:
+    """Returns a label in lower case, without signs and spaces."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 def is_id(text: str) -> bool:
@@ -182,3 +194,15 @@ def without_line_numbers(text: str) -> str:
     bare = text.strip()
     file, colon, lines = bare.rpartition(":")
     return file if colon and file and lines.replace("-", "", 1).isdigit() else bare
+
+
+Edit = tuple[int, int, str]  # from, to, the new text; \n stands for the line ending of the file
+
+
+class StatusRefusal(Exception):
+    """The reason why a status cannot be written."""
+
+
+def status_word(status: str) -> str:
+    """Returns a status as a plan file spells it."""
+    return status.replace("_", "-")

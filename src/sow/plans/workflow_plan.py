@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 
 from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan
@@ -11,12 +12,7 @@ from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem, Member, RequiredAgent, Verifier, WorkflowPlan
 from sow.plans import values
 from sow.plans.markdown.reader import frontmatter
-from sow.plans.yaml_mapping import FieldReader
-from sow.plans.yaml_nodes import BadYamlError, Node, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 MAX_TEXT = 1 << 20  # characters
 MAX_LIST = 100  # entries of one field

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from sow.domain.plans.plan import Plan, PlanSource
+from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.errors import SowError
 from sow.plans import reader, values
 from sow.plans.markdown import status as markdown_status
-from sow.plans.status_edit import StatusRefusal, status_word
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from sow.domain.plans.plan import PlanTask
-    from sow.plans.status_edit import Edit
+from sow.plans.values import Edit, StatusRefusal, status_word
 
 BOM = "\ufeff"
 

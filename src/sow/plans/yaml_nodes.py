@@ -1,13 +1,18 @@
-"""Parses YAML into a tree of nodes with line numbers; limits its size, and refuses aliases, tags and repeated keys.
+"""Parses YAML into nodes with line numbers, and reads their fields; refuses aliases, tags and repeated keys.
 
 Scalars stay texts, so that an id `no`, `1.10` or `2026-01-01` stays as written. Only null becomes None.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
+
+from sow.domain.plans.plan import Plan, kind_of
+from sow.plans.typo_hints import nearest
+from sow.plans.values import is_integer, looks_like_dependency
 
 MAX_DEPTH = 60
 MAX_DOCUMENTS = 2  # one, and an empty one after a last ---
@@ -184,3 +189,101 @@ class _Tree:
             self._refuse(event, "a second document", "keep one document in the file")
         self.has_root = True
         self.root = node
+
+
+FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+MOST = 1000
+
+
+class FieldReader:
+    """The fields of a mapping; messages name their owner, such as `task 3: `, and the path of the field."""
+
+    __slots__ = ("file", "known_keys", "node", "owner", "path", "plan")
+
+    def __init__(self, plan: Plan, file: str, node: Node, whose: str = "", path: str = "") -> None:
+        self.plan = plan
+        self.file = file
+        self.node = node
+        self.owner = whose
+        self.path = path
+        self.known_keys: set[str] = set()
+
+    def node_of(self, key: str) -> Node | None:
+        """Returns a field of any type; null counts as missing."""
+        self.known_keys.add(key)
+        node = self.node.value.get(key)
+        return None if node is None or node.value is None else node
+
+    def first(self, keys: Iterable[str]) -> Node | None:
+        """Returns the first of several names for one field; a second one is reported as unknown."""
+        return next((node for key in keys if (node := self.node_of(key)) is not None), None)
+
+    def report_type(self, node: Node, key: str, wanted: str, example: str) -> None:
+        """Reports a value of the wrong type."""
+        self.plan.error(self.file, node.line, f"{self.owner}{self.path}{key} must be {wanted}", f"write: {example}")
+
+    def text_of(self, node: Node | None, key: str) -> str:
+        """Returns the text of a field; a missing one is ""."""
+        if node is None or isinstance(node.value, str):
+            return node.value if node is not None else ""
+        self.report_type(node, key, "a text", f"{key}: some words")
+        return ""
+
+    def text(self, key: str) -> str:
+        """Returns a text; a missing one is ""."""
+        return self.text_of(self.node_of(key), key)
+
+    def flag(self, key: str) -> bool | None:
+        """Returns true or false, or None."""
+        node = self.node_of(key)
+        flag = FLAGS.get(node.value.lower()) if node is not None and isinstance(node.value, str) else None
+        if node is not None and flag is None:
+            self.report_type(node, key, "true or false", f"{key}: true")
+        return flag
+
+    def count(self, key: str) -> int | None:
+        """Returns a whole number from 0 to a thousand."""
+        node = self.node_of(key)
+        if node is None:
+            return None
+        if isinstance(node.value, str) and is_integer(node.value) and int(node.value) <= MOST:
+            return int(node.value)
+        self.report_type(node, key, f"a whole number from 0 to {MOST:,}", f"{key}: 2")
+        return None
+
+    def entries(self, key: str) -> list[Node]:
+        """Returns a list without nulls; a text counts as a list of one."""
+        node = self.node_of(key)
+        if node is None:
+            return []
+        if isinstance(node.value, dict):
+            self.report_type(node, key, "a list", f"{key}: [one, two]")
+            return []
+        entries = [node] if isinstance(node.value, str) else node.value
+        return [entry for entry in entries if entry.value is not None]
+
+    def texts(self, key: str) -> list[str]:
+        """Returns a list of texts."""
+        return [text for entry in self.entries(key) if (text := self.text_of(entry, key))]
+
+    def inner(self, key: str) -> FieldReader | None:
+        """Returns a mapping in this one."""
+        node = self.node_of(key)
+        if node is None or isinstance(node.value, dict):
+            return self.nested(node, key) if node is not None else None
+        self.report_type(node, key, "a mapping", f"{key}: with fields below it")
+        return None
+
+    def nested(self, node: Node, key: str) -> FieldReader:
+        """Returns a mapping in this one, or in a list in it."""
+        return FieldReader(self.plan, self.file, node, self.owner, f"{self.path}{key}.")
+
+    def warn_unknown_keys(self, hint: str) -> dict[str, Any]:
+        """Returns the unknown keys as data, and warns about each."""
+        unknown = {key: node for key, node in self.node.value.items() if key not in self.known_keys}
+        for key, node in unknown.items():
+            near = nearest(key, self.known_keys) if self.plan.use_suggestion() else ""
+            message = f"{self.owner}the key {self.path + key!r:.60} is not understood"
+            kind = "dependency" if looks_like_dependency(key) else kind_of(near)
+            self.plan.warn(self.file, node.line, message, f"did you mean {near}? {hint}" if near else hint, kind=kind)
+        return {key: node.data() for key, node in unknown.items()}

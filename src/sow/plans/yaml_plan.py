@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain.plans.plan import Criterion, DependencyReference, PlanTask
+from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanTask
 from sow.plans import fields, settings, values
-from sow.plans.yaml_mapping import FieldReader
-from sow.plans.yaml_nodes import BadYamlError, Node, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.plans.plan import Plan
+from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 NUMBER_KEYS = ("number", "id", "task_number")
 TEXT_KEYS = ("prompt", "description")

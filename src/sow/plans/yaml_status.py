@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import yaml
 
+from sow.domain.plans.plan import PlanTask
 from sow.plans import values
-from sow.plans.status_edit import StatusRefusal
+from sow.plans.values import Edit, StatusRefusal
 from sow.plans.yaml_plan import NUMBER_KEYS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sow.domain.plans.plan import PlanTask
-    from sow.plans.status_edit import Edit
 
 NULLS = ("", "~", "null", "Null", "NULL")
 QUOTES = ("'", '"')

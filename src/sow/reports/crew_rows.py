@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sow.domain.workflows.member import is_removed_from_design
 from sow.errors import SowError
+from sow.reports.run_history import task_status
+from sow.store.files import state_file
+from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
 
 TYPE_CHECKING = False
@@ -12,16 +17,6 @@ if TYPE_CHECKING:
 
     from sow.domain.documents.state import MemberState, Run, Workflow
     from sow.store.files.checkout_home import Home
-
-# Statuses of an agent that have another name for a task.
-STATUS = {
-    "verified": "completed",
-    "session_complete": "completed",
-    "ready_for_verification": "needs_review",
-    "working": "in_progress",
-    "completion_drive_review": "in_progress",
-    "blocked": "in_progress",
-}
 
 
 def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
@@ -36,21 +31,33 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
 
 
 def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
-    """Return every agent as a task, by its name."""
-    return {
-        name: _task(member) if not is_removed_from_design(name, workflow) else {**_task(member), "status": "abandoned"}
-        for name, member in workflow["members"].items()
-    }
+    """Return every agent as a task, by its name, with the questions that were answered."""
+    rows = {name: _task(member) for name, member in workflow["members"].items()}
+    for name, row in rows.items():
+        if is_removed_from_design(name, workflow):
+            row["status"] = "abandoned"
+    for answer in workflow.get("answers", []):
+        if answer["member"] in rows:
+            rows[answer["member"]]["questions"].append({**answer, "number": f"w{answer['number']}"})
+    return rows
 
 
-def status_of(word: str) -> str:
-    """Return the status of an agent as a task status. A task status stays the same."""
-    return STATUS.get(word, word)
+def archived_tasks(home: Home, workflow_id: str) -> dict[str, dict[str, Any]]:
+    """Return the agents of an archived workflow as tasks, or none if it is not in the archive."""
+    from sow.store.validators.workflow import validate  # few reports are about an archived workflow
+
+    for name in archive.names(home):
+        with suppress(SowError):
+            path = f"{WorkflowFolder(home).archive_folder}/{name}/{archive.STATE}"
+            workflow: Workflow = state_file.read(home, path, validate)["workflow"]
+            if workflow["id"] == workflow_id:
+                return tasks(workflow)
+    return {}
 
 
 def _task(member: MemberState) -> dict[str, Any]:
     asks = "question" in member
-    status = "paused" if asks and member["status"] != "failed" else status_of(member["status"])
+    status = "paused" if asks and member["status"] != "failed" else task_status(member["status"])
     task: dict[str, Any] = {
         "name": member["task_id"],
         "assigned_agent": member["agent"],
@@ -58,6 +65,7 @@ def _task(member: MemberState) -> dict[str, Any]:
         "iteration": member["iteration"],
         "depends_on": member["dependencies"],
         "retry_count": member["rounds"],
+        "questions": [],
     }
     if asks:
         task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
@@ -66,7 +74,7 @@ def _task(member: MemberState) -> dict[str, Any]:
 
 def is_workflow_missing(home: Home, run: Run) -> bool:
     """Whether the workflow of a run is not here, because it is archived or on another branch."""
-    if not is_workflow_run([plan["path"] for plan in run["plans"]]):
+    if not is_workflow_run(run):
         return False
     folder = WorkflowFolder(home)
     try:
@@ -75,6 +83,6 @@ def is_workflow_missing(home: Home, run: Run) -> bool:
         return False
 
 
-def is_workflow_run(plans: list[str]) -> bool:
+def is_workflow_run(run: Run) -> bool:
     """Whether a run belongs to a workflow, by its plan."""
-    return any(path.endswith("orchestration/workflow_coordination_plan.md") for path in plans)
+    return any(plan["path"].endswith("orchestration/workflow_coordination_plan.md") for plan in run["plans"])

@@ -6,8 +6,8 @@ from sow.domain.checks import refusals
 from sow.domain.ids import is_member
 from sow.domain.text.similar_text import answer_command
 from sow.domain.text.units import counted, format_seconds, stopwatch
-from sow.reports.live_run import stop_reason
-from sow.system import width
+from sow.system import clock, width
+from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sow.domain.runs.journal_entry import JournalEntry
-    from sow.reports.live_run import LiveRun
+    from sow.reports.run_history import RunHistory
 
-    Words = Callable[[JournalEntry, LiveRun], str]
+    Words = Callable[[JournalEntry, RunHistory], str]
 
 LONGEST = 240
+LONGEST_ASIDE = 600  # a path ends the line
 LONGEST_FEEDBACK = 160
 MOST_CHANGES = 3
 LONGEST_REASON = 80
@@ -34,40 +35,61 @@ LASTING_EVENTS = frozenset(
 )  # fmt: skip
 
 
-def timed_line(entry: JournalEntry, live_run: LiveRun, elapsed: float) -> str:
+def timed_line(entry: JournalEntry, history: RunHistory, elapsed: float) -> str:
     """Return the event as text after the time since the run's start, or "" if it is only for programs."""
-    text = event_text(entry, live_run)
+    text = event_text(entry, history)
     return f"{stopwatch(elapsed):>5}  {text}" if text else ""
 
 
-def event_text(entry: JournalEntry, live_run: LiveRun) -> str:
+def event_text(entry: JournalEntry, history: RunHistory) -> str:
     """Return what happened, with the task or agent."""
-    text = event_sentence(entry, live_run)
+    text = event_sentence(entry, history)
     if not text:
         return ""
     noun = "agent" if is_member(entry.task) else "task"
-    about = f"{noun} {live_run.task_label(entry.task)}: " if entry.task else ""
+    about = f"{noun} {history.task_label(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
-    return width.cut(escape_line(about + text), LONGEST)
+    return width.cut(escape_line(about + text), LONGEST_ASIDE if entry.event == "set_aside" else LONGEST)
 
 
-def event_sentence(entry: JournalEntry, live_run: LiveRun) -> str:
+def event_sentence(entry: JournalEntry, history: RunHistory) -> str:
     """Return what happened, without the task or agent."""
     describe = FORMATTERS.get(entry.event)
-    return describe(entry, live_run) if describe else ""
+    return describe(entry, history) if describe else ""
 
 
-def _run_started(entry: JournalEntry, live_run: LiveRun) -> str:
+def _run_started(entry: JournalEntry, history: RunHistory) -> str:
     slots = entry.entry("settings").count("max_concurrency")
     at_once = f", {slots} at once" if slots else ""
-    recovered = ", going on from where it was" if entry.data.get("recovered") is True else ""
+    recovered = ", continued" if entry.data.get("recovered") is True else ""
     tasks = entry.entries("tasks")
     noun = "agent" if tasks and all(is_member(task.text("id")) for task in tasks) else "task"
     count = counted(len(tasks), noun)
-    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}"
+    sandbox = f", {entry.text('sandbox')}" if entry.text("sandbox") else ""
+    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}{sandbox}"
 
 
-def _turn_started(entry: JournalEntry, live_run: LiveRun) -> str:
+def merge_text(entry: JournalEntry) -> str:
+    """Return how the work of a task was merged."""
+    return "nothing to merge" if entry.data.get("empty") is True else f"merged as {entry.text('commit')[:10]}"
+
+
+def conflict_text(entry: JournalEntry) -> str:
+    """Return where the work of a task conflicts."""
+    return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
+
+
+def stop_reason(entry: JournalEntry) -> str:
+    """Return what does not continue, why and until when: `claude-code pauses until 14:30: usage limit`."""
+    subject = {"limit": f"{entry.text('executor')} pauses", "waiting": "waiting"}.get(entry.event, "nothing new starts")
+    reason = entry.text("reason")
+    if entry.event == "breaker":
+        reason = f"{entry.count('failures')} starts failed in a row"
+    until = entry.number("until")
+    return subject + (f" until {clock.local(until)}" if until else "") + (f": {reason}" if reason else "")
+
+
+def _turn_started(entry: JournalEntry, history: RunHistory) -> str:
     agent = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
     iteration = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
     verb = {
@@ -79,52 +101,58 @@ def _turn_started(entry: JournalEntry, live_run: LiveRun) -> str:
     return f"{verb} {agent}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, agent))) + iteration
 
 
-def _turn_ended(entry: JournalEntry, live_run: LiveRun) -> str:
+def _turn_ended(entry: JournalEntry, history: RunHistory) -> str:
     outcome = entry.text("outcome")
     ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
+    ending += _reason(entry) if ending and entry.text("reason") != outcome else ""
     refused = f"{counted(entry.count('refused'), 'command')} refused" if entry.count("refused") else ""
     return "; ".join(filter(None, (ending, refused, *entry.texts("remarks"))))
 
 
-def _refused(entry: JournalEntry, live_run: LiveRun) -> str:
+def _reason(entry: JournalEntry) -> str:
+    """The first line of an event's reason, after a colon."""
+    first = entry.text("reason").strip().partition("\n")[0]
+    return f": {width.cut(escape_line(first), LONGEST_FEEDBACK)}" if first else ""
+
+
+def _refused(entry: JournalEntry, history: RunHistory) -> str:
     reason = f" ({width.cut(escape_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
     return f"refused: {refusals.call_text(entry.text('tool'), entry.text('command'))}{reason}"
 
 
-def _check(entry: JournalEntry, live_run: LiveRun) -> str:
+def _check(entry: JournalEntry, history: RunHistory) -> str:
     if entry.data.get("passed") is not False:
         return ""
-    code = entry.data.get("exit")
-    ending = f"exit {code}" if isinstance(code, int) else "no exit"
-    return f"check failed ({ending}): {entry.text('command')}"
+    return f"check failed ({exit_text(entry.data.get('exit'))}): {entry.text('command')}"
 
 
-def _baseline(entry: JournalEntry, live_run: LiveRun) -> str:
+def _baseline(entry: JournalEntry, history: RunHistory) -> str:
     """A list that cannot run on this machine; one that fails before the work is in the report."""
     return f"baseline: {entry.text('problem')}" if entry.text("problem") else ""
 
 
-def _reviewed(entry: JournalEntry, live_run: LiveRun) -> str:
+def _reviewed(entry: JournalEntry, history: RunHistory) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     count = entry.count("findings")
     findings = f", {counted(count, 'finding')}" if count else ""
-    feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK) if count else ""
+    feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK)
+    feedback = feedback if count or entry.text("verdict") != "GREEN" else ""
     return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
 
 
-def _question(entry: JournalEntry, live_run: LiveRun) -> str:
+def _question(entry: JournalEntry, history: RunHistory) -> str:
     text = width.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
     return f"asks: {text} → {answer_command(entry.name_or_number('number') or entry.task, text)}"
 
 
-def _answered(entry: JournalEntry, live_run: LiveRun) -> str:
+def _answered(entry: JournalEntry, history: RunHistory) -> str:
     if entry.data.get("withdrawn") is True:
         return f"question {entry.name_or_number('number')} is withdrawn"
     origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
     return f"question {entry.name_or_number('number')} is answered{origin}"
 
 
-def _restored(entry: JournalEntry, live_run: LiveRun) -> str:
+def _restored(entry: JournalEntry, history: RunHistory) -> str:
     copy_path, remark = entry.text("aside"), entry.text("remark")
     if remark:
         return remark
@@ -133,40 +161,40 @@ def _restored(entry: JournalEntry, live_run: LiveRun) -> str:
     return "its state was gone or older, and came back from its last copy"
 
 
-def _final_check(entry: JournalEntry, live_run: LiveRun) -> str:
+def _final_check(entry: JournalEntry, history: RunHistory) -> str:
     owners = ", ".join(entry.texts("tasks")[:5])
     outcome = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
     return f"final checks of task {owners} {outcome}"
 
 
-def _waived(entry: JournalEntry, live_run: LiveRun) -> str:
+def _waived(entry: JournalEntry, history: RunHistory) -> str:
     person = "you" if entry.text("by") == "person" else entry.text("by")
     return f"{person} waived `{entry.text('command')}`; it is not run any more"
 
 
-def _branch_moved(entry: JournalEntry, live_run: LiveRun) -> str:
+def _branch_moved(entry: JournalEntry, history: RunHistory) -> str:
     pinned = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
     move = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
     return f"{move}: it is back at {entry.text('restored')[:10]}{pinned}"
 
 
-def _plan_changed(entry: JournalEntry, live_run: LiveRun) -> str:
+def _plan_changed(entry: JournalEntry, history: RunHistory) -> str:
     if "sections" in entry.data:
         sections = ", ".join(entry.texts("sections")) or "nobody's part"
         return f"{entry.text('path') or 'the plan'} has changed: {sections}; it is verified and approved again"
-    return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
+    return f"{entry.text('path')} was edited: this run keeps the plan it started with; the next run reads the change"
 
 
-def _verification(entry: JournalEntry, live_run: LiveRun) -> str:
+def _verification(entry: JournalEntry, history: RunHistory) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
-    return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
+    return f"verification {entry.count('round')} {entry.text('result')}{by}{_reason(entry)}"
 
 
-def _archived(entry: JournalEntry, live_run: LiveRun) -> str:
+def _archived(entry: JournalEntry, history: RunHistory) -> str:
     return f"its session is archived: {entry.text('file').rpartition('/')[2]}" if entry.text("file") else ""
 
 
-def _git_changed(entry: JournalEntry, live_run: LiveRun) -> str:
+def _git_changed(entry: JournalEntry, history: RunHistory) -> str:
     changes = entry.texts("changes")
     more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
     if len(changes) == 1:
@@ -174,9 +202,9 @@ def _git_changed(entry: JournalEntry, live_run: LiveRun) -> str:
     return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
 
 
-def _task_ended(entry: JournalEntry, live_run: LiveRun) -> str:
+def _task_ended(entry: JournalEntry, history: RunHistory) -> str:
     status, result = entry.text("status"), entry.text("result")
-    if entry.task in live_run.questions:
+    if entry.task in history.open_questions:
         return ""  # its question was reported already
     ending = {
         "paused": "waits for an answer",
@@ -187,14 +215,16 @@ def _task_ended(entry: JournalEntry, live_run: LiveRun) -> str:
     }.get(status, status or "ended")
     seconds = entry.number("seconds")
     after = f" after {format_seconds(seconds)}" if seconds is not None else ""
-    verdict = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
-    spent = live_run.spend.get(entry.task)
+    verdict = (
+        f" {result}" if result.isupper() and result != status.upper() and status in ("completed", "failed") else ""
+    )
+    spent = history.tasks[entry.task].spend if entry.task in history.tasks else None
     cost = f", {spent.text()}" if spent and spent.known else ""
     reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
     return f"{ending}{verdict}{after}{cost}{reason}"
 
 
-def _run_ended(entry: JournalEntry, live_run: LiveRun) -> str:
+def _run_ended(entry: JournalEntry, history: RunHistory) -> str:
     kinds = ("completed", "failed", "blocked", "waiting")
     counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
     seconds = entry.number("seconds")
@@ -209,12 +239,13 @@ FORMATTERS: dict[str, Words] = {
     "turn_ended": _turn_ended,
     "refused": _refused,
     "concern": lambda entry, _: entry.text("text"),
+    "setup": lambda entry, _: f"setting up a checkout: {entry.text('text')}",
     "check": _check,
     "baseline": _baseline,
     "reviewed": _reviewed,
     "sent_back": lambda entry, _: f"sent back: {entry.text('reason')}",
-    "merged": lambda entry, _: f"merged as {entry.text('commit')[:10]}",
-    "conflict": lambda entry, _: f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}",
+    "merged": lambda entry, _: merge_text(entry),
+    "conflict": lambda entry, _: conflict_text(entry),
     "question": _question,
     "answered": _answered,
     "plan_changed": _plan_changed,
@@ -223,7 +254,7 @@ FORMATTERS: dict[str, Words] = {
     "verification": _verification,
     "approved": lambda entry, _: f"the design {entry.text('digest')[:12]} is approved ({entry.text('how')})",
     "archived": _archived,
-    "set_aside": lambda entry, _: f"{entry.text('file') or 'a file'} could not be read, and is set aside",
+    "set_aside": lambda entry, _: entry.text("text") or "a file could not be read, and is set aside",
     "restored": _restored,
     "git_changed": _git_changed,
     "notify_failed": lambda entry, _: f"nobody is notified: {entry.text('reason')}",

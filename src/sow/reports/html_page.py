@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from sow import __version__
 from sow.domain.text.units import dollars, format_seconds
 from sow.reports import report_text as words
 from sow.reports.html_elements import Html, h
-from sow.reports.stylesheet import STYLE
 from sow.reports.svg_timeline import chart
 from sow.store.formats.validation import is_timestamp
 from sow.system.terminal import escape_line
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Even if a text got through unescaped, nothing runs and nothing is fetched.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+STYLE_SHEET = os.path.join(os.path.dirname(__file__), "report.css")
 MOST_ROWS = 2000
 LONGEST_LINE = 300  # of the reason why a task is not done
 MOST_LINES = 16
@@ -40,6 +42,8 @@ HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Tries", "Agent", "Time", "Cos
 def page(document: Facts) -> str:
     """Return the whole file."""
     run = document["run"]
+    with open(STYLE_SHEET, encoding="utf-8") as file:
+        style = file.read()
     head = h(
         "head",
         h("meta", charset="utf-8"),
@@ -48,7 +52,7 @@ def page(document: Facts) -> str:
         h("meta", name="color-scheme", content="light dark"),
         h("meta", name="referrer", content="no-referrer"),
         h("title", f"{escape_line(run['name'])}: run {escape_line(run['id'])}"),
-        h("style", Html(STYLE)),
+        h("style", Html(f"\n{style}")),
     )
     body = h("body", _header(document), h("main", _sections(document)), _footer(run))
     return f"<!doctype html>\n{h('html', head, body, lang='en')}\n"
@@ -278,8 +282,8 @@ def _costs(document: Facts) -> Html:
 
 
 def _groups(noun: str, rows: Sequence[Facts]) -> Html:
-    """Return one table. The bar shows the share of the work."""
-    if not rows:
+    """Return one table; one row would repeat the totals. The bar shows the share of the work."""
+    if len(rows) < 2:
         return Html("")
     longest = max(row["work_seconds"] for row in rows) or 1
     head = [(noun, None), ("Turns", "n"), ("Work", "n"), ("Tokens", "n"), ("Cost", "n")]
@@ -318,5 +322,5 @@ def _next(steps: Sequence[Facts]) -> Html:
 
 
 def _footer(run: Facts) -> Html:
-    calls = f"; {run['calls']} calls, each going on from where the last one was" if run["calls"] > 1 else ""
+    calls = f"; continued {words.continued(run['calls'])}" if run["calls"] > 1 else ""
     return h("footer", f"Made by sow {__version__} from the journal of the run and the states of its tasks{calls}.")

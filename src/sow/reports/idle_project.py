@@ -1,46 +1,137 @@
-"""Finds tasks that nobody continues, for example after a crash, a limit, Ctrl-C or an approval.
+"""Names the command that continues a task, and finds tasks that nobody continues.
 
-Each comes with the command that continues it. After a crash the agent may still run, and its turn must end first.
+A task of a run continues with the command of that run, any other task with its worker. After a crash an agent may still
+run, and its turn must end first.
 """
 
 from __future__ import annotations
 
+import shlex
+
+from sow.domain.advice import SHOW_RUN
 from sow.domain.task import is_approved
 from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sow.domain.documents.state import Task
+    from sow.domain.inbox import Item
     from sow.reports.hint_context import HintContext
+    from sow.reports.run_history import RunHistory
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.run_folder import RunFolder
 
 
-def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], hint_context: HintContext) -> tuple[list[str], dict[str, str]]:
+class ProjectRuns:
+    """The runs of a project or workflow, and the commands that continue them.
+
+    They are read when they are needed; a caller that has read all runs gives them as `listed`, oldest first.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        hint_context: HintContext,
+        owner: str = "",
+        *,
+        listed: list[RunFolder] | None = None,
+        histories: Mapping[str, RunHistory] | None = None,
+    ) -> None:
+        self.home = home
+        self.hint_context = hint_context
+        self.owner = owner  # "" for the project of the checkout
+        self._listed = listed
+        self.histories = histories or {}  # of runs whose journal is read already
+        self._runs: list[RunFolder] | None = None
+        self._commands: dict[str, str] = {}
+
+    def _newest_first(self) -> list[RunFolder]:
+        if self._runs is None:
+            from sow.store.projects import project as projects  # seldom needed
+            from sow.store.runs import run_folder
+
+            owner = self.owner or projects.load(self.home)["project_id"]
+            try:
+                listed = run_folder.listed(self.home) if self._listed is None else self._listed
+            except NotADirectoryError:  # a broken folder of runs; `sow doctor` names it
+                listed = []
+            self._runs = [run for run in reversed(listed) if run.run["project_id"] == owner]
+        return self._runs
+
+    def unfinished(self) -> RunFolder | None:
+        """Return the run that has not ended."""
+        return next((run for run in self._newest_first() if run.run["status"] != "ended"), None)
+
+    def live_tasks(self) -> list[str]:
+        """Return the tasks of the run in progress."""
+        from sow.store.runs import run_folder
+
+        run = self.unfinished()
+        return run.run["tasks"] if run is not None and run_folder.has_process(run) else []
+
+    def run_of(self, task: str) -> RunFolder | None:
+        """Return the last run that has this task."""
+        return next((run for run in self._newest_first() if task in run.run["tasks"]), None)
+
+    def command(self, run: RunFolder | None) -> str:
+        """Return the command that continues a run, or "" without a run."""
+        if run is None:
+            return ""
+        if run.id not in self._commands:
+            from sow.reports import resume_command  # seldom needed
+
+            history = self.histories.get(run.id)
+            self._commands[run.id] = resume_command.resume_command(run, self.hint_context, history)
+        return self._commands[run.id]
+
+    def task_command(self, folder: TaskFolder, task: Task) -> str:
+        """Return the command that continues a task: that of its run, or the one that starts or resumes its worker."""
+        run = self.run_of(task["id"])
+        if run is not None:
+            if task["status"] != "failed":
+                return self.command(run)
+            if task["id"] in self.live_tasks():  # no second run can start
+                return f"sow task set --id {task['id']} status in_progress"
+            return f"{self.command(run)} --retry-failed"
+        if is_approved(task) and "source" in task:  # the run was in another clone
+            sow = self.hint_context.sow_command(self.home.root)
+            return shlex.join([*sow, "run", self.hint_context.plan_path(self.home.root, task["source"]["plan"])])
+        from sow.reports.resume_command import task_resume_command  # seldom needed
+
+        return task_resume_command(folder, task)
+
+
+def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> tuple[list[str], dict[str, str]]:
     """Return the idle tasks whose earlier turn still runs, and the command for each of the others.
 
-    A task without a session was started by hand and is left to the user.
+    The run in progress continues its tasks. A task without a run and a session was started by hand.
     """
-    idle = [(folder, task) for folder, task in tasks if _is_idle(folder, task)]
-    if not idle:
-        return [], {}
-    command, in_run, live = _unfinished_run(idle[0][0].home, hint_context)
-    if live:  # the run is between two turns of its tasks
-        idle = [(folder, task) for folder, task in idle if task["id"] not in in_run]
+    idle = [
+        (folder, task) for folder, task in tasks if _is_idle(folder, task, runs) and task["id"] not in runs.live_tasks()
+    ]
     running = _still_running(idle)
-    stopped = [(folder, task) for folder, task in idle if task["id"] not in running]
-    return running, {
-        task["id"]: command if task["id"] in in_run else _resume_command(folder, task, hint_context)
-        for folder, task in stopped
-    }
+    return running, {task["id"]: runs.task_command(folder, task) for folder, task in idle if task["id"] not in running}
+
+
+def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str, str]:
+    """Return the run or the worker that will continue a task ("" if none will), and the command to call."""
+    if task["id"] in runs.live_tasks() and task["status"] != "failed":
+        return "the run in progress continues it", ""
+    command = runs.task_command(folder, task)
+    if runs.run_of(task["id"]):
+        return "try it again" if task["status"] == "failed" else "the next call of its run continues it", command
+    return "its worker is still in its turn; resume it then" if folder.home.task_holder(task["id"]) else "", command
 
 
 def _still_running(idle: Iterable[tuple[TaskFolder, Task]]) -> list[str]:
     """List the tasks whose last turn never ended and still has processes."""
     marks = {
-        task["id"]: mark for folder, task in idle if task["status"] == "in_progress" and (mark := _mark(folder, task))
+        task["id"]: mark
+        for folder, task in idle
+        if task["status"] == "in_progress" and "session_id" in task and (mark := _mark(folder, task))
     }
     if not marks:
         return []
@@ -61,31 +152,19 @@ def _mark(folder: TaskFolder, task: Task) -> str:
     return record.session["mark"] if record is not None and record.has_open_turn else ""
 
 
-def _unfinished_run(home: Home, hint_context: HintContext) -> tuple[str, list[str], bool]:
-    """Return the command that continues the unfinished run, its tasks, and whether it is live."""
-    from sow.reports import resume_command  # seldom needed
-    from sow.store.projects import project as projects
-    from sow.store.runs import run_folder
+def name_commands(items: Iterable[Item], runs: ProjectRuns) -> None:
+    """Put the command that continues the unfinished run, or a failed task, into its inbox item."""
+    for item in items:
+        if item["do"] == SHOW_RUN:
+            item["do"] = runs.command(runs.unfinished()) or SHOW_RUN
+        elif item["kind"] == "failed" and item["task"]:
+            from sow.store.projects import project as projects
+            from sow.store.projects import task_folder
 
-    run = run_folder.unfinished_run(home, projects.load(home)["project_id"])
-    if run is None:
-        return "", [], False
-    return resume_command.resume_command(run, hint_context), run.run["tasks"], run_folder.is_live(run)
+            folder = task_folder.find(runs.home, projects.load(runs.home), item["task"])
+            item["do"] = runs.task_command(folder, folder.task())
 
 
-def _is_idle(folder: TaskFolder, task: Task) -> bool:
+def _is_idle(folder: TaskFolder, task: Task, runs: ProjectRuns) -> bool:
     begun = task["status"] == "in_progress" or (task["status"] == "needs_review" and is_approved(task))
-    return begun and "session_id" in task and not folder.home.task_holder(task["id"])
-
-
-def _resume_command(folder: TaskFolder, task: Task, hint_context: HintContext) -> str:
-    if is_approved(task) and "source" in task:  # its run has ended, so another run must merge it
-        import shlex
-
-        root = folder.home.root
-        return shlex.join(
-            [*hint_context.sow_command(root), "run", hint_context.plan_path(root, task["source"]["plan"])]
-        )
-    from sow.reports.resume_command import task_resume_command  # seldom needed
-
-    return task_resume_command(folder, task)
+    return begun and ("session_id" in task or bool(runs.run_of(task["id"]))) and not folder.home.task_holder(task["id"])

@@ -88,7 +88,8 @@ def _questions(questions: Sequence[Facts]) -> Iterator[str]:
             f" after {format_seconds(question['waited_seconds'])}" if question["waited_seconds"] is not None else ""
         )
         origin = f" by {question['origin']}" if question["origin"] else ""
-        ending = f"answered{origin}{waited}" if question["answered_at"] else "open"
+        answer = f": {question['answer']}" if question.get("answer") else ""
+        ending = f"answered{origin}{waited}{answer}" if question["answered_at"] else "open"
         number = f"{question['number']}. " if question["number"] else ""
         yield f"- {escape(number + question['text'])} (task {escape(question['task'])}; {escape(ending)})"
 
@@ -112,7 +113,7 @@ def _groups(noun: str, rows: Sequence[Facts]) -> list[str]:
         )
         for row in rows
     ]
-    return _table((noun, *GROUP_HEAD), cells) if rows else []
+    return _table((noun, *GROUP_HEAD), cells) if len(rows) > 1 else []  # one row would repeat the totals
 
 
 def _next(steps: Sequence[Facts]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import shlex
 
 from sow.domain import advice
 from sow.domain.ids import is_member
+from sow.domain.inbox import start_without
 from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
 from sow.reports import crew_rows
 
@@ -19,15 +20,10 @@ if TYPE_CHECKING:
 MOST = 8
 
 
-def steps(
-    run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, *, broken: str = ""
-) -> list[Step]:
-    """Return what a person can do, most urgent first. `go_on` continues the run, and `first` must be done before it.
-
-    `broken` is a check that fails since the user's new commits came in.
-    """
-    urgent = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
-    return [*urgent, *_run(run, rows, go_on, first, broken)]
+def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> list[Step]:
+    """Return what a person can do, most urgent first. `go_on` continues the run, and `first` must be done before it."""
+    urgent = [*_questions(rows), *_failures(rows, live=run["live"]), *_orphans(rows), *_broken(rows)][:MOST]
+    return [*urgent, *_run(run, rows, go_on, first)]
 
 
 def _step(text: str, command: str) -> Step:
@@ -42,23 +38,47 @@ def _task_label(row: dict[str, Any]) -> str:
 
 def _questions(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
     for row in rows:
-        if row["outcome"] == "waiting":
+        if row["outcome"] == "waiting" or (row["question"] and is_member(row["id"])):
             question = row["question"] or {"number": None, "text": "it is paused"}
             alternatives = ' (or answer "waive" or "stop")' if question["text"].startswith(FINAL_CHECKS_PREFIX) else ""
             command = answer_command(str(question["number"] or row["id"]), question["text"])
             yield _step(f"{_task_label(row)} asks: {without_details(question['text'])}{alternatives}", command)
+            if row.get("accept"):
+                yield _step(f"or accept the work of {_task_label(row)} as it is", row["accept"])
 
 
-def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+def _has_failed(row: dict[str, Any]) -> bool:
+    return row["outcome"] == "failed" and row["status"] in ("failed", None)
+
+
+def _failures(rows: Sequence[dict[str, Any]], *, live: bool) -> Iterator[Step]:
     for row in rows:
-        if row["outcome"] == "failed" and row["status"] in ("failed", None):
+        if _has_failed(row):
             reason = f": {row['why']}" if row["why"] else ""
             command = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
             yield _step(f"{_task_label(row)} failed{reason}", command)
-            if row["status"] and not is_member(row["id"]):  # a run does not retry failed tasks
+            if live and row["status"] and not is_member(row["id"]):  # a run does not retry failed tasks
                 yield _step(
                     f"to let {_task_label(row)} be tried again", f"sow task set --id {row['id']} status in_progress"
                 )
+            if row.get("accept"):
+                yield _step(f"or accept the work of {_task_label(row)} as it is", row["accept"])
+
+
+def _orphans(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+    """Yield the way out for tasks that wait for an abandoned task."""
+    for row in rows:
+        gone = _abandoned_needs(row)
+        if gone:
+            kept = [need for need in row["needs"] if need not in gone]
+            text = f"{_task_label(row)} waits for {', '.join(gone)}, which was abandoned; to start without it"
+            yield _step(text, start_without(row["id"], kept))
+
+
+def _abandoned_needs(row: dict[str, Any]) -> list[str]:
+    """Return the abandoned tasks that a blocked task waits for."""
+    needs = row["waits_for"] if row["outcome"] == "blocked" else ()
+    return [need["id"] for need in needs if need["outcome"] == "abandoned"]
 
 
 def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
@@ -66,23 +86,25 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
         yield _step("of some tasks nothing is known any more", "sow doctor")
 
 
-def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, broken: str) -> Iterator[Step]:
-    """What there is to do with the run as a whole."""
-    ident, is_crew = run["id"], crew_rows.is_workflow_run(run["plans"])
+def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> Iterator[Step]:
+    """Yield the next steps for the run as a whole."""
+    ident, is_crew = run["id"], crew_rows.is_workflow_run(run)  # type: ignore[arg-type]
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return
-    if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
+    failed = [row for row in rows if _has_failed(row) and row["status"] and not is_crew]
+    if failed:
+        what = f"the {len(failed)} failed tasks" if len(failed) > 1 else _task_label(failed[0])
+        yield _step(f"{first}, and try {what} again" if first else f"to try {what} again", f"{go_on} --retry-failed")
+    covered = {"completed", "abandoned", *(("failed", "blocked") if failed else ())}  # by --retry-failed
+    if any(row["outcome"] not in covered or row.get("accept") or _abandoned_needs(row) for row in rows):
         why = _continue_text(rows)
         yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
-    elif run["status"] == "stopped" and not is_crew and run["settings"]["isolation"] != "none":
-        yield _step("all is done; to check it and bring it to your branch", "sow integrate")
     is_open = any(row["outcome"] not in ("completed", "abandoned", "failed") for row in rows)
-    delivery = None if is_crew else advice.delivery(run, is_open=is_open, broken=broken)
+    delivery = None if is_crew else advice.delivery(run, is_open=is_open)
     if delivery is not None:
         yield delivery
-    news = any(row["turns"] or row["merges"] for row in rows)
-    if news and any(row["outcome"] == "completed" for row in rows) and not is_crew:
+    if any(row["merges"] for row in rows) and not is_crew:
         yield _step("review the result", f"git log --stat {run['base'][:12]}..{_branch(run)}")
 
 

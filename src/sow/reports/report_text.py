@@ -33,7 +33,7 @@ def tokens(facts: Facts) -> str:
     unknown = facts["tokens_unknown_turns"]
     if facts["input_tokens"] is None:
         return "unknown" if unknown else "-"
-    suffix = f" and {plural(unknown, 'turn')} untold" if unknown else ""
+    suffix = f" and {plural(unknown, 'turn')} without usage" if unknown else ""
     return f"{facts['input_tokens']:,} in, {facts['output_tokens']:,} out{suffix}"
 
 
@@ -54,8 +54,11 @@ def time_of(row: Facts) -> str:
 
 
 def task_notes(row: Facts) -> list[str]:
-    """List what a person should know about a task's result: its concerns and the refusals of this run."""
-    notes = [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
+    """List what a person should know about a task's result: the reviewer's notes, concerns and refusals of this run."""
+    review = row["reviews"][-1] if row["reviews"] and row["outcome"] == "completed" else {}
+    notes = [f"{review['verdict']} by {review['by']}: {review['feedback']}"] if review.get("feedback") else []
+    notes = notes if review.get("verdict") != "GREEN" else []
+    notes += [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
     refused = row["refusals"]
     return [*notes, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else notes
 
@@ -79,9 +82,21 @@ def total_rows(document: Facts) -> list[tuple[str, str]]:
         ("turns", _turns(total)),
         ("checks", _checks(total["checks"])),
         ("reviews", ", ".join(f"{count} {verdict}" for verdict, count in sorted(total["reviews"].items()))),
-        ("calls", f"{document['run']['calls']}, each going on from where the last one was"),
+        ("continued", continued(document["run"]["calls"])),
     ]
-    return [row for row in rows if row[1] and (row[0] != "calls" or document["run"]["calls"] > 1)]
+    return [row for row in rows if row[1]]
+
+
+def continued(calls: int) -> str:
+    """Return how often a run was continued after its first call, or ""."""
+    return {0: "", 1: "", 2: "once"}.get(calls, f"{calls - 1} times")
+
+
+def short_totals(document: Facts) -> str:
+    """Return the outcome, time and cost of a run in one line, with the command that shows more."""
+    total, run = document["totals"], document["run"]
+    cost = f", cost {money(total)}" if money(total) != "-" else ""
+    return f"{outcomes(document['counts'])} in {_wall(total)}{cost} (more: sow runs show {run['id']})"
 
 
 def _wall(total: Facts) -> str:
@@ -92,7 +107,7 @@ def _wall(total: Facts) -> str:
 
 def _work(total: Facts) -> str:
     pace = f": {speed(total)}" if speed(total) else ""
-    unknown = f", {plural(total['work_unknown_turns'], 'turn')} untold" if total["work_unknown_turns"] else ""
+    unknown = f", {plural(total['work_unknown_turns'], 'turn')} without usage" if total["work_unknown_turns"] else ""
     return f"{format_seconds(total['work_seconds'])} of agents{unknown}{pace}"
 
 
@@ -102,16 +117,15 @@ def speed(total: Facts) -> str:
     if not factor or total["busy_seconds"] < SHORT:
         return ""
     if round(factor, 1) >= 1:
-        return f"{factor:.1f} times as fast as one after the other"
-    return "slower than one after the other, with checks, merges and pauses between them"
+        return f"{factor:.1f} times as fast as a serial run"
+    return "no faster than a serial run"
 
 
 def _estimate(estimate: Facts) -> str:
     if not estimate["tasks"]:
         return ""
     actual, expected = format_minutes(estimate["active_minutes"]), format_minutes(estimate["estimated_minutes"])
-    factor = f"× {estimate['factor']}" if estimate["factor"] else "less than × 0.01"
-    return f"{plural(estimate['tasks'], 'task')} took {actual}, thought to take {expected} ({factor})"
+    return f"{plural(estimate['tasks'], 'task')} took {actual}; estimated {expected}"
 
 
 def _turns(total: Facts) -> str:

@@ -7,7 +7,7 @@ import shlex
 from sow import config as configs
 from sow.errors import SowError
 from sow.reports import crew_rows
-from sow.reports.run_history import History
+from sow.reports.run_history import RunHistory, read_history
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 
@@ -31,15 +31,16 @@ BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
-def resume_command(folder: RunFolder, hint_context: HintContext, history: History | None = None) -> str:
+def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHistory | None = None) -> str:
     """Return the command, with the options that the run was started with or that now differ from the config."""
     run, root = folder.run, folder.home.root
     plans = [plan["path"] for plan in run["plans"]]
     config = hint_context.config()
-    used = _used_options(folder, history)
-    options = _options(run["settings"], config, used) | _raised_budget(folder, config, history)
+    known = history or _options_and_costs(folder, config)
+    used = known.used_options
+    options = _options(run["settings"], config, used) | _raised_budget(folder, config, known)
     options |= {name: "" for name in FLAGS if name in used}
-    if crew_rows.is_workflow_run(plans):
+    if crew_rows.is_workflow_run(run):
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}
     else:
@@ -55,12 +56,17 @@ def as_arguments(options: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _used_options(folder: RunFolder, history: History | None) -> list[Any]:
-    """Return the names of the options that the run was last started with, from its journal."""
+def _options_and_costs(folder: RunFolder, config: Config) -> RunHistory:
+    """Return the part of a run's history that its command needs: the costs only if there is a budget."""
+    costs = () if _budget(folder, config) is None else ("turn_ended",)
     try:
-        return (history or History(folder.journal("run_started"))).used_options
-    except SowError:  # if the journal cannot be read, the hint goes without these options
-        return []
+        return read_history(folder, "run_started", *costs)
+    except SowError:  # if the journal cannot be read, the hint goes without its options
+        return RunHistory()
+
+
+def _budget(folder: RunFolder, config: Config) -> Any:
+    return folder.run["settings"].get("max_cost", config.setting("budgets", "run_usd"))
 
 
 def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str, str]:
@@ -84,24 +90,20 @@ def _option_value(name: str, value: object) -> str:
     return f"{round(value / size)}{unit}"
 
 
-def precondition(folder: RunFolder, hint_context: HintContext, history: History) -> str:
+def precondition(folder: RunFolder, hint_context: HintContext, history: RunHistory) -> str:
     """Return what must happen first if a run has spent its budget. `resume_command` raises a money budget by itself."""
     if _spent(folder, hint_context.config(), history):
         return f"{history.budget_reason or 'its budget is spent'}: raise it"
     return f"{history.budget_reason}: raise it (sow config edit)" if history.budget_reason.startswith(BUDGET) else ""
 
 
-def _spent(folder: RunFolder, config: Config, history: History | None) -> tuple[float, float] | None:
+def _spent(folder: RunFolder, config: Config, history: RunHistory) -> tuple[float, float] | None:
     """Return a run's budget and cost if the budget is spent."""
-    limit = folder.run["settings"].get("max_cost", config.setting("budgets", "run_usd"))
-    if limit is None:
-        return None
-    known_history = history or History(folder.journal("run_started", "turn_ended"))
-    cost = sum(turn.cost or 0.0 for turn in known_history.turns)
-    return (float(limit), cost) if cost >= limit else None
+    limit, cost = _budget(folder, config), history.total.usd
+    return (float(limit), cost) if limit is not None and cost >= limit else None
 
 
-def _raised_budget(folder: RunFolder, config: Config, history: History | None) -> dict[str, str]:
+def _raised_budget(folder: RunFolder, config: Config, history: RunHistory) -> dict[str, str]:
     """Return a raised budget if the old one is spent, because otherwise nothing would start."""
     spent = _spent(folder, config, history)
     if spent is None:
@@ -126,7 +128,7 @@ def _selected_tasks(folder: RunFolder) -> list[str]:
 
 
 def task_resume_command(folder: TaskFolder, task: Task) -> str:
-    """The command by which work on a task goes on."""
+    """Return the command that continues the work on a task."""
     from sow.domain import advice  # here, because few calls come to this
 
     return advice.resume_command(task, resumes=is_resumable(folder, task))
@@ -134,8 +136,8 @@ def task_resume_command(folder: TaskFolder, task: Task) -> str:
 
 def is_resumable(folder: TaskFolder, task: Task) -> bool:
     """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
-    from sow.executors.registry import adapter as find_adapter
+    from sow.executors.registry import recorded_adapter
     from sow.store.runs import sessions
 
     record = sessions.current(folder, task["session_id"]) if "session_id" in task else None
-    return record is None or find_adapter(record.session["type"]).capabilities.resumes
+    return record is None or recorded_adapter(record.session["type"]).capabilities.resumes

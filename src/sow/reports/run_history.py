@@ -1,331 +1,52 @@
-"""Rebuilds what a run did from its journal: processes, tasks, turns, waits and times. Unreadable lines are skipped."""
+"""Reduces the journal of a run to its tasks, turns, questions, waits, costs and times.
+
+This is the only reducer of the journal. The report, the live view, the timeline and the hints are projections of it.
+"""
 
 from __future__ import annotations
 
 import calendar
+import sys
 import time
 
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.reports.event_text import conflict_text, merge_text, stop_reason
 from sow.store.formats.validation import is_timestamp
+from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from sow.domain.runs.journal_entry import JournalEntry
+    from sow.store.runs.run_folder import RunFolder
 
+    Span = dict[str, Any]
 
-class TurnRecord:
-    """One turn of an agent. Unknown values are None."""
-
-    __slots__ = (
-        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
-        "seconds", "started", "task",
-    )  # fmt: skip
-
-    def __init__(self, entry: JournalEntry, begun: float | None) -> None:
-        self.task = entry.task
-        self.role = entry.text("role")
-        self.executor = entry.text("executor")
-        self.kind = entry.text("kind")
-        self.iteration = entry.count("iteration")
-        self.at = entry.at
-        self.started = begun  # seconds since the start of its process
-        self.ended = False
-        self.outcome = ""
-        self.seconds: float | None = None
-        self.cost: float | None = None
-        self.input_tokens: float | None = None
-        self.output_tokens: float | None = None
-
-    def end(self, entry: JournalEntry, moment: float) -> None:
-        """Record the measurements at the end of the turn."""
-        self.ended = True
-        self.executor = entry.text("executor") or self.executor
-        self.outcome = entry.text("outcome")
-        measured = entry.number("seconds")
-        self.seconds = measured if measured is not None else moment - self.started if self.started is not None else None
-        self.cost = entry.number("cost_usd")
-        self.input_tokens = entry.number("input_tokens")
-        self.output_tokens = entry.number("output_tokens")
-
-    def end_unrecorded(self, moment: float) -> None:
-        """Record a turn whose end is not in the journal. It lasted at least until `moment`."""
-        self.seconds = max(moment - self.started, 0.0) if self.started is not None else None
-
-
-class TaskHistory:
-    """The journal's data about one task."""
-
-    __slots__ = (
-        "active", "checks", "conflicts", "ended_at", "iteration", "merges", "reason", "result", "retries", "reviews",
-        "sent_back", "start_entry", "started", "started_at", "status",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.start_entry = JournalEntry({})  # the task's part of run_started
-        self.started: float | None = None
-        self.active = 0.0
-        self.started_at = ""
-        self.ended_at = ""
-        self.status = ""
-        self.result = ""
-        self.iteration = 0
-        self.retries: int | None = None
-        self.sent_back = 0
-        self.reviews: list[dict[str, Any]] = []
-        self.checks = {"passed": 0, "failed": 0}
-        self.merges = 0
-        self.conflicts = 0
-        self.reason = ""
-
-    def stop(self, moment: float) -> None:
-        """Stop counting the task's active time."""
-        if self.started is not None:
-            self.active += max(moment - self.started, 0.0)
-            self.started = None
-
-
-def _number(entry: JournalEntry) -> int | str | None:
-    """Return a question's number: 3 in a project, w1 in a workflow."""
-    return entry.count("number") or entry.text("number") or None
-
-
-def _is_worker(text: str) -> bool:
-    return is_task_id(text) or is_member(text)
-
-
-class History:
-    """The whole journal of a run."""
-
-    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        self.calls: list[RunProcess] = []
-        self.tasks: dict[str, TaskHistory] = {}
-        self.turns: list[TurnRecord] = []
-        self.questions: list[dict[str, Any]] = []
-        self.limits: list[dict[str, Any]] = []
-        self.stops: list[str] = []
-        self.git_changes: list[str] = []  # to settings, hooks and lists in the git folder
-        self.remarks: list[str] = []  # foreign changes that the run undid or ignored
-        self.budget_reason = ""  # the reason why the last process could start nothing more
-        self.recovered = 0
-        self.used_options: list[Any] = []  # names of the options of the last process
-        self.check_seconds = 0.0
-        self.final_checks = {"passed": 0, "failed": 0}  # check lists that ran on the final tree
-        self.waited = {"people": 0.0, "limits": 0.0}
-        self._waits: tuple[str, float] | None = None
-        self._open: list[TurnRecord] = []
-        for data in entries:
-            self._add(JournalEntry(data))
-        self.unfinished = {task for task, history in self.tasks.items() if history.started is not None}
-        self._end_process()
-
-    @property
-    def wall(self) -> float:
-        """Seconds in which a process of the run was alive, according to the journal."""
-        return sum(call.moment for call in self.calls)
-
-    @property
-    def now(self) -> float:
-        return self.calls[-1].moment
-
-    def task(self, ident: str) -> TaskHistory:
-        """Return the history of one task, creating it if needed."""
-        return self.tasks.setdefault(ident, TaskHistory())
-
-    def _add(self, entry: JournalEntry) -> None:
-        if not self.calls or self.calls[-1].is_older_than(entry):
-            self._end_process()
-            self.calls.append(RunProcess())
-        self.calls[-1].add(entry)
-        self._end_wait(entry)
-        handle = EVENTS.get(entry.event)
-        if handle and (_is_worker(entry.task) or entry.event in RUN_EVENTS):
-            handle(self, entry)
-
-    def _end_process(self) -> None:
-        """End everything that is open, because the previous process has ended."""
-        for turn in self._open:
-            turn.end_unrecorded(self.now)
-        self._open, self._waits = [], None
-        for task in self.tasks.values():
-            task.stop(self.now if self.calls else 0.0)
-
-    def _end_wait(self, entry: JournalEntry) -> None:
-        """End a wait at the first entry that is not `waiting`."""
-        if self._waits and entry.event != "waiting":
-            kind, begun = self._waits
-            self.waited[kind] += self.now - begun
-            self._waits = None
-
-    def _waiting(self, entry: JournalEntry) -> None:
-        if not self._open and not self._waits:
-            self._waits = ("people" if entry.number("until") is None else "limits", self.now)
-
-    def _git_changed(self, entry: JournalEntry) -> None:
-        self.git_changes += entry.texts("changes")
-
-    def _run_started(self, entry: JournalEntry) -> None:
-        self.budget_reason = ""
-        self.recovered += entry.data.get("recovered") is True
-        options = entry.data.get("asked")
-        self.used_options = options if isinstance(options, list) else []
-        for task in entry.entries("tasks"):
-            if _is_worker(task.text("id")):
-                self.task(task.text("id")).start_entry = task
-
-    def _task_started(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        task.stop(self.now)
-        task.started = self.now
-        task.started_at = task.started_at or entry.at
-        task.ended_at = ""
-
-    def _task_ended(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        if task.started is None:
-            task.active += entry.number("seconds") or 0.0
-        task.stop(self.now)
-        task.ended_at = entry.at
-        task.status = entry.text("status")
-        task.result = entry.text("result") or task.result
-        task.reason = entry.text("reason") or task.reason
-        task.retries = entry.count("retry_count") if entry.number("retry_count") is not None else task.retries
-
-    def _task_of(self, entry: JournalEntry) -> TaskHistory:
-        task = self.task(entry.task)
-        task.iteration = max(task.iteration, entry.count("iteration"))
-        return task
-
-    def _turn_started(self, entry: JournalEntry) -> None:
-        self._task_of(entry)
-        open_turn = self._find_open_turn(entry, exactly=True)
-        if open_turn:
-            open_turn.end_unrecorded(self.now)
-            self._open.remove(open_turn)
-        turn = TurnRecord(entry, self.now)
-        self.turns.append(turn)
-        self._open.append(turn)
-
-    def _turn_ended(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        turn = self._find_open_turn(entry)
-        if turn:
-            self._open.remove(turn)
-        else:
-            turn = TurnRecord(entry, None)
-            self.turns.append(turn)
-        turn.end(entry, self.now)
-        if turn.outcome not in ("", "done"):
-            task.reason = f"{turn.role or 'its agent'} ended with: {turn.outcome}"
-
-    def _find_open_turn(self, entry: JournalEntry, *, exactly: bool = False) -> TurnRecord | None:
-        """Find the open turn of an entry. If another executor took over, the turn ends under that executor's name."""
-        candidates = [turn for turn in self._open if (turn.task, turn.role) == (entry.task, entry.text("role"))]
-        exact = [turn for turn in candidates if turn.executor == entry.text("executor")]
-        return next(iter(exact if exactly else exact + candidates), None)
-
-    def _check(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        passed = entry.data.get("passed") is True
-        task.checks["passed" if passed else "failed"] += 1
-        self.check_seconds += entry.number("seconds") or 0.0
-        if not passed:
-            task.reason = f"this check failed: {entry.text('command')}"
-
-    def _final_check(self, entry: JournalEntry) -> None:
-        self.final_checks["passed" if entry.data.get("passed") is True else "failed"] += 1
-        self.check_seconds += entry.number("seconds") or 0.0
-
-    def _reviewed(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        verdict = entry.text("verdict")
-        iteration, findings = entry.count("iteration"), entry.count("findings")
-        task.reviews.append({"iteration": iteration, "verdict": verdict, "by": entry.text("by"), "findings": findings})
-        task.reason = entry.text("feedback") or task.reason if verdict == "RED" else task.reason
-
-    def _sent_back(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        task.sent_back += 1
-        task.result = ""  # a result from before is out of date
-        task.reason = entry.text("reason") or task.reason
-
-    def _merged(self, entry: JournalEntry) -> None:
-        self._task_of(entry).merges += 1
-
-    def _conflict(self, entry: JournalEntry) -> None:
-        task = self._task_of(entry)
-        task.conflicts += 1
-        task.reason = f"a merge conflict in {', '.join(entry.texts('paths')[:5]) or 'its files'}"
-
-    def _question(self, entry: JournalEntry) -> None:
-        self._task_of(entry).result = ""
-        self.questions.append(
-            {
-                "task": entry.task,
-                "number": _number(entry),
-                "text": entry.text("text"),
-                "asked_at": entry.at,
-                "answered_at": None,
-                "origin": None,
-                "waited_seconds": None,
-                "moment": (len(self.calls), self.now),
-            }
-        )
-
-    def _answered(self, entry: JournalEntry) -> None:
-        self._task_of(entry)
-        number = _number(entry)
-        for question in self.questions:
-            if question["task"] == entry.task and question["number"] == number and question["answered_at"] is None:
-                question |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
-                call, moment = question["moment"]
-                difference = max((epoch(entry.at) or 0) - (epoch(question["asked_at"]) or 0), 0)
-                question["waited_seconds"] = self.now - moment if call == len(self.calls) else difference
-
-    def _branch_moved(self, entry: JournalEntry) -> None:
-        remark = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
-        self.remarks.append(f"{remark}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else remark)
-
-    def _limit(self, entry: JournalEntry) -> None:
-        until = entry.number("until")
-        self.limits.append(
-            {"executor": entry.text("executor"), "at": entry.at, "until": until, "reason": entry.text("reason")}
-        )
-
-    def _breaker(self, entry: JournalEntry) -> None:
-        self.stops.append(f"{entry.count('failures')} starts failed in a row")
-
-    def _budget(self, entry: JournalEntry) -> None:
-        self.budget_reason = entry.text("reason") or "a budget is spent"
-        self.stops.append(self.budget_reason)
-
-
-RUN_EVENTS = frozenset(
-    {"run_started", "limit", "breaker", "budget", "waiting", "git_changed", "branch_moved", "final_check"}
-)
-EVENTS: dict[str, Callable[[History, JournalEntry], None]] = {
-    "run_started": History._run_started,
-    "task_started": History._task_started,
-    "task_ended": History._task_ended,
-    "turn_started": History._turn_started,
-    "turn_ended": History._turn_ended,
-    "check": History._check,
-    "final_check": History._final_check,
-    "reviewed": History._reviewed,
-    "sent_back": History._sent_back,
-    "merged": History._merged,
-    "conflict": History._conflict,
-    "question": History._question,
-    "answered": History._answered,
-    "branch_moved": History._branch_moved,
-    "limit": History._limit,
-    "breaker": History._breaker,
-    "budget": History._budget,
-    "waiting": History._waiting,
-    "git_changed": History._git_changed,
+CUT_OFF = "cut off"
+LONGEST = 400  # characters of the text of a span or a mark
+SHORTEST_GAP = 1.0  # seconds; the start of a process is known only to the second
+INTEGRATOR = "integrator"
+EMPTY = JournalEntry({})
+# The outcome of a task in a live view, by its status or that of its job.
+ENDINGS = {
+    "completed": "completed",
+    "failed": "failed",
+    "abandoned": "abandoned",
+    "paused": "asking",
+    "asking": "asking",
+}
+# Statuses of a job, or of an agent of a workflow, that have another name for a task.
+TASK_STATUS = {
+    "asking": "paused",
+    "waiting": "pending",
+    "verified": "completed",
+    "session_complete": "completed",
+    "ready_for_verification": "needs_review",
+    "working": "in_progress",
+    "completion_drive_review": "in_progress",
+    "blocked": "in_progress",
 }
 
 
@@ -337,77 +58,687 @@ def epoch(at: str) -> int | None:
         return None
 
 
-class RunProcess:
-    """The entries of one process. `moment` is the number of seconds from its start to its last entry."""
+def task_status(word: str) -> str:
+    """Return the status of a task, a job or an agent as a task status."""
+    return TASK_STATUS.get(word, word)
 
-    __slots__ = ("ended", "first_at", "last_at", "latest", "moment", "start_t", "t")
+
+class Cost:
+    """An amount of money, with the number of known and unknown costs."""
+
+    __slots__ = ("known", "unknown", "usd")  # there is one for each task
 
     def __init__(self) -> None:
-        self.first_at = ""  # earliest and latest time of its entries, even if the clock was changed
-        self.last_at = ""
-        self.latest = ""
-        self.start_t: float | None = None
-        self.t: float | None = None
-        self.moment = 0.0
-        self.ended = False
+        self.usd = 0.0
+        self.known = 0
+        self.unknown = 0
+
+    def add(self, cost: float | None) -> None:
+        self.usd += cost or 0.0
+        self.known += cost is not None
+        self.unknown += cost is None
+
+    def text(self) -> str:
+        """Format the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing was spent."""
+        if not self.known:
+            return "?" if self.unknown else ""
+        return f"${self.usd:,.2f}{'+' if self.unknown else ''}"
+
+
+class RunProcess:
+    """One process of a run, with its time by the monotonic clock and by the wall clock.
+
+    The entries of a process have milliseconds since its start, but only whole seconds of wall-clock time. An entry's
+    whole second is never later than the entry, so the latest start that any entry allows is the most exact one.
+    """
+
+    first_at = ""  # earliest and latest time of its entries, even if the clock was changed
+    last_at = ""
+    seconds = 0.0  # from its first entry to its last
+    started: float | None = None  # seconds since 1970
+    t: float | None = None  # monotonic time of the last entry
+    ended = False
+    _first_t: float | None = None
+    _at = ""  # the last timestamp and its value, because many entries share one
+    _second = 0
 
     def is_older_than(self, entry: JournalEntry) -> bool:
         """Whether the entry belongs to a later process, whose monotonic clock started again."""
         t = entry.t
         return entry.event == "run_started" or (t is not None and self.t is not None and t < self.t)
 
-    def add(self, entry: JournalEntry) -> None:
-        """Advance to the time of this entry."""
-        at = entry.at if is_timestamp(entry.at) else ""
+    def add(self, entry: JournalEntry) -> float | None:
+        """Advance to this entry, and return its time in seconds since 1970, or None if it is unknown."""
         t = entry.t
         if t is not None:
-            self.start_t = t if self.start_t is None else self.start_t
+            self._first_t = t if self._first_t is None else self._first_t
             self.t = t
-            self.moment = max(self.moment, t - self.start_t)
-        elif at and self.latest:
-            self.moment += max((epoch(at) or 0) - (epoch(self.latest) or 0), 0)
-        if at:
-            self.latest = at
+            self.seconds = max(self.seconds, t - self._first_t)
+        at = entry.at
+        second = self._second if at and at == self._at else epoch(at) if is_timestamp(at) else None
+        if second is not None and second >= 0:
+            if t is None and self._at:
+                self.seconds += max(second - self._second, 0)
+            self._at, self._second = at, second
             self.first_at = min(self.first_at or at, at)
             self.last_at = max(self.last_at, at)
+            start = second - (self.t or 0.0)
+            self.started = start if self.started is None else max(self.started, start)
         self.ended = self.ended or entry.event == "run_ended"
+        return None if self.started is None else self.started + (self.t or 0.0)
 
 
-class EntryTimes:
-    """Takes every entry of a journal in order and returns its time.
+class TurnRecord:
+    """One turn of an agent. Unknown values are None."""
 
-    The entries of a process have milliseconds since its start, but only whole seconds of wall-clock time. An entry's
-    whole second is never later than the entry, so the latest start that any entry allows is the most exact one.
-    """
+    __slots__ = (
+        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
+        "seconds", "span", "started", "task",
+    )  # fmt: skip
 
-    __slots__ = ("_at", "_epoch", "moment", "started", "t")
+    def __init__(self, entry: JournalEntry, begun: float | None) -> None:
+        self.task = entry.task
+        # Ten thousand turns share a few names.
+        self.role, self.executor, self.kind = (sys.intern(entry.text(key)) for key in ("role", "executor", "kind"))
+        self.iteration = entry.count("iteration")
+        self.at = entry.at
+        self.started = begun  # seconds since the start of its process
+        self.span: Span | None = None  # its open span in the timeline
+        self.ended = False
+        self.outcome = ""
+        self.seconds: float | None = None
+        self.cost: float | None = None
+        self.input_tokens: float | None = None
+        self.output_tokens: float | None = None
+
+    def end(self, entry: JournalEntry, moment: float) -> None:
+        """Record the measurements at the end of the turn."""
+        self.ended = True
+        self.executor = sys.intern(entry.text("executor")) or self.executor
+        self.outcome = sys.intern(entry.text("outcome"))
+        measured = entry.number("seconds")
+        self.seconds = measured if measured is not None else moment - self.started if self.started is not None else None
+        self.cost = entry.number("cost_usd")
+        self.input_tokens = entry.number("input_tokens")
+        self.output_tokens = entry.number("output_tokens")
+
+    def end_unrecorded(self, moment: float) -> None:
+        """Record a turn whose end is not in the journal. It lasted at least until `moment`."""
+        self.seconds = max(moment - self.started, 0.0) if self.started is not None else None
+
+
+class TaskRecord:
+    """The journal's data about one task or one agent of a workflow."""
+
+    __slots__ = (
+        "active", "begun", "conflicts", "ended_at", "ending", "failed_checks", "iteration", "last",
+        "last_review", "merges", "minutes", "passed_checks", "reason", "result", "retries", "reviews",
+        "sent_back", "shown_status", "since", "spend", "start_entry", "started", "started_at", "status", "step",
+        "waits",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.started: float | None = None  # start of the current process
-        self.moment = 0.0  # of the last entry
-        self.t = 0.0
-        self._at = ""  # the last timestamp and its value, because many entries share one
-        self._epoch: int | None = None
+        self.start_entry = EMPTY  # the task's part of run_started
+        self.started: float | None = None  # start of the current work, in seconds of its process
+        self.begun: float | None = None  # the same in seconds since 1970
+        self.active = 0.0  # seconds of finished work
+        self.started_at = ""
+        self.ended_at = ""
+        self.status = ""  # at its end
+        self.result = ""
+        self.reason = ""
+        self.iteration = 0
+        self.retries: int | None = None
+        self.sent_back = 0
+        self.reviews: Sequence[dict[str, Any]] = ()
+        self.passed_checks = 0
+        self.failed_checks = 0
+        self.merges = 0
+        self.conflicts = 0
+        self.spend: Cost | None = None
+        self.since = 0.0  # since when it runs, by the clock of the caller
+        self.step = ""  # its current step
+        self.ending = ""  # its outcome in a live view
+        self.minutes: float | None = None  # how long it ran until it was completed
+        self.shown_status = ""  # the current status in the timeline
+        self.last = 0.0  # time of its last entry
+        self.waits: Sequence[Span] = ()  # its open waits
+        self.last_review: Span | None = None  # the last review, whose verdict comes after its end
 
-    def is_new_call(self, entry: JournalEntry) -> bool:
-        """Whether the entry belongs to a later process, whose monotonic clock started again."""
-        t = entry.t
-        return entry.event == "run_started" or (t is not None and t < self.t)
+    @property
+    def name(self) -> str:
+        return self.start_entry.text("name")
 
-    def time_of(self, entry: JournalEntry) -> float:
-        """Return the seconds since 1970 of an entry, never less than those of an earlier one."""
-        if self.is_new_call(entry):
-            self.started, self.t = None, 0.0
-        monotonic = entry.t
-        t, at = monotonic if monotonic is not None else self.t, self._second(entry.at)
-        self.t = t
-        if at is not None and at >= 0:
-            self.started = at - t if self.started is None else max(self.started, at - t)
+    @property
+    def number(self) -> str:
+        """The task's number in the plan."""
+        return self.start_entry.name_or_number("number")
+
+    def stop(self, moment: float) -> None:
+        """Stop counting the task's active time."""
         if self.started is not None:
-            self.moment = round(max(self.moment, self.started + t), 3)
-        return self.moment
+            self.active += max(moment - self.started, 0.0)
+            self.started = self.begun = None
 
-    def _second(self, at: str) -> int | None:
-        if at != self._at:
-            self._at, self._epoch = at, epoch(at)
-        return self._epoch
+
+class TimelineDelta:
+    """What one entry adds to the timeline. A span replaces an earlier one with the same number."""
+
+    __slots__ = ("changes", "gaps", "marks", "spans")
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.marks: list[dict[str, Any]] = []
+        self.changes: list[tuple[float, str, str, str]] = []
+        self.gaps: list[dict[str, float]] = []
+
+
+class RunHistory:
+    """Takes every entry of one journal in order.
+
+    It keeps what is open and one record for each task. With `is_complete` it also keeps all turns and reviews, which
+    a report needs. A program that follows a long run leaves them out.
+    """
+
+    def __init__(self, *, is_complete: bool = False) -> None:
+        self.is_complete = is_complete
+        self.processes: list[RunProcess] = []
+        self.tasks: dict[str, TaskRecord] = {}
+        self.running: dict[str, TaskRecord] = {}
+        self.turns: list[TurnRecord] = []
+        self.open_turns: list[TurnRecord] = []
+        self.questions: list[dict[str, Any]] = []
+        self.open_questions: dict[str, tuple[str, str]] = {}  # number and text by task
+        self.limits: list[dict[str, Any]] = []
+        self.stops: list[str] = []
+        self.pauses: dict[str, str] = {}  # by executor
+        self.blocks: dict[str, str] = {}  # why nothing new begins now
+        self.final = ""  # what the final checks do
+        self.git_changes: list[str] = []  # to settings, hooks and lists in the git folder
+        self.remarks: list[str] = []  # foreign changes that the run undid or ignored
+        self.budget_reason = ""  # the reason why the last process could start nothing more
+        self.recovered = 0
+        self.used_options: list[Any] = []  # names of the options of the last process
+        self.slots = 1
+        self.total = Cost()
+        self.check_seconds = 0.0
+        self.final_checks = {"passed": 0, "failed": 0}  # check lists that ran on the final tree
+        self.waited = {"people": 0.0, "limits": 0.0}
+        self.started: float | None = None
+        self.moment = 0.0  # time of the last entry
+        self.schedules = 0  # how often the tasks that are left changed as a whole
+        self.unfinished: set[str] = set()  # tasks that were worked on at the end of the journal
+        self.delta = TimelineDelta()
+        self._span_count = 0
+        self._wait: tuple[str, float] | None = None
+        self._wait_span: Span | None = None
+
+    @property
+    def wall(self) -> float:
+        """Seconds in which a process of the run was alive, according to the journal."""
+        return sum(process.seconds for process in self.processes)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the start of the last process to the last entry."""
+        return self.processes[-1].seconds if self.processes else 0.0
+
+    def elapsed(self, now: float) -> float:
+        """Return the seconds since the first entry."""
+        return max(now - self.started, 0.0) if self.started is not None else 0.0
+
+    def alive_seconds(self, now: float) -> float:
+        """Return the seconds in which a process was alive, the current one until now."""
+        if not self.processes:
+            return 0.0
+        started = self.processes[-1].started
+        return self.wall - self.seconds + max(now - (now if started is None else started), 0.0)
+
+    def finish(self) -> None:
+        """End what is still open after the last entry of the journal."""
+        self.unfinished = {ident for ident, task in self.tasks.items() if task.started is not None}
+        self._end_process(self.moment)
+
+    def add(self, entry: JournalEntry, now: float | None = None) -> TimelineDelta:
+        """Update the state with an entry, and return its additions. `now` replaces the time of the entry."""
+        self.delta = TimelineDelta()
+        before, is_first = self.moment, not self.processes
+        is_new = is_first or self.processes[-1].is_older_than(entry)
+        if is_new:
+            self._end_process(before)
+            self.processes.append(RunProcess())
+        at = self.processes[-1].add(entry)
+        self.moment = now if now is not None else round(max(before, at or 0.0), 3)
+        if self.started is None:
+            self.started = self.moment
+        if is_new and not is_first and self.moment - before >= SHORTEST_GAP:
+            self.delta.gaps.append({"from": before, "to": self.moment})
+        self.final = ""
+        if entry.event != "waiting":
+            self._end_wait()
+        self._handle(entry)
+        return self.delta
+
+    def _handle(self, entry: JournalEntry) -> None:
+        handle_run = RUN_EVENTS.get(entry.event)
+        if handle_run:
+            handle_run(self, entry)
+        task = self.tasks.get(entry.task)
+        handle_task = TASK_EVENTS.get(entry.event)
+        if handle_task and task is None and _is_worker(entry.task):
+            task = self.tasks[entry.task] = TaskRecord()
+        if task is None:
+            return
+        if task.waits:
+            self._end_task_waits(task, "", "queue")
+        task.iteration = max(task.iteration, entry.count("iteration"))
+        if entry.event in WORK_EVENTS:
+            self._mark_running(entry.task, task)
+        if handle_task:
+            handle_task(self, entry, task)
+        task.last = self.moment
+
+    def task_label(self, ident: str) -> str:
+        """Return a task's plan number, id and name, or the name of a workflow's agent."""
+        if is_member(ident):
+            return ident
+        task = self.tasks.get(ident) or TaskRecord()
+        is_numbered = task.number and task.number != ident
+        return escape_line(f"{task.number} ({ident}) {task.name}" if is_numbered else f"{ident} {task.name}")
+
+    def count(self, ending: str) -> int:
+        """Count the tasks with this outcome."""
+        return sum(task.ending == ending for task in self.tasks.values())
+
+    def waiting(self) -> list[str]:
+        """List the tasks that have not started or must start again, without those that ask a question."""
+        return [ident for ident, task in self.tasks.items() if ident not in self.running and not task.ending]
+
+    def waits_for(self, ident: str) -> list[str]:
+        """List the unfinished dependencies of a task."""
+        needs = self.tasks[ident].start_entry.texts("needs")
+        return [need for need in needs if need not in self.tasks or self.tasks[need].ending != "completed"]
+
+    def unfinished_spans(self) -> list[Span]:
+        """Return the ends of open spans for a run without a live process. Questions stay open."""
+        spans = [turn.span for turn in self.open_turns if turn.span is not None]
+        return [{**span, "to": max(self.moment, span["from"]), "outcome": CUT_OFF} for span in spans]
+
+    def _end_process(self, moment: float) -> None:
+        """End everything that was open in the previous process, at the time of its last entry."""
+        for turn in self.open_turns:
+            turn.end_unrecorded(self.seconds)
+            self._cut_off(turn, moment)
+        self.open_turns, self._wait = [], None
+        for task in self.tasks.values():
+            task.stop(self.seconds)
+        if self._wait_span is not None:
+            self._close_span(self._wait_span, moment, "")
+            self._wait_span = None
+
+    def _end_wait(self) -> None:
+        """End the time in which everything waited."""
+        self.blocks.pop("waiting", None)
+        if self._wait:
+            kind, begun = self._wait
+            self.waited[kind] += self.seconds - begun
+            self._wait = None
+        if self._wait_span is not None:
+            self._close_span(self._wait_span, self.moment, "")
+            self._wait_span = None
+
+    def _open_span(self, kind: str, task: str | None, begin: float, **fields: Any) -> Span:
+        """Start a span, which stays open until it is closed."""
+        self._span_count += 1
+        defaults = {"role": "", "executor": "", "from": begin, "to": None, "outcome": "", "text": ""}
+        span: Span = {"id": self._span_count, "task": task, "kind": kind, **defaults, **fields}
+        span["text"] = span["text"][:LONGEST]
+        self.delta.spans.append(dict(span))
+        return span
+
+    def _close_span(self, span: Span, moment: float, outcome: str) -> None:
+        span |= {"to": max(moment, span["from"]), "outcome": outcome or span["outcome"]}
+        self.delta.spans.append(dict(span))
+
+    def _cut_off(self, turn: TurnRecord, moment: float) -> None:
+        """Close the span of a turn whose end is not in the journal."""
+        if turn.span is not None:
+            self._close_span(turn.span, moment, CUT_OFF)
+            turn.span = None
+
+    def _add_task_wait(self, entry: JournalEntry, task: TaskRecord, role: str) -> None:
+        span = self._open_span("wait", entry.task, self.moment, role=role, text=entry.text("text"))
+        task.waits = [*task.waits, span]
+
+    def _end_task_waits(self, task: TaskRecord, outcome: str, *roles: str) -> None:
+        """End the waits of a task: all, or those for these roles."""
+        for span in task.waits:
+            if not roles or span["role"] in roles:
+                self._close_span(span, self.moment, outcome)
+        task.waits = [span for span in task.waits if roles and span["role"] not in roles]
+
+    def _seconds_ago(self, seconds: float | None) -> float:
+        """Return the time so many seconds ago, but not before the run started."""
+        return round(max(self.moment - (seconds or 0.0), self.started or 0.0), 3)
+
+    def _mark(self, kind: str, task: str | None, text: str) -> None:
+        self.delta.marks.append({"at": self.moment, "task": task, "kind": kind, "text": text[:LONGEST]})
+
+    def _change(self, ident: str, task: TaskRecord, status: str, step: str = "") -> None:
+        task.shown_status = sys.intern(status) or task.shown_status
+        self.delta.changes.append((self.moment, ident, task.shown_status, step[:LONGEST]))
+
+    def _mark_running(self, ident: str, task: TaskRecord) -> None:
+        """Mark a task as running, even if its start was not seen."""
+        if ident not in self.running:
+            task.since, task.step = self.moment, ""
+            self.running[ident] = task
+        task.ending = ""
+
+    def _run_started(self, entry: JournalEntry) -> None:
+        self.slots = max(entry.entry("settings").count("max_concurrency"), 1)
+        self.schedules += 1
+        self.running.clear()
+        self.budget_reason = ""
+        options = entry.data.get("asked")
+        self.used_options = options if isinstance(options, list) else []
+        if entry.data.get("recovered") is True:
+            self.recovered += 1
+            self._mark("recovered", None, "the run goes on from where it was")
+        for part in entry.entries("tasks"):
+            ident, status = part.text("id"), part.text("status")
+            if not _is_worker(ident):
+                continue
+            task = self.tasks.setdefault(ident, TaskRecord())
+            task.start_entry = part
+            if status:  # a task without an end was answered or sent on between two processes
+                task.ending = ENDINGS.get(status, "")
+            if status and not task.ending:
+                self.open_questions.pop(ident, None)
+            shown = status or task.shown_status or "pending"
+            if shown != "paused":  # answered between two processes
+                self._end_task_waits(task, "answered")
+            self._change(ident, task, shown)
+
+    def _final_step(self, entry: JournalEntry) -> None:
+        self.final = entry.text("text")
+        self.schedules += 1  # no task is open any more
+
+    def _final_check(self, entry: JournalEntry) -> None:
+        self.final_checks["passed" if entry.data.get("passed") is True else "failed"] += 1
+        self.check_seconds += entry.number("seconds") or 0.0
+
+    def _git_changed(self, entry: JournalEntry) -> None:
+        self.git_changes += entry.texts("changes")
+
+    def _branch_moved(self, entry: JournalEntry) -> None:
+        remark = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
+        self.remarks.append(f"{remark}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else remark)
+
+    def _limit(self, entry: JournalEntry) -> None:
+        executor, until, text = entry.text("executor"), entry.number("until"), stop_reason(entry)
+        self.pauses[executor] = text
+        self.limits.append({"executor": executor, "at": entry.at, "until": until, "reason": entry.text("reason")})
+        span = self._open_span("limit", None, self.moment, executor=executor, text=text)
+        self._close_span(span, until if until is not None else self.moment, "")
+        self._mark("limit", None, text)
+
+    def _breaker(self, entry: JournalEntry) -> None:
+        self._stop(entry, f"{entry.count('failures')} starts failed in a row")
+
+    def _budget(self, entry: JournalEntry) -> None:
+        self.budget_reason = entry.text("reason") or "a budget is spent"
+        self._stop(entry, self.budget_reason)
+
+    def _stop(self, entry: JournalEntry, reason: str) -> None:
+        self.stops.append(reason)
+        self.blocks[entry.event] = stop_reason(entry)
+        self._mark("budget", None, stop_reason(entry))
+
+    def _waiting(self, entry: JournalEntry) -> None:
+        self.blocks[entry.event] = stop_reason(entry)
+        if not self.open_turns and not self._wait:
+            self._wait = ("people" if entry.number("until") is None else "limits", self.seconds)
+        if self._wait_span is None:
+            self._wait_span = self._open_span("wait", None, self.moment, text=stop_reason(entry))
+
+    def _run_ended(self, entry: JournalEntry) -> None:
+        self._mark("ended", None, f"the run is {entry.text('status') or 'over'}")
+
+    def _task_started(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.stop(self.seconds)
+        task.started, task.begun = self.seconds, self.moment
+        if self.is_complete:
+            task.started_at, task.ended_at = task.started_at or entry.at, ""
+        self._end_task_waits(task, "answered")
+        self._change(entry.task, task, "in_progress")
+
+    def _task_ended(self, entry: JournalEntry, task: TaskRecord) -> None:
+        if task.started is None:
+            task.active += entry.number("seconds") or 0.0
+        task.stop(self.seconds)
+        task.ended_at = entry.at if self.is_complete else ""
+        task.status = sys.intern(entry.text("status"))  # few texts for many tasks
+        task.result = sys.intern(entry.text("result")) or task.result
+        task.step = ""
+        task.reason = entry.text("reason") or task.reason
+        task.retries = entry.count("retry_count") if entry.number("retry_count") is not None else task.retries
+        task.ending = ENDINGS.get(task.status, task.ending)
+        is_running = self.running.pop(entry.task, None) is not None
+        if task.ending == "completed" and is_running:
+            task.minutes = (self.moment - task.since) / 60
+        if ENDINGS.get(task.status) != "asking":
+            self.open_questions.pop(entry.task, None)
+        for turn in self.open_turns:
+            if turn.task == entry.task:
+                self._cut_off(turn, self.moment)
+        if task_status(task.status) != "paused":
+            self._end_task_waits(task, "")
+        self._change(entry.task, task, task_status(task.status))
+
+    def _turn_started(self, entry: JournalEntry, task: TaskRecord) -> None:
+        role, executor = entry.text("role"), entry.text("executor")
+        task.step = " on ".join(filter(None, (role, executor)))
+        self.pauses.pop(executor, None)
+        self.blocks.pop("breaker", None)
+        open_turn = self._find_open_turn(entry, exactly=True)
+        if open_turn:
+            open_turn.end_unrecorded(self.seconds)
+            self._cut_off(open_turn, self.moment)
+            self.open_turns.remove(open_turn)
+        turn = TurnRecord(entry, self.seconds)
+        turn.span = self._open_span(_span_kind(entry), entry.task, self.moment, role=role, executor=executor)
+        self.open_turns.append(turn)
+        if self.is_complete:
+            self.turns.append(turn)
+        status = task.shown_status if turn.span["kind"] == "review" else "in_progress"
+        self._change(entry.task, task, status or "in_progress", task.step)
+
+    def _turn_ended(self, entry: JournalEntry, task: TaskRecord) -> None:
+        turn = self._find_open_turn(entry)
+        if turn:
+            self.open_turns.remove(turn)
+        else:
+            turn = TurnRecord(entry, None)
+            if self.is_complete:
+                self.turns.append(turn)
+        turn.end(entry, self.seconds)
+        if turn.outcome not in ("", "done"):
+            task.reason = f"{turn.role or 'its agent'} ended with: {turn.outcome}"
+        task.spend = task.spend or Cost()
+        for cost in (task.spend, self.total):
+            cost.add(turn.cost)
+        begin = self._seconds_ago(entry.number("seconds"))  # of a turn whose start is not in the journal
+        span = turn.span or self._open_span(_span_kind(entry), entry.task, begin, role=turn.role)
+        text = "; ".join(filter(None, (entry.text("reason"), *entry.texts("remarks"))))
+        span |= {"executor": entry.text("executor") or span["executor"], "text": text[:LONGEST]}
+        self._close_span(span, self.moment, turn.outcome or "ended")
+        turn.span = None
+        task.last_review = span if span["kind"] == "review" else task.last_review
+        self._change(entry.task, task, task_status(entry.text("status")))
+
+    def _find_open_turn(self, entry: JournalEntry, *, exactly: bool = False) -> TurnRecord | None:
+        """Find the open turn of an entry. If another executor took over, the turn ends under that executor's name."""
+        candidates = [turn for turn in self.open_turns if (turn.task, turn.role) == (entry.task, entry.text("role"))]
+        exact = [turn for turn in candidates if turn.executor == entry.text("executor")]
+        return next(iter(exact if exactly else exact + candidates), None)
+
+    def _step(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.step = entry.text("text")
+        if task.step.startswith("waits for "):
+            self._add_task_wait(entry, task, "queue")
+        self._change(entry.task, task, task.shown_status or "in_progress", task.step)
+
+    def _check(self, entry: JournalEntry, task: TaskRecord) -> None:
+        passed, command, seconds = entry.data.get("passed") is True, entry.text("command"), entry.number("seconds")
+        if entry.text("kind") != "setup":
+            task.passed_checks += passed
+            task.failed_checks += not passed
+        if not passed:
+            task.reason = f"this check failed: {command}"
+        self.check_seconds += seconds or 0.0
+        task.step = f"checked: {command}"
+        span = self._open_span("check", entry.task, self._seconds_ago(seconds), text=command)
+        self._close_span(span, self.moment, "passed" if passed else "failed")
+        self._change(entry.task, task, task.shown_status or "in_progress", task.step)
+
+    def _reviewed(self, entry: JournalEntry, task: TaskRecord) -> None:
+        verdict, feedback = entry.text("verdict"), entry.text("feedback")
+        if self.is_complete:
+            facts = {"iteration": entry.count("iteration"), "verdict": verdict, "by": entry.text("by")}
+            review = {**facts, "findings": entry.count("findings"), "feedback": feedback}
+            task.reviews = [*task.reviews, review]
+        task.reason = feedback or task.reason if verdict == "RED" else task.reason
+        if task.last_review is not None and task.last_review["role"] == entry.text("by"):
+            self._add_verdict(entry, task.last_review)
+        task.last_review = None
+
+    def _verification(self, entry: JournalEntry, task: TaskRecord) -> None:
+        if task.last_review is not None:
+            self._add_verdict(entry, task.last_review)
+        task.last_review = None
+
+    def _add_verdict(self, entry: JournalEntry, review: Span) -> None:
+        """Add the verdict of a judge whose turn has ended."""
+        verdict = entry.text("verdict") or entry.text("result")
+        review |= {"outcome": verdict or review["outcome"], "text": entry.text("feedback")[:LONGEST]}
+        self.delta.spans.append(dict(review))
+
+    def _sent_back(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.sent_back += 1
+        task.result = ""  # a result from before is out of date
+        task.reason = entry.text("reason") or task.reason
+        self._mark("sent_back", entry.task, entry.text("reason"))
+        self._change(entry.task, task, "in_progress", "sent back")
+
+    def _merged(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.merges += 1
+        self._add_merge(entry, task, merge_text(entry), "merged")
+
+    def _conflict(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.conflicts += 1
+        task.reason = f"a merge conflict in {', '.join(entry.texts('paths')[:5]) or 'its files'}"
+        self._add_merge(entry, task, conflict_text(entry), "conflict")
+        self._mark("conflict", entry.task, conflict_text(entry))
+
+    def _add_merge(self, entry: JournalEntry, task: TaskRecord, text: str, outcome: str) -> None:
+        span = self._open_span("merge", entry.task, task.last or self.moment, text=text)
+        self._close_span(span, self.moment, outcome)
+
+    def _question(self, entry: JournalEntry, task: TaskRecord) -> None:
+        task.result = ""
+        if task.ending == "completed":  # a final check reopened it
+            task.ending = "asking"
+        self.open_questions[entry.task] = (entry.name_or_number("number"), entry.text("text"))
+        self.questions.append(
+            {
+                "task": entry.task,
+                "number": _question_number(entry),
+                "text": entry.text("text"),
+                "asked_at": entry.at,
+                "answered_at": None,
+                "origin": None,
+                "waited_seconds": None,
+                "moment": (len(self.processes), self.seconds),
+            }
+        )
+        self._end_task_waits(task, "answered")
+        self._add_task_wait(entry, task, "person")
+        self._mark("question", entry.task, entry.text("text"))
+        self._change(entry.task, task, "paused")
+
+    def _answered(self, entry: JournalEntry, task: TaskRecord) -> None:
+        self.open_questions.pop(entry.task, None)
+        task.ending = "" if task.ending == "asking" else task.ending
+        number = _question_number(entry)
+        for question in self.questions:
+            if question["task"] == entry.task and question["number"] == number and question["answered_at"] is None:
+                question |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
+                process, asked = question["moment"]
+                difference = max((epoch(entry.at) or 0) - (epoch(question["asked_at"]) or 0), 0)
+                is_same = process == len(self.processes)
+                question["waited_seconds"] = self.seconds - asked if is_same else difference
+        self._end_task_waits(task, "answered")
+        origin = f" by {entry.text('origin')}" if entry.text("origin") else ""
+        self._mark("answered", entry.task, f"question {entry.name_or_number('number')} is answered{origin}")
+        self._change(entry.task, task, "in_progress")
+
+
+def read_history(folder: RunFolder, *events: str) -> RunHistory:
+    """Read the whole journal of a run, or only these events, and end what is open."""
+    history = RunHistory(is_complete=True)
+    for data in folder.journal(*events):
+        history.add(JournalEntry(data))
+    history.finish()
+    return history
+
+
+def _is_worker(text: str) -> bool:
+    return is_task_id(text) or is_member(text)
+
+
+def _question_number(entry: JournalEntry) -> int | str | None:
+    """Return a question's number: 3 in a project, w1 in a workflow."""
+    return entry.count("number") or entry.text("number") or None
+
+
+def _span_kind(entry: JournalEntry) -> str:
+    if entry.text("role") == INTEGRATOR:
+        return "merge"
+    return "review" if entry.text("kind") == "review" else "work"
+
+
+RUN_EVENTS: dict[str, Callable[[RunHistory, JournalEntry], None]] = {
+    "run_started": RunHistory._run_started,
+    "final_step": RunHistory._final_step,
+    "final_check": RunHistory._final_check,
+    "git_changed": RunHistory._git_changed,
+    "branch_moved": RunHistory._branch_moved,
+    "limit": RunHistory._limit,
+    "breaker": RunHistory._breaker,
+    "budget": RunHistory._budget,
+    "waiting": RunHistory._waiting,
+    "run_ended": RunHistory._run_ended,
+}
+TASK_EVENTS: dict[str, Callable[[RunHistory, JournalEntry, TaskRecord], None]] = {
+    "task_started": RunHistory._task_started,
+    "task_ended": RunHistory._task_ended,
+    "turn_started": RunHistory._turn_started,
+    "turn_ended": RunHistory._turn_ended,
+    "step": RunHistory._step,
+    "check": RunHistory._check,
+    "reviewed": RunHistory._reviewed,
+    "verification": RunHistory._verification,
+    "sent_back": RunHistory._sent_back,
+    "merged": RunHistory._merged,
+    "conflict": RunHistory._conflict,
+    "question": RunHistory._question,
+    "answered": RunHistory._answered,
+}
+# Events that happen only while a task is worked on.
+WORK_EVENTS = frozenset(
+    {
+        "task_started", "turn_started", "turn_ended", "step", "collected", "check", "reviewed", "sent_back", "merged",
+        "escalated", "resolved", "verification",
+    }
+)  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from sow.domain.advice import broken_by_user
+import shlex
+import sys
+import time
+
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
 from sow.reports.hint_context import ANY_FOLDER, HintContext
-from sow.reports.run_history import History, epoch
+from sow.reports.run_history import RunHistory, TaskRecord, epoch, read_history
+from sow.reports.timeline import TimelineBuilder
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import run_folder
@@ -27,12 +31,17 @@ if TYPE_CHECKING:
 WORKFLOW_MISSING = (
     "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
 )
+SHARED_VALUES = ("status", "result", "assigned_agent")  # fields with the same few values in all tasks
 
 
-def report_data(home: Home, folder: RunFolder, hint_context: HintContext = ANY_FOLDER) -> Document:
+def report_data(
+    home: Home, folder: RunFolder, hint_context: HintContext = ANY_FOLDER, history: RunHistory | None = None
+) -> Document:
     """Return all data about a run. What cannot be read is named in the remarks."""
     run = folder.run
-    history, remarks = _history(folder)
+    history, remarks = (history, []) if history else _history(folder)
+    if not history.processes and not remarks:
+        remarks.append("it has no journal: times, checks and reviews are known only in part")
     states, problems = _states(home, run)
     remarks += problems
     remarks += [f"{change} during the run; sow ignores it" for change in history.git_changes]
@@ -41,7 +50,15 @@ def report_data(home: Home, folder: RunFolder, hint_context: HintContext = ANY_F
     turns, problems = turn_records.turns(home, run, history, idents)
     remarks += problems
     rows = task_rows.rows(run, history, states, turns, live=live)
-    summary = _run(folder, history, live=live)
+    summary = {
+        **_run(folder, live=live),
+        "project_id": run["project_id"],
+        "base": run["base"],
+        "plans": [plan["path"] for plan in run["plans"]],
+        "settings": dict(run["settings"]),
+        "calls": len(history.processes),
+        "recovered": history.recovered,
+    }
     remarks += [*history.remarks, *_about_checks(run, states), *_final_remarks(run, states)]
     return {
         "run": summary,
@@ -50,7 +67,7 @@ def report_data(home: Home, folder: RunFolder, hint_context: HintContext = ANY_F
         "totals": totals.totals(history, rows, turns),
         "by_agent": totals.group_totals(turns, lambda turn: turn.role),
         "by_executor": totals.group_totals(turns, lambda turn: turn.executor),
-        "questions": [_question(question, states) for question in history.questions],
+        "questions": _questions(home, run, history, states),
         "limits": history.limits,
         "stops": history.stops,
         "final": [dict(check) for check in run.get("final", ())],
@@ -75,7 +92,7 @@ def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
 
 
 def _final_remarks(run: Run, states: dict[str, Document]) -> list[str]:
-    """Return remarks about the final tree: check lists that fail there, dropped merges and waived checks."""
+    """Return remarks about the final tree: check lists that fail there, dropped merges, waived checks and reasons."""
     checks = list(run.get("final", ()))
     last_tree = checks[-1]["tree"] if checks else ""
     is_off = run["settings"].get("final_checks", "on") == "off"
@@ -90,13 +107,27 @@ def _final_remarks(run: Run, states: dict[str, Document]) -> list[str]:
         remarks.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
     for ident, state in states.items():
         for waiver in state.get("waivers", ()):
-            person = "you" if waiver["by"] == "person" else waiver["by"]
-            remarks.append(f"task {ident}: {person} waived `{waiver['command']}`; it is not run")
+            reason = f": {waiver['reason']}" if "reason" in waiver else ""
+            remarks.append(f"task {ident}: {_person(waiver['by'])} waived `{waiver['command']}`{reason}; it is not run")
+        if "reason" in state.get("approval", {}):
+            approval = state["approval"]
+            remarks.append(f"task {ident}: {_person(approval['by'])} accepted it: {approval['reason']}")
     return remarks
+
+
+def _person(name: str) -> str:
+    return "you" if name == "person" else name
 
 
 def _is_waived(command: str, states: dict[str, Document]) -> bool:
     return any(waiver["command"] == command for state in states.values() for waiver in state.get("waivers", ()))
+
+
+def _questions(home: Home, run: Run, history: RunHistory, states: dict[str, Document]) -> list[Document]:
+    """Return all questions with their answers, also those of a workflow that was archived since."""
+    if history.questions and crew_rows.is_workflow_missing(home, run):
+        states = crew_rows.archived_tasks(home, run["project_id"])
+    return [_question(question, states) for question in history.questions]
 
 
 def _question(question: Document, states: dict[str, Document]) -> Document:
@@ -113,11 +144,15 @@ def _question(question: Document, states: dict[str, Document]) -> Document:
 
 
 def _next(
-    folder: RunFolder, hint_context: HintContext, history: History, summary: Document, rows: list[Document]
+    folder: RunFolder, hint_context: HintContext, history: RunHistory, summary: Document, rows: list[Document]
 ) -> list[Document]:
+    if folder.run["status"] != "ended" and folder.home.checkout.branch() != folder.run["branch"]:
+        branch = shlex.quote(folder.run["branch"])
+        return [{"text": "go back to the run's branch, then continue the run", "command": f"git switch {branch}"}]
     command = resume_command.resume_command(folder, hint_context, history)
     precondition = resume_command.precondition(folder, hint_context, history)
-    return next_steps.steps(summary, rows, command, precondition, broken=broken_by_user(folder.run))
+    shown_run = {**folder.run, "status": summary["status"], "live": summary["live"]}
+    return next_steps.steps(shown_run, rows, command, precondition)
 
 
 def counts(rows: list[Document]) -> dict[str, int]:
@@ -131,32 +166,29 @@ def status_of(folder: RunFolder, *, live: bool) -> str:
     return "stopped" if folder.run["status"] == "running" and not live else folder.run["status"]
 
 
-def run_summary(folder: RunFolder) -> Document:
+def run_summary(folder: RunFolder, history: RunHistory | None = None) -> Document:
     """Summarize one run for a list, from its journal."""
     run = folder.run
-    history, _ = _history(folder, "run_started", "task_ended")
-    ended = [task_rows.OUTCOME_BY_STATUS.get(task.status, "pending") for task in history.tasks.values()]
-    live = run_folder.is_live(folder)
+    history = history or _history(folder, "run_started", "task_ended")[0]
+    idents = {*run["tasks"], *history.tasks}
+    unknown = run["status"] != "ended" or any(ident not in history.tasks for ident in idents)
+    states = _states(folder.home, run)[0] if unknown else {}  # reading all states of a project takes time
+    ended = [
+        task_rows.task_outcome(run, history.tasks.get(ident) or TaskRecord(), states.get(ident, {}), running=False)
+        for ident in idents
+    ]
     return {
-        "id": run["id"],
-        "name": run["name"],
-        "branch": run["branch"],
-        "status": status_of(folder, live=live),
-        "live": live,
-        "started_at": run["started_at"],
-        "ended_at": run.get("ended_at"),
-        "exit": run.get("exit"),
-        "tasks": len({*run["tasks"], *history.tasks}),
+        **_run(folder, live=run_folder.is_live(folder)),
+        "tasks": len(idents),
         **{outcome: ended.count(outcome) for outcome in ("completed", "failed", "waiting")},
     }
 
 
-def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
+def _history(folder: RunFolder, *events: str) -> tuple[RunHistory, list[str]]:
     try:
-        history = History(folder.journal(*events))
+        return read_history(folder, *events), []
     except SowError as error:
-        return History(()), [f"its journal cannot be read: {error.message}"]
-    return history, [] if history.calls else ["it has no journal: times, checks and reviews are known only in part"]
+        return RunHistory(), [f"its journal cannot be read: {error.message}"]
 
 
 def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
@@ -188,27 +220,27 @@ def _tasks(folders: list[task_folder.TaskFolder]) -> tuple[dict[str, Document], 
         except SowError as error:
             broken.append(error.message)
         else:  # whole states of ten thousand tasks would need too much memory
-            states[folder.id] = {key: task[key] for key in task_rows.STATE_FIELDS if key in task}
+            state = {key: task[key] for key in task_rows.STATE_FIELDS if key in task}
+            state |= {key: sys.intern(state[key]) for key in SHARED_VALUES if type(state.get(key)) is str}
+            if "source" in state:
+                state["source"] = {"id": task["source"]["id"]}
+            if "reason" not in task.get("approval", ()):  # only an approval with a reason is shown
+                state.pop("approval", None)
+            states[folder.id] = state
     return states, broken
 
 
-def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
+def _run(folder: RunFolder, *, live: bool) -> Document:
     run = folder.run
     return {
         "id": run["id"],
         "name": run["name"],
-        "project_id": run["project_id"],
         "branch": run["branch"],
-        "base": run["base"],
         "status": status_of(folder, live=live),
         "live": live,
         "started_at": run["started_at"],
         "ended_at": run.get("ended_at"),
         "exit": run.get("exit"),
-        "plans": [plan["path"] for plan in run["plans"]],
-        "settings": dict(run["settings"]),
-        "calls": len(history.calls),
-        "recovered": history.recovered,
     }
 
 
@@ -238,19 +270,13 @@ FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": 
 
 def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext = ANY_FOLDER) -> str:
     """Render the report in a format. HTML also shows the timeline."""
-    document = report_data(home, folder, hint_context)
-    if form == "html":
-        document["timeline"] = _timeline(folder, live=document["run"]["live"])
-    return FORMATS[form](document)
-
-
-def _timeline(folder: RunFolder, *, live: bool) -> Document | None:
-    """Return the timeline, or None if the journal cannot be read, which the remarks say already."""
-    import time
-
-    from sow.reports import timeline
-
+    if form != "html":
+        return FORMATS[form](report_data(home, folder, hint_context))
+    builder = TimelineBuilder(RunHistory(is_complete=True))
     try:
-        return timeline.document(folder.journal(), run=folder.id, live=live, now=time.time())
-    except SowError:
-        return None
+        builder.read(folder.journal())
+    except SowError:  # the remarks of the report say why
+        return render_html(report_data(home, folder, hint_context))
+    timeline = builder.document(run=folder.id, live=run_folder.is_live(folder), now=time.time())
+    builder.history.finish()
+    return render_html({**report_data(home, folder, hint_context, builder.history), "timeline": timeline})

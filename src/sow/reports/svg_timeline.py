@@ -161,32 +161,19 @@ def _lane(lane: Facts, y: int) -> Html:
 
 
 def _bar(bar: Facts, axis: Axis, y: int) -> Html:
-    begin, end = axis.x(bar["from"]), axis.x(axis.end if bar["to"] is None else bar["to"])
     bad = " bad" if bar["outcome"] in ("RED", "failed", "cut off") else ""
-    return h(
-        "rect",
-        h("title", _span_title(bar, axis)),
-        x=begin,
-        y=y + (ROW - BAR) // 2,
-        width=round(max(end - begin, 2.0), 2),
-        height=BAR,
-        rx=3,
-        class_=f"bar {bar['kind']}{bad}",
-    )
+    return _area(bar, axis, y=y + (ROW - BAR) // 2, height=BAR, rx=3, class_=f"bar {bar['kind']}{bad}")
 
 
 def _band(bar: Facts, axis: Axis, height: int) -> Html:
     """Return a band over all lanes for a time in which everything waited."""
+    return _area(bar, axis, y=TOP - 4, height=height - TOP - BOTTOM + 4, class_=f"band {bar['kind']}")
+
+
+def _area(bar: Facts, axis: Axis, **attributes: object) -> Html:
     begin, end = axis.x(bar["from"]), axis.x(axis.end if bar["to"] is None else bar["to"])
-    return h(
-        "rect",
-        h("title", _span_title(bar, axis)),
-        x=begin,
-        y=TOP - 4,
-        width=round(max(end - begin, 2.0), 2),
-        height=height - TOP - BOTTOM + 4,
-        class_=f"band {bar['kind']}",
-    )
+    title = h("title", _span_title(bar, axis))
+    return h("rect", title, x=begin, width=round(max(end - begin, 2.0), 2), **attributes)
 
 
 def _gap(begin: float, end: float, axis: Axis, height: int) -> Html:

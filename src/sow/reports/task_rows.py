@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sow.domain.task import current_concerns
-from sow.reports.run_history import TaskHistory
-from sow.reports.totals import cost_and_tokens, seconds_of
+from sow.domain.inbox import accept_command, with_finding
+from sow.domain.task import current_concerns, shown_result
+from sow.reports.run_history import TaskRecord
+from sow.reports.totals import turn_totals, turns_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.documents.state import Run
-    from sow.reports.run_history import History, TurnRecord
+    from sow.reports.run_history import RunHistory, TurnRecord
 
     Rows = dict[str, dict[str, Any]]
     State = dict[str, Any]
@@ -27,22 +28,22 @@ OUTCOME_BY_STATUS = {
     "asking": "waiting",
 }
 BLOCKING_OUTCOMES = ("failed", "waiting", "abandoned", "blocked")  # block the tasks that depend on them
+NOT_WORK = ("review", "reminder")  # kinds of turns that judge, or belong to the turn before them
+NO_WORK = ("limited", "overloaded")  # ends of turns that a limit of the model's server stopped
 MAX_REASON_CHARS = 500
 # The fields of a task's state that a report reads.
 STATE_FIELDS = (
     "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
     "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
-    "refusals", "concerns", "waivers",
+    "refusals", "concerns", "waivers", "approval", "checks", "work",
 )  # fmt: skip
 
 
 def rows(
-    run: Run, history: History, states: Mapping[str, State], turns: Sequence[TurnRecord], *, live: bool
+    run: Run, history: RunHistory, states: Mapping[str, State], turns: Sequence[TurnRecord], *, live: bool
 ) -> list[dict[str, Any]]:
     """Return one row per task, in the order of the run."""
-    turns_by_task: dict[str, list[TurnRecord]] = {}
-    for turn in turns:
-        turns_by_task.setdefault(turn.task, []).append(turn)
+    turns_by_task = turns_by(turns, lambda turn: turn.task)
     rows_by_id: Rows = {}
     for ident in dict.fromkeys((*run["tasks"], *history.tasks)):
         running = live and ident in history.unfinished
@@ -54,28 +55,28 @@ def rows(
 
 
 def _row(
-    ident: str, run: Run, history: History, task: State, turns: Sequence[TurnRecord], *, running: bool
+    ident: str, run: Run, history: RunHistory, task: State, turns: Sequence[TurnRecord], *, running: bool
 ) -> dict[str, Any]:
     """Return the row of one task. Its state is empty if it is not known any more."""
-    record = history.tasks.get(ident) or TaskHistory()
+    record = history.tasks.get(ident) or TaskRecord()
     seconds = round(record.active, 3)
     estimated = task.get("estimated_minutes", record.start_entry.number("estimated_minutes"))
-    outcome = _outcome(run, record, task, running=running)
+    outcome = task_outcome(run, record, task, running=running)
     retries = _retries(record, task)
     iterations = max(record.iteration, task.get("iteration", 0) if task.get("status") != "pending" else 0)
     return {
         "id": ident,
-        "plan_id": task.get("source", {}).get("id") or record.start_entry.name_or_number("number") or None,
-        "name": task.get("name", record.start_entry.text("name")),
+        "plan_id": task.get("source", {}).get("id") or record.number or None,
+        "name": task.get("name", record.name),
         "agent": task.get("assigned_agent", record.start_entry.text("agent")),
         "executor": _executor(turns),
         "outcome": outcome,
         "status": task.get("status"),
-        "result": record.result or task.get("result"),
+        "result": record.result or shown_result(task) or None,
         "iterations": iterations,  # an answered question starts an iteration too
-        "tries": retries + 1 if iterations else 0,
+        "tries": _tries(turns) if record.start_entry.data else retries + bool(iterations),
         "retries": retries,
-        "reviews": record.reviews or _reviews(run, task),
+        "reviews": list(record.reviews) or _reviews(run, task),
         "checks": _checks(run, record, task),
         "concerns": [{"kind": item["kind"], "text": item["text"]} for item in current_concerns(task)],  # type: ignore[arg-type]
         "refusals": [refusal for refusal in task.get("refusals", ()) if refusal["at"] >= run["started_at"]],
@@ -83,8 +84,9 @@ def _row(
             dict.fromkeys((*task.get("depends_on", ()), *task.get("after", ()), *record.start_entry.texts("needs")))
         ),
         "waits_for": [],
-        "question": _question(ident, history, task) if outcome == "waiting" else None,
-        "why": (record.reason or task.get("review_feedback", ""))[:MAX_REASON_CHARS] or None,
+        "question": _question(ident, history, task) if outcome == "waiting" or "question" in task else None,
+        "accept": accept_command({**task, "id": ident}) if "status" in task else "",  # type: ignore[typeddict-item]
+        "why": _why(record, task, outcome)[:MAX_REASON_CHARS] or None,
         "started_at": record.started_at or None,
         "ended_at": record.ended_at or None,
         "active_seconds": seconds,
@@ -92,17 +94,26 @@ def _row(
         "against_estimate": round(seconds / 60 / estimated, 2) if estimated and outcome == "completed" else None,
         "merges": record.merges,
         "conflicts": record.conflicts,
-        "turns": len(turns),
-        "work_seconds": seconds_of(turns),
-        **cost_and_tokens(turns),
+        **turn_totals(turns),
     }
 
 
-def _outcome(run: Run, record: TaskHistory, task: State, *, running: bool) -> str:
-    """Return the outcome in this run. If the run has ended, the journal decides, whatever happened later."""
+def _why(record: TaskRecord, task: State, outcome: str) -> str:
+    """Return the reason why a task is not completed."""
+    if outcome == "completed":
+        return ""
+    return (
+        with_finding(record.reason, task) if outcome == "failed" else record.reason or task.get("review_feedback", "")
+    )
+
+
+def task_outcome(run: Run, record: TaskRecord, task: State, *, running: bool) -> str:
+    """Return the outcome in this run. If the run has ended, the journal decides, unless a task was abandoned later."""
     if running:
         return "running"
     current = str(task.get("status", ""))
+    if current == "abandoned" and record.status != "completed":
+        return current
     status = record.status if record.status and (run["status"] == "ended" or not current) else current
     return OUTCOME_BY_STATUS.get(status, "pending") if status else "unknown"
 
@@ -114,7 +125,12 @@ def _executor(turns: Sequence[TurnRecord]) -> str | None:
     return names[-1] if names else None
 
 
-def _retries(record: TaskHistory, task: State) -> int:
+def _tries(turns: Sequence[TurnRecord]) -> int:
+    """Count the turns of work; turns of judges have no iteration in the journal."""
+    return sum(turn.iteration > 0 and turn.kind not in NOT_WORK and turn.outcome not in NO_WORK for turn in turns)
+
+
+def _retries(record: TaskRecord, task: State) -> int:
     """Return the number of retries in this run, from the task's state if there is no journal."""
     default = 0 if record.start_entry.data else task.get("retry_count", 0)
     return max(record.retries if record.retries is not None else default, record.sent_back)
@@ -123,15 +139,17 @@ def _retries(record: TaskHistory, task: State) -> int:
 def _reviews(run: Run, task: State) -> list[dict[str, Any]]:
     """Return the reviews of this run from the task's state, used if the journal has none."""
     reviews = [review for review in task.get("reviews", ()) if review["at"] >= run["started_at"]]
+    feedback = task.get("review_feedback", "")
     return [
-        {key: review[key] for key in ("iteration", "verdict", "by")} | {"findings": len(review["findings"])}
+        {key: review[key] for key in ("iteration", "verdict", "by")}
+        | {"findings": len(review["findings"]), "feedback": feedback if review is reviews[-1] else ""}
         for review in reviews
     ]
 
 
-def _checks(run: Run, record: TaskHistory, task: State) -> dict[str, int]:
-    if any(record.checks.values()):
-        return dict(record.checks)
+def _checks(run: Run, record: TaskRecord, task: State) -> dict[str, int]:
+    if record.passed_checks or record.failed_checks:
+        return {"passed": record.passed_checks, "failed": record.failed_checks}
     results = [
         result
         for result in task.get("evidence", ())
@@ -141,7 +159,7 @@ def _checks(run: Run, record: TaskHistory, task: State) -> dict[str, int]:
     return {"passed": passed, "failed": len(results) - passed}
 
 
-def _question(ident: str, history: History, task: State) -> dict[str, Any] | None:
+def _question(ident: str, history: RunHistory, task: State) -> dict[str, Any] | None:
     """Return the open question from the task's state, or else from the journal."""
     if "question" in task:
         return {"number": task["question"]["number"], "text": task["question"]["text"]}
@@ -153,9 +171,15 @@ def _find_blocked(rows_by_id: Rows, states: Mapping[str, State]) -> None:
     """Set what each unfinished task waits for, and mark the tasks that cannot continue by themselves."""
     dependents: dict[str, list[str]] = {}
     for row in rows_by_id.values():
-        for need in row["needs"]:
+        for need in _needs(row, rows_by_id, states):
             dependents.setdefault(need, []).append(row["id"])
-    blocking = [ident for ident in dependents if _outcome_of(ident, rows_by_id, states) in BLOCKING_OUTCOMES]
+    # A task outside of this run is not worked on here. It blocks its dependents until somebody completes it.
+    blocking = [
+        ident
+        for ident in dependents
+        if (outcome := _outcome_of(ident, rows_by_id, states)) in BLOCKING_OUTCOMES
+        or (outcome != "completed" and ident not in rows_by_id)
+    ]
     while blocking:
         for ident in dependents.get(blocking.pop(), ()):
             if rows_by_id[ident]["outcome"] == "pending":
@@ -167,17 +191,23 @@ def _find_blocked(rows_by_id: Rows, states: Mapping[str, State]) -> None:
 
 
 def _waits_for(row: dict[str, Any], rows_by_id: Rows, states: Mapping[str, State]) -> list[dict[str, Any]]:
-    needs = [(need, _outcome_of(need, rows_by_id, states)) for need in row["needs"]]
+    needs = [(need, _outcome_of(need, rows_by_id, states)) for need in _needs(row, rows_by_id, states)]
     return [
-        {"id": need, "plan_id": rows_by_id[need]["plan_id"] if need in rows_by_id else None, "outcome": standing}
-        for need, standing in needs
-        if standing != "completed"
+        {"id": need, "plan_id": rows_by_id[need]["plan_id"] if need in rows_by_id else None, "outcome": outcome}
+        for need, outcome in needs
+        if outcome != "completed"
+    ]
+
+
+def _needs(row: dict[str, Any], rows_by_id: Rows, states: Mapping[str, State]) -> list[str]:
+    """Return what a task waits for, without abandoned tasks that only came first by the order of the plan."""
+    ordered = states.get(row["id"], {}).get("after", ())
+    return [
+        need for need in row["needs"] if need not in ordered or _outcome_of(need, rows_by_id, states) != "abandoned"
     ]
 
 
 def _outcome_of(ident: str, rows_by_id: Rows, states: Mapping[str, State]) -> str:
     if ident in rows_by_id:
         return str(rows_by_id[ident]["outcome"])
-    # A task outside of this run is not worked on here. It blocks its dependents until somebody completes it.
-    status = states[ident]["status"] if ident in states else "failed"
-    return OUTCOME_BY_STATUS.get(status, "failed")
+    return OUTCOME_BY_STATUS.get(states[ident]["status"], "pending") if ident in states else "failed"

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from sow.reports.run_history import History, TurnRecord
+    from sow.reports.run_history import RunHistory, TurnRecord
 
 
 def seconds_of(turns: Iterable[TurnRecord]) -> float:
@@ -30,23 +30,28 @@ def cost_and_tokens(turns: Sequence[TurnRecord]) -> dict[str, Any]:
     }
 
 
-def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[TurnRecord]) -> dict[str, Any]:
+def turn_totals(turns: Sequence[TurnRecord]) -> dict[str, Any]:
+    """Return the number of some turns, with their total work, cost and tokens."""
+    return {"turns": len(turns), "work_seconds": seconds_of(turns), **cost_and_tokens(turns)}
+
+
+def totals(history: RunHistory, rows: Sequence[dict[str, Any]], turns: Sequence[TurnRecord]) -> dict[str, Any]:
     """Return the totals of the whole run."""
     wall = history.wall
     waited = {kind: min(seconds, wall) for kind, seconds in history.waited.items()}
     busy = max(wall - sum(waited.values()), 0.0)
-    work = seconds_of(turns)
+    of_turns = turn_totals(turns)
+    work = of_turns["work_seconds"]
     return {
+        **of_turns,
         "wall_seconds": round(wall, 3),
         "waited_for_people_seconds": round(waited["people"], 3),
         "waited_for_limits_seconds": round(waited["limits"], 3),
         "busy_seconds": round(busy, 3),
-        "work_seconds": work,
         "work_unknown_turns": sum(turn.seconds is None for turn in turns),
         "check_seconds": round(history.check_seconds, 3),
         "speed_up": round(work / busy, 2) if work and busy else None,
         "estimate": _estimate(rows),
-        "turns": len(turns),
         "retries": sum(row["retries"] for row in rows),
         "questions": len(history.questions),
         "limits": len(history.limits),
@@ -56,7 +61,6 @@ def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[Tur
             result: sum(row["checks"][result] for row in rows) + count for result, count in history.final_checks.items()
         },
         "reviews": _verdicts(rows),
-        **cost_and_tokens(turns),
     }
 
 
@@ -81,19 +85,18 @@ def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
     return counts
 
 
+def turns_by(turns: Iterable[TurnRecord], name_of: Callable[[TurnRecord], str]) -> dict[str, list[TurnRecord]]:
+    """Group turns by a name, such as that of their task."""
+    groups: dict[str, list[TurnRecord]] = {}
+    for turn in turns:
+        groups.setdefault(name_of(turn) or "unknown", []).append(turn)
+    return groups
+
+
 def group_totals(turns: Sequence[TurnRecord], name_of: Callable[[TurnRecord], str]) -> list[dict[str, Any]]:
     """Return the same totals for each agent or executor, longest work first."""
-    turns_by_name: dict[str, list[TurnRecord]] = {}
-    for turn in turns:
-        turns_by_name.setdefault(name_of(turn) or "unknown", []).append(turn)
     rows = [
-        {
-            "name": name,
-            "tasks": len({turn.task for turn in group}),
-            "turns": len(group),
-            "work_seconds": seconds_of(group),
-            **cost_and_tokens(group),
-        }
-        for name, group in turns_by_name.items()
+        {"name": name, "tasks": len({turn.task for turn in group}), **turn_totals(group)}
+        for name, group in turns_by(turns, name_of).items()
     ]
     return sorted(rows, key=lambda row: (-float(str(row["work_seconds"])), str(row["name"])))

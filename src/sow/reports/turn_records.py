@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from sow.domain.runs.journal_entry import JournalEntry, number
+from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
-from sow.reports.run_history import History, TurnRecord, epoch
+from sow.reports.run_history import TurnRecord, epoch, read_history
+from sow.reports.totals import turns_by
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.domain.documents.state import Run, Session, SessionTurn
+    from sow.reports.run_history import RunHistory
     from sow.store.files.checkout_home import Home
     from sow.store.runs.sessions import SessionRecord
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 SLACK = 2  # seconds between a journal entry and the record of the same moment
 
 
-def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple[list[TurnRecord], list[str]]:
+def turns(home: Home, run: Run, history: RunHistory, tasks: Iterable[str]) -> tuple[list[TurnRecord], list[str]]:
     """Return all turns of the run, oldest first, and remarks about what could not be read."""
-    journal_turns = _by_task(history.turns)
+    journal_turns = turns_by(history.turns, lambda turn: turn.task)
     windows = _windows(run, history)
     result: list[TurnRecord] = []
     unmatched: list[TurnRecord] = []
@@ -43,13 +45,6 @@ def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple
     return sorted(result, key=lambda turn: turn.at), remarks
 
 
-def _by_task(turns: Iterable[TurnRecord]) -> dict[str, list[TurnRecord]]:
-    by_task: dict[str, list[TurnRecord]] = {}
-    for turn in turns:
-        by_task.setdefault(turn.task, []).append(turn)
-    return by_task
-
-
 def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[TurnRecord]:
     """Return the turns in the journals of other runs that were alive during or right beside these windows."""
     first, last = min(window[0] for window in windows), max(window[1] for window in windows)
@@ -58,18 +53,18 @@ def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[Tu
         began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
         if folder.id != run["id"] and began <= last and first <= ended + SLACK:
             with suppress(SowError):  # a journal that cannot be read is skipped
-                result += History(folder.journal("turn_started", "turn_ended")).turns
+                result += read_history(folder, "turn_started", "turn_ended").turns
     return result
 
 
-def _windows(run: Run, history: History) -> list[Window]:
+def _windows(run: Run, history: RunHistory) -> list[Window]:
     """Return the times in which processes of the run were alive. A turn outside them does not belong to the run."""
-    if not history.calls:
+    if not history.processes:
         return [(epoch(run["started_at"]) or 0, _end(run))]
     windows: list[Window] = [
-        ((epoch(call.first_at) or 0) - SLACK, (epoch(call.last_at) or 0) + SLACK) for call in history.calls
+        ((epoch(process.first_at) or 0) - SLACK, (epoch(process.last_at) or 0) + SLACK) for process in history.processes
     ]
-    if not history.calls[-1].ended:
+    if not history.processes[-1].ended:
         windows[-1] = (windows[-1][0], max(windows[-1][1], _end(run)))
     return windows
 
@@ -97,12 +92,8 @@ def session_turns(record: SessionRecord) -> list[TurnRecord]:
 def _turn(session: Session, turn: SessionTurn) -> TurnRecord:
     fields = {"task": session["task"], "role": session["role"], "executor": session["executor"], "kind": turn["kind"]}
     result = TurnRecord(JournalEntry({**fields, "at": turn["started_at"]}), None)
+    result.end(JournalEntry(turn), 0.0)
     result.ended = "ended_at" in turn
-    result.outcome = turn.get("outcome", "")
-    result.seconds = number(turn.get("seconds"))
-    result.cost = number(turn.get("cost_usd"))
-    result.input_tokens = number(turn.get("input_tokens"))
-    result.output_tokens = number(turn.get("output_tokens"))
     return result
 
 
@@ -123,8 +114,8 @@ def _match_turns(
 
 def _drop_foreign(unmatched: list[TurnRecord], other_turns: list[TurnRecord]) -> list[TurnRecord]:
     """Return the records that no other run has either, because two runs can be alive within one second."""
-    by_task, remaining = _by_task(other_turns), []
-    for task, records in _by_task(unmatched).items():
+    by_task, remaining = turns_by(other_turns, lambda turn: turn.task), []
+    for task, records in turns_by(unmatched, lambda turn: turn.task).items():
         for turn in by_task.get(task, ()):
             near = _nearest(records, turn)
             if near is not None and _seconds_between(near, turn) <= SLACK:

@@ -30,7 +30,9 @@ def main() -> int:
         return 1
     history = memory.add(prompt)
     try:
-        steps = scenario.steps(options.scenario, os.environ, turn=len(history), prompt=prompt)
+        steps = scenario.steps(
+            options.scenario, os.environ, turn=len(history), prompt=prompt, judging=options.read_only
+        )
     except SowError as error:
         sys.stderr.write(f"scenario: {error.message}\n")
         return 2

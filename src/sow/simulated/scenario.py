@@ -35,12 +35,22 @@ DEFAULT: list[Step] = [
     {"log": "Wrote simulated/{task}.md"},
     {"status": "needs_review"},
 ]
+# The answers of a judge without a scenario, by the title of the form that its prompt asks for.
+JUDGEMENTS = {
+    "Quality Control:": "Quality Control: GREEN\n\nFeedback: A simulated review. Nobody read the work.",
+    "Verification:": "Verification: PASSED\n\nFeedback: A simulated verification. Nobody read the work.",
+}
 
 
-def steps(path: str, environment: Mapping[str, str], *, turn: int, prompt: str = "") -> list[Step]:
+def steps(
+    path: str, environment: Mapping[str, str], *, turn: int, prompt: str = "", judging: bool = False
+) -> list[Step]:
     """Returns the steps for this turn of this task; the last scripted turn repeats."""
     task = environment.get("SOW_TASK", "default")
     values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", ""), "nonce": nonce_in(prompt)}
+    title = max(JUDGEMENTS, key=prompt.rfind)
+    if not path and judging and title in prompt:
+        return [{"say": JUDGEMENTS[title]}]
     if not path:
         return [_fill(step, values) for step in DEFAULT]
     turns = _turns(_read(path), task, path)

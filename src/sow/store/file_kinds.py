@@ -10,6 +10,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files import state_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import json_text, schema, yaml_text
+from sow.store.formats.all_problems import all_problems
 from sow.store.projects import log
 
 BY_NAME = {
@@ -67,28 +68,39 @@ def kind_by_content(data: Any) -> str:
 
 
 def validate_file(path: str, shown_path: str, kind: str) -> str:
-    """Validates a file, and returns its kind. Raises an error for the first problem."""
+    """Validates a file, and returns its kind. Raises an error with all problems."""
     try:
         text = read_text(Disk(), path)
     except FileNotFoundError:
         raise SowError(f"there is no file {shown_path}", "give the path of an existing file") from None
-    kind = kind or kind_by_name(path)
+    return validate_text(text, shown_path, kind or kind_by_name(path))
+
+
+def validate_text(text: str, shown_path: str, kind: str = "") -> str:
+    """Validates the text of a file, and returns its kind."""
+    kind = kind or kind_by_name(shown_path)
     if kind == "log-entry":
         log.validate_text(text, shown_path)
         return kind
     if kind == "task-description":
         state_file.check(_description(text, shown_path), shown_path, _validator(kind))
         return kind
-    data = json_text.load(text, shown_path) if path.endswith(".json") else yaml_text.load(text, shown_path)
+    data = json_text.load(text, shown_path) if shown_path.endswith(".json") else yaml_text.load(text, shown_path)
     kind = kind or kind_by_content(data)
     if not kind:
         raise SowError(
             f"{shown_path}: cannot tell what kind of file this is", "say it with --kind: " + ", ".join(schema.names())
         )
-    if kind in ("task", "project", "workflow"):
-        state_file.parse(text, shown_path, _validator(kind))
-    else:
-        state_file.check(data, shown_path, _validator(kind))
+    try:
+        if kind in ("task", "project", "workflow"):
+            state_file.parse(text, shown_path, _validator(kind))
+        else:
+            state_file.check(data, shown_path, _validator(kind))
+    except InvalidFile as error:
+        if not error.field_path:
+            raise
+        messages = [f"{shown_path}:{line}: {problem}" for line, problem in all_problems(text, data, _validator(kind))]
+        raise InvalidFile(messages[0], error.hint, place=error.field_path, messages=messages) from None
     return kind
 
 

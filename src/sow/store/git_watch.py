@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sow.errors import SystemFailure
+from sow.store.files import locks
+from sow.store.files.checkout_home import Home
 from sow.system import clock, crash_points, git, sealed_git
+from sow.system.checkout import Checkout
+from sow.system.sealed_git import Seal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-    from sow.system.checkout import Checkout
-    from sow.system.sealed_git import Seal
-
-    GitState = dict[str, Any]
+GitState = dict[str, Any]
 
 REPLACED = "refs/replace/"
 LARGEST = 1 << 20  # bytes of a hook or a list; a larger one cannot be restored
@@ -39,14 +36,22 @@ KEEP = "sow doctor --keep-git-changes"
 
 @contextmanager
 def sealed_repository(home: Home) -> Iterator[None]:
-    """Seals the repository while workers run, and removes the seal at the end if nothing changed."""
-    seal = seal_repository(home)
+    """Seals the repository while workers run, and removes the seal at the end if nothing changed.
+
+    All worktrees of a repository share the seal: each holds a shared lock, and the last one removes the seal.
+    """
+    folder = home.seal_users_folder()
+    descriptor = locks.share(folder)
     try:
-        yield
+        seal = seal_repository(home)
+        try:
+            yield
+        finally:
+            sealed_git.ACTIVE.pop(home.root, None)
+            if locks.try_lock(descriptor, folder) and not _differences(home.checkout, seal):
+                seal.remove()
     finally:
-        sealed_git.ACTIVE.pop(home.root, None)
-        if not _differences(home.checkout, seal):
-            seal.remove()
+        os.close(descriptor)
 
 
 def seal_repository(home: Home) -> Seal:

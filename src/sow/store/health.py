@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 
 from sow.domain.text.units import counted
 from sow.errors import SowError
-from sow.store import git_watch
+from sow.store import conflicts, git_watch
 from sow.store.file_kinds import validate_file
-from sow.store.files.checkout_home import Home
-from sow.store.projects import notes, task_folder
+from sow.store.files.checkout_home import Home, NoSowFolder
+from sow.store.formats import merge_conflict
+from sow.store.knowledge import sink_index
+from sow.store.projects import log, notes, task_folder
 from sow.store.projects import project as projects
 from sow.store.workflows import health
 from sow.system import git
@@ -32,6 +34,8 @@ def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
     findings = list(_machine(cwd))
     try:
         home = find_home()
+    except NoSowFolder as error:
+        return [*findings, _finding("ok", error.message, "start with: sow init, or sow run plan.md")]
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
     findings += [*_repository(home), *health.examine(home)]
@@ -76,6 +80,11 @@ def _repository(home: Home) -> Iterator[Finding]:
     for name in ("config.yaml", "sinks/index.json", "repos/index.json"):
         if os.path.isfile(f"{home.sow}/{name}"):
             yield _valid(f"{home.sow}/{name}", f".sow/{name}")
+    for path in conflicts.unmerged_texts(home):
+        hint = f"{merge_conflict.RESOLVE} ours, or {merge_conflict.RESOLVE} theirs"
+        yield _finding("problem", f"{path}: git left a merge conflict here", f"keep one side: {hint}")
+    for name in _missing_sinks(home):
+        yield _finding("warning", f"the sink {name} is not on this machine", "fetch it: sow sinks install")
     for change in git_watch.open_changes(home):
         hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
         yield _finding("warning", f"{change} during a run; sow ignores it", hint)
@@ -91,6 +100,15 @@ def _repository(home: Home) -> Iterator[Finding]:
     if leftovers:
         hint = "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +"
         yield _finding("warning", f"{len(leftovers)} left-overs of interrupted writes below .sow", hint)
+
+
+def _missing_sinks(home: Home) -> list[str]:
+    try:
+        return [
+            sink["name"] for sink in sink_index.load(home) if not os.path.lexists(f"{home.sow}/sinks/{sink['name']}")
+        ]
+    except SowError:  # an index that cannot be read is a finding of its own
+        return []
 
 
 def _ignored(home: Home) -> bool:
@@ -126,6 +144,10 @@ def _project(home: Home) -> Iterator[Finding]:
         yield _finding("problem", error.message, error.hint)
         return
     yield _finding("ok", f"project {project['name']} on branch {project['branch']}")
+    if not os.path.lexists(f"{home.project}/.gitattributes"):
+        text = ".sow/project/.gitattributes is missing: git cannot merge the logs of two people"
+        yield _finding("warning", text, "add it: sow init")
+    yield from _logs(home, home.project, "log.md", "context/memories.md")
     readable = 0
     for folder in task_folder.all_folders(home, project):
         try:
@@ -134,6 +156,7 @@ def _project(home: Home) -> Iterator[Finding]:
             readable += 1
         except SowError as error:
             yield _finding("problem", error.message, error.hint)
+        yield from _logs(home, folder.folder, "log.md")
         if not os.path.isfile(folder.description_path):
             text = f"{home.relative(folder.description_path)} is missing"
             yield _finding("warning", text, "write what the task is about, or restore it from git")
@@ -141,12 +164,26 @@ def _project(home: Home) -> Iterator[Finding]:
             text = f"a broken state was set aside: {home.relative(folder.folder)}/{name}"
             yield _finding("warning", text, "look at it, then remove it")
     yield _finding("ok", f"{counted(readable, 'task')} can be read")
+    for path in (f"{home.project}/log.md", *(folder.log_path for folder in task_folder.all_folders(home, project))):
+        finding = _valid(path, home.relative(path)) if os.path.isfile(path) else _finding("ok", "")
+        if finding["state"] != "ok":
+            yield {**finding, "state": "warning"}
     phase_names = {phase["name"] for phase in project["phases"]}
     phases_folder = f"{home.project}/phases"
     for name in sorted(os.listdir(phases_folder)) if os.path.isdir(phases_folder) else ():
         if name not in phase_names:
             hint = f"add it (sow phase add {name} --reason …), or remove the folder"
             yield _finding("warning", f".sow/project/phases/{name} is not a phase of the project", hint)
+
+
+def _logs(home: Home, folder: str, *names: str) -> Iterator[Finding]:
+    """Yields a finding for each log with a conflict or a wrong entry."""
+    for path in (f"{folder}/{name}" for name in names):
+        try:
+            text = home.read_or("", path) or ""
+            (log.validate_text if path.endswith("/log.md") else merge_conflict.refuse)(text, home.relative(path))
+        except SowError as error:
+            yield _finding("problem", error.message, error.hint)
 
 
 def _broken_states(folder: str) -> list[str]:

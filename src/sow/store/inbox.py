@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping, Sequence
 
-from sow.domain.inbox import item, items, ranked
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.documents.state import ProjectState, Task
+from sow.domain.inbox import Item, item, items, ranked
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.files.locks import holder_of
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from sow.domain.documents.state import ProjectState, Task
-    from sow.domain.inbox import Item
-    from sow.store.files.checkout_home import Home
 
 
 def waiting(home: Home) -> list[Item]:
@@ -44,23 +38,33 @@ def project_inbox_items(
     project_items = items(tasks, project["phases"], broken)
     if busy is None and any(entry["kind"] == "review" for entry in project_items):
         busy = _in_live_run(home, project["project_id"])
-    shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in (busy or ())]
-    return ranked([*shown, *_delivery(home, project["project_id"], tasks), *(workflow_inbox_items(home) or ())])
+    run_items, unreviewed = _run_items(home, project["project_id"], tasks, {entry["task"] for entry in project_items})
+    hidden = {*(busy or ()), *unreviewed}
+    shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in hidden]
+    return [*run_items, *ranked([*shown, *(workflow_inbox_items(home) or ())])]
 
 
-def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
-    """Returns an item for the project's last run if it has ended and its result is not on the user's branch."""
+def _run_items(
+    home: Home, project_id: str, tasks: Sequence[Task], asking: set[str | None]
+) -> tuple[list[Item], Sequence[str]]:
+    """Returns an item if the project's last run must be delivered or continued, and the tasks that it has to review.
+
+    A run that waits for an answer has no item, because the question has one.
+    """
     if not os.path.lexists(f"{home.sow}/local/runs"):
-        return []
+        return [], ()
     from sow.domain import advice
     from sow.store.runs import run_folder
 
-    run = run_folder.last_of(home, project_id)
+    run = run_folder.broken_off(home, project_id)
     if run is None:
-        return []
-    settled = {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}
-    step = advice.delivery(run, is_open=not settled.issuperset(run["tasks"]), broken=advice.broken_by_user(run))
-    return [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
+        return [], ()
+    step, unreviewed = advice.delivery(run, is_open=(is_open := advice.has_open(run, tasks))), []
+    if is_open and (run["status"] != "waiting" or asking.isdisjoint(run["tasks"])):
+        step = {"text": f"run {run['id']} is not finished: continue it", "command": advice.SHOW_RUN}
+        unreviewed = run["tasks"]
+    items = [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
+    return items, unreviewed
 
 
 def _in_live_run(home: Home, project_id: str) -> Sequence[str]:

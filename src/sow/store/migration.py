@@ -74,7 +74,7 @@ def _step(home: Home, path: str, name: str) -> MigrationStep | None:
     lines = _migrate(data, name, str(version))
     state_file.check(data, f"{shown_path}, migrated", _validator(name))
     if name == "project":
-        projects.check_branch(home, data["branch"])
+        projects.check_branch(home, data)
     return MigrationStep(path=path, name=name, version=str(version), data=data, lines=lines)
 
 

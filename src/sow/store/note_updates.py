@@ -27,7 +27,7 @@ def require_own(actor: Actor, task: str) -> None:
     """Refuses a worker that writes notes for another task or agent."""
     if actor.is_worker and actor.task != task:
         labels = [f"{'agent' if is_member(ident) else 'task'} {ident}" for ident in (actor.task, task)]
-        raise SowError(f"a worker on {labels[0]} may not write on the desk of {labels[1]}", "notes go to your own desk")
+        raise SowError(f"a worker on {labels[0]} may not write notes of {labels[1]}", "write notes in your own folder")
 
 
 def _refuse_ended(task: Task) -> None:

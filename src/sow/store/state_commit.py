@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 
 from sow.errors import SystemFailure, Waiting
+from sow.store.files.checkout_home import Home
 from sow.system import git
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
-
 PROJECT = ".sow/project"
-OURS = (PROJECT, ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
+OURS = (PROJECT, ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge", ".sow/sinks/index.json")
 WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # one of these shows that the folder is sow's
+COMMIT_REMOVAL = "git commit -m 'Clean up the project' -- :/.sow/project"
 UNFINISHED_OPERATIONS = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
@@ -58,6 +56,14 @@ def drop_state_commits(home: Home) -> int:
 def is_saved(home: Home) -> bool:
     """Returns whether the branch has files of a project."""
     return bool(git.run(["ls-tree", "--name-only", "HEAD", "--", PROJECT], cwd=home.root, check=False).strip())
+
+
+def commit_removal(home: Home) -> None:
+    """Commits that the project's files are gone; what the user has staged stays staged."""
+    _refuse_under_way(home)
+    _check_identity(home)
+    command = ["commit", "--quiet", "--no-verify", "--message=Clean up the project", "--only", "--", PROJECT]
+    git.run(command, cwd=home.root)
 
 
 def _parent_of_state(home: Home, branch: str) -> str:

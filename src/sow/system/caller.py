@@ -7,7 +7,7 @@ import os
 from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
 from sow.domain.ids import is_member, is_task_id
 from sow.errors import SowError
-from sow.system.process_table import SUPERVISOR_PREFIX, Proc, supervisor_name
+from sow.system.process_table import SUPERVISOR_PREFIX, ProcTable, supervisor_name
 from sow.system.terminal import escape_line
 
 TYPE_CHECKING = False
@@ -17,12 +17,27 @@ if TYPE_CHECKING:
     from sow.system.process_table import Process
 
 MAX_NAME = 64
-TRIES = 10
+MOST_READS = 10
 AGENT_MARKS = ("SOW_TASK", "SOW_AGENT")
+# Variables that an agent CLI sets for the commands of its session.
+SESSION_MARKS = ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT")
+ASKS = "SOW_ASKS"  # set by the layer of `sow install claude`, whose rules make Claude Code ask the person
+
+_known: list[Actor] = []  # the caller, if the process knows it; then nothing else counts
+
+
+def set_actor(caller: Actor) -> None:
+    """Makes an actor the caller in this process, which runs a command for a worker that it knows by its socket."""
+    _known[:] = [caller]
 
 
 def actor(environment: Mapping[str, str]) -> Actor:
-    """Returns the caller; a worker that removes or changes its marks is still a worker."""
+    """Returns the caller; a worker that removes or changes its marks is still a worker.
+
+    Without marks of sow, a call in the session of an agent CLI is the orchestrator's.
+    """
+    if _known:
+        return _known[0]
     role = environment.get("SOW_AGENT", "")
     task, supervised = _task(environment.get("SOW_TASK", ""))
     if task and not (is_task_id(task) or is_member(task)):
@@ -32,8 +47,12 @@ def actor(environment: Mapping[str, str]) -> Actor:
         )
     if task or supervised:
         return Actor(kind=WORKER, name=_name(role) or "worker", task=task)
-    if role == ORCHESTRATOR:
+    if role == ORCHESTRATOR or any(environment.get(mark) for mark in SESSION_MARKS):
         return Actor(kind=ORCHESTRATOR, name=ORCHESTRATOR)
+    return _person(environment)
+
+
+def _person(environment: Mapping[str, str]) -> Actor:
     return Actor(kind=PERSON, name=_name(environment.get("USER") or environment.get("LOGNAME") or "") or PERSON)
 
 
@@ -47,12 +66,20 @@ def require_non_worker(environment: Mapping[str, str], act: str) -> Actor:
     return caller
 
 
-def require_person(environment: Mapping[str, str], act: str) -> Actor:
-    """Returns the caller if it is a person; raises for a worker or the orchestrator."""
+def require_person(environment: Mapping[str, str], act: str, *, asked: bool = False) -> Actor:
+    """Returns the caller if it is a person; raises for a worker or the orchestrator.
+
+    If the layer makes Claude Code ask about this command (`asked`), a call in its session has the person's consent.
+    """
     caller = require_non_worker(environment, act)
-    if caller.kind != PERSON:
-        raise SowError(f"the {caller.kind} may not {act}", "ask the person: it is in their inbox ('sow inbox')")
-    return caller
+    if caller.kind == PERSON:
+        return caller
+    if asked and environment.get("CLAUDECODE") and environment.get(ASKS):
+        return _person(environment)
+    hint = "the person runs it in a terminal of their own"
+    if asked and environment.get("CLAUDECODE"):
+        hint += "; to be asked in this session, they run: sow install claude, and open Claude Code again"
+    raise SowError(f"the {caller.kind} may not {act}", hint)
 
 
 def _name(text: str) -> str:
@@ -63,7 +90,7 @@ def _name(text: str) -> str:
 def _task(own: str) -> tuple[str, bool]:
     """Returns the task or agent of this process, and whether it is supervised; the outermost ancestor counts."""
     task, supervised, marked = own, False, False
-    proc = Proc()
+    proc = ProcTable()
     for pid, process in _ancestors(proc):
         mark = proc.variable(pid, "SOW_TASK")
         task, marked = mark or task, marked or bool(mark)
@@ -90,7 +117,7 @@ def _task_from_name(name: str, task: str, *, marked: bool) -> str:
 
 def is_agent(pid: int) -> bool:
     """Returns whether a process is an agent's: it or an ancestor has a mark or supervises a turn, or it is gone."""
-    proc = Proc()
+    proc = ProcTable()
     ancestors = _ancestors(proc, pid)
     return not ancestors or any(
         process.name.startswith(SUPERVISOR_PREFIX) or any(proc.variable(ancestor, name) for name in AGENT_MARKS)
@@ -103,7 +130,7 @@ def is_supervised(pid: int) -> bool:
 
     A sow that supervises a turn itself is not, unless it is below another turn.
     """
-    proc = Proc()
+    proc = ProcTable()
     ancestors = _ancestors(proc, pid)
     return not ancestors or any(
         (ancestor != pid and process.name.startswith(SUPERVISOR_PREFIX)) or bool(proc.variable(ancestor, "SOW_TASK"))
@@ -111,13 +138,13 @@ def is_supervised(pid: int) -> bool:
     )
 
 
-def _ancestors(proc: Proc, start: int = 0) -> list[tuple[int, Process]]:
+def _ancestors(proc: ProcTable, start: int = 0) -> list[tuple[int, Process]]:
     """Returns all ancestors of this process, or a process and its ancestors.
 
     If an ancestor ends meanwhile, its children get another parent, so the list is read again.
     """
     ancestors: list[tuple[int, Process]] = []
-    for _ in range(TRIES):
+    for _ in range(MOST_READS):
         ancestors.clear()
         pid = start or os.getppid()
         while pid and (process := proc.process(pid)):

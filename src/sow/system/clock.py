@@ -26,9 +26,9 @@ def stamp() -> str:
 
 
 def local(seconds: float) -> str:
-    """Returns a local time of day, with the date if it is not today."""
+    """Returns a local time of day with its zone, and with the date if it is not today."""
     try:
         moment = time.localtime(seconds)
     except (OverflowError, ValueError, OSError):
         return "later"
-    return time.strftime("%H:%M" if time.localtime()[:3] == moment[:3] else "%Y-%m-%d %H:%M", moment)
+    return time.strftime("%H:%M %Z" if time.localtime()[:3] == moment[:3] else "%Y-%m-%d %H:%M %Z", moment)

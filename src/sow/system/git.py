@@ -6,14 +6,11 @@ import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 
 from sow.errors import SystemFailure
 from sow.system import crash_points, sealed_git
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 TIMEOUT = 60
 LONG = 1800  # for a checkout of a large repository on a slow disk, with files that a filter fetches
@@ -65,8 +62,9 @@ class GitResult:
     @property
     def message(self) -> str:
         """Returns git's own error message: the line of the failure, not a warning before it."""
-        exit_text = f"exit {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
-        lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [exit_text]
+        from sow.system.process.exit_code import exit_text  # here, because only an error needs it
+
+        lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [exit_text(self.code)]
         message = next((line for start in ERROR_PREFIXES for line in lines if line.startswith(start)), lines[0])
         return message.removeprefix("fatal: ").removeprefix("error: ") + (
             " (the disk is full)" if self.is_disk_full else ""

@@ -51,7 +51,7 @@ class Process:
         self.start_time = born  # a pid with another start time is another process
 
 
-class Proc:
+class ProcTable:
     """The process queries on a system with /proc."""
 
     __slots__ = ()
@@ -111,9 +111,9 @@ class Proc:
 def process_queries() -> ProcessTable:
     """Returns the process queries for this machine."""
     if os.path.exists("/proc/self/stat"):
-        return Proc()
+        return ProcTable()
 
-    return Ps()
+    return PsTable()
 
 
 def supervisor_name(worker: str) -> str:
@@ -170,7 +170,7 @@ PATIENCE = 10  # seconds
 LAYOUT = "%a %b %d %H:%M:%S %Y"
 
 
-class Ps:
+class PsTable:
     """The process queries with `ps`: start times in seconds, environments of our own user, and no sessions."""
 
     __slots__ = ()

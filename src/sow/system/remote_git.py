@@ -12,16 +12,13 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
 
 from sow.errors import SystemFailure
 from sow.system import crash_points, git
 from sow.system.git import GitResult
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType, TracebackType
 
 STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 AT_ONCE = 20
@@ -47,6 +44,10 @@ QUIET = {
     "GIT_LFS_SKIP_SMUDGE": "1",
     "LC_ALL": "C",
 }
+NO_CAUSE = (
+    "Could not read from remote repository",
+    "the remote end hung up",
+)  # ssh or the server gave the cause before
 BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
 
 
@@ -123,6 +124,13 @@ class RemoteResult(GitResult):
     def __init__(self, *, code: int, out: str, err: str, stopped: str) -> None:
         super().__init__(code=code, out=out, err=err)
         self.stopped = stopped
+
+    @property
+    def message(self) -> str:
+        """Returns the cause of the failure: if git only says that the remote did not answer, the line before that."""
+        message = super().message
+        before, found, _ = self.err.partition(f"fatal: {message}")
+        return before.strip().rpartition("\n")[2] or message if found and message.startswith(NO_CAUSE) else message
 
 
 def run(ask: GitCommand, *, timeout: float, watch: Callable[[], str] | None = None) -> RemoteResult:

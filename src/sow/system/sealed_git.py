@@ -10,20 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from sow.errors import SowError, SystemFailure, Waiting
 from sow.system import checkout, crash_points, git_worktree_files
+from sow.system.checkout import Checkout
 from sow.system.environment import user_folder
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from sow.system.checkout import Checkout
-
-    Stamp = tuple[int, int, int, int]
+Stamp = tuple[int, int, int, int]
 
 WORKTREES = "/.sow/local/worktrees/"
 FACTS = "seal.json"

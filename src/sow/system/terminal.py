@@ -9,6 +9,7 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import BinaryIO, TextIO
 
 MAX_INPUT = 4 << 20
@@ -73,12 +74,32 @@ def confirm(question: str) -> bool:
     return ask(f"{question} [y/N]") in YES
 
 
+def require_yes(question: str, unattended: SowError, refused: SowError) -> None:
+    """Asks for a yes; raises the first error if nobody can be asked, and the second for any other answer."""
+    if not is_interactive():
+        raise unattended
+    if not confirm(question):
+        raise refused
+
+
 def ask(question: str) -> str:
     """Returns the answer to a question in lower case; a line end for an empty line, nothing at end of file."""
+    line = read_line(question).lower()
+    return line.strip() or line[-1:]
+
+
+def read_line(question: str, is_open: Callable[[], bool] | None = None) -> str:
+    """Asks a question and returns the typed line with its line end; nothing at end of file or if it is not open now."""
     sys.stderr.write(f"{question} ")
     sys.stderr.flush()
-    line = sys.stdin.readline().lower()
-    return line.strip() or line[-1:]
+    if is_open is not None:
+        import select
+
+        while not select.select([sys.stdin], [], [], 1.0)[0]:
+            if not is_open():
+                sys.stderr.write("\n")
+                return ""
+    return sys.stdin.readline()
 
 
 def read_input() -> str:

@@ -51,6 +51,18 @@ def test_the_list_as_json(repo: Repo) -> None:
     assert found["warnings"] == []
 
 
+def test_the_folders_of_the_config_are_read(repo: Repo) -> None:
+    """A plan's role is found in a folder that the user's settings name (C18)."""
+    home = Path(repo.environment["HOME"])
+    path = define(home / "team", "swiftdev.md", GOOD)
+    (home / ".config/sow").mkdir(parents=True, exist_ok=True)
+    (home / ".config/sow/config.yaml").write_text('agents:\n  directories: ["~/team/.claude/agents"]\n')
+    found = repo.ok("agent", "show", "swiftdev", "--json").json
+    assert (found["source"], found["path"]) == ("user", str(path))
+    (repo.root / "plan.md").write_text("## Task 1: a\n**Agent**: swiftdev\n\nx\n")
+    assert "swiftdev" not in repo.ok("plan", "validate", "plan.md").err
+
+
 def test_a_bad_file_is_a_warning_beside_the_list(repo: Repo) -> None:
     """The list is whole and the exit code 0; what is wrong stands on stderr, and in the document."""
     path = define(repo.root, "bad.md", "no frontmatter\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 
@@ -35,6 +36,8 @@ ROWS = [
     (("agent", "spawn", "implementer", "999"), 2, "there is no task 999", "010"),
     (("agent", "spawn", "implementer", "x"), 2, "'x' is not a task id", "010"),
     (("agent", "spawn", "implementer"), 2, "TASK is missing", "usage:"),
+    (("agent", "spawn", "reviewer", "010"), 2, "task 010 is for implementer", "sow task set --id 010 agent reviewer"),
+    (("agent", "spawn", "implementer", "010", "--worktree"), 2, "only a run makes worktrees", "sow run PLAN"),
     (
         ("agent", "spawn", "implementer", "010", "--executor", "nobody"),
         2,
@@ -100,6 +103,7 @@ def test_a_worker_spawns_no_worker(yard: Yard) -> None:
 LONG = 2 << 20
 
 
+@pytest.mark.full
 def test_a_prompt_of_two_megabytes(yard: Yard) -> None:
     """It reaches the worker whole and is its feedback; as an answer, which is kept in the state, it is refused."""
     text = yard.folder / "long.txt"
@@ -162,3 +166,21 @@ def test_the_task_is_claimed_while_a_worker_works(yard: Yard) -> None:
     assert yard.spawn("--fresh").code == 4
     call.communicate(timeout=300)
     assert call.returncode == 0
+
+
+def test_a_task_is_given_to_another_role_only_on_purpose(yard: Yard) -> None:
+    """The refused spawn changes nothing; the command of its hint does, and then the role works (A25)."""
+    assert yard.repo.sow("agent", "spawn", "planner", "010").code == 2
+    assert yard.repo.task("010")["assigned_agent"] == "implementer"
+    yard.repo.ok("task", "set", "--id", "010", "agent", "planner")
+    assert yard.repo.ok("agent", "spawn", "planner", "010", "--executor", "simulated", "--dry-run").code == 0
+
+
+def test_without_a_login_the_user_is_told_to_log_in(yard: Yard) -> None:
+    """Claude's message about a missing login comes with what to do, before the command that goes on (A23)."""
+    result = {"type": "result", "subtype": "success", "is_error": True, "result": "Not logged in · Please run /login"}
+    fake(yard, "claude", f"cat > /dev/null\necho '{json.dumps(result)}'\nexit 1")
+    found = yard.repo.sow("agent", "spawn", "implementer", "010", "--executor", "claude-code")
+    assert found.code == 1 and "failed: Not logged in" in found.err
+    hint = found.err.partition("hint: ")[2]
+    assert hint.startswith("start `claude` once and log in, then go on: sow agent resume 010"), found

@@ -11,7 +11,7 @@ from conftest import Repo
 from support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
-PLANS = sorted(path for path in EXAMPLES.iterdir() if not path.name.startswith("workflow-"))
+PLANS = sorted(path for path in EXAMPLES.iterdir() if not path.name.startswith(("workflow-", "executor-")))
 PLAN = """\
 # Add a login
 
@@ -71,8 +71,8 @@ def test_the_table_shows_waves_and_the_critical_path(repo, plan):
     """A person sees which tasks run side by side, after what, how long, and what decides the whole."""
     shown = repo.ok("plan", "show", "plan.md").out
     assert "Add a login (plan.md): 3 tasks in 2 waves" in shown
-    assert "1     1   Store users  implementer  -      45m   pending" in shown
-    assert "work: 2h 15m (1 of them without an estimate); at least 1h 45m, however many work at once" in shown
+    assert "1     1   Store users  implementer  -           45m   pending" in shown
+    assert "estimated work: 2h 15m (1 task guessed at 30m); at least 1h 45m" in shown
     assert "critical path: 1 → 2" in shown
 
 
@@ -132,7 +132,7 @@ def test_every_error_is_said_at_once(repo, plan):
 
 def test_errors_come_before_warnings(repo, plan):
     """`plan validate` prints all errors, then all warnings, each line with its label."""
-    change(plan, ("## Task 1", "### Task 8: too deep\n\n## Task 1"), ("## Task 3", "## Task 7 - no colon\n\n## Task 3"))
+    change(plan, ("## Task 1", "### Task 8: too deep\n\n## Task 1"), ("## Task 3", "## Task 7 is next\n\n## Task 3"))
     change(plan, ("**Depends on**: 1\n\nShow", "**Depends on**: 9\n\nShow"), ("## Task 2: Login form", "## Task 2:"))
     said = repo.sow("plan", "validate", "plan.md").err.splitlines()
     labels = [line.partition(": ")[0] for line in said]

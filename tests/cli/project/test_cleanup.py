@@ -11,6 +11,8 @@ from conftest import Repo
 from support.claim_holder import held
 from support.paths import ROOT
 
+CLEAN = "clean: no project state in this checkout and in the last commit\n"
+
 
 def finish(repo: Repo) -> None:
     repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -74,14 +76,51 @@ def test_the_printed_commit_takes_the_removal_only(task_repo: Repo):
     assert task_repo.git("diff", "--cached", "--name-only") == "mine.txt\n"
 
 
+def test_check_sees_the_last_commit(task_repo: Repo):
+    """A project that only the last commit still has fails, and the printed command removes it there (D8)."""
+    finish(task_repo)
+    task_repo.ok("project", "save")
+    task_repo.ok("cleanup")
+    failed = task_repo.sow("check")
+    assert failed.code == 1
+    assert ".sow/project is still in the last commit" in failed.err
+    assert task_repo.sow("check", "--json").json == {"clean": False, "found": [".sow/project"]}
+    command = failed.err.partition("hint: ")[2].strip()
+    subprocess.run(["sh", "-c", command], cwd=task_repo.root, env=task_repo.environment, check=True)
+    task_repo.ok("check")
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_cleanup_commits_the_removal(task_repo: Repo, is_saved: bool):
+    """With --commit the last commit has no project, also if work follows on a commit with state (D8)."""
+    finish(task_repo)
+    if is_saved:
+        task_repo.ok("project", "save")
+    (task_repo.root / "code.txt").write_text("code\n")
+    task_repo.git("add", "code.txt")
+    task_repo.git("commit", "-q", "-m", "work")
+    (task_repo.root / "mine.txt").touch()
+    task_repo.git("add", "mine.txt")
+    out = task_repo.ok("cleanup", "--commit").out
+    assert task_repo.git("ls-tree", "-r", "--name-only", "HEAD", ".sow/project") == ""
+    assert log(task_repo)[0] == ("Clean up the project" if is_saved else "work")
+    assert ("committed the removal" in out) == is_saved
+    assert task_repo.git("diff", "--cached", "--name-only") == "mine.txt\n"
+    task_repo.ok("check")
+
+
 @pytest.mark.parametrize("page", ["README.md", "src/sow/agents/layer_text/commands/cleanup.md"])
 def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, page: str):
     """The commands of the documents work where the clean-up takes the state commit off the branch."""
-    (block,) = re.findall(r"```(?:sh|bash)\n([^`]*sow cleanup[^`]*)```", (ROOT / page).read_text())
+    block = re.findall(r"```(?:sh|bash)\n([^`]*sow cleanup[^`]*)```", (ROOT / page).read_text())[0]
     task_repo.git("add", "--", ".", ":(exclude).sow/project")
     task_repo.git("commit", "-q", "-m", "before")
     finish(task_repo)
-    task_repo.ok("project", "save")
+    if "sow project save" not in block:
+        task_repo.ok("project", "save")
+    if "git add simulated" in block:
+        (task_repo.root / "simulated").mkdir()
+        (task_repo.root / "simulated" / "020.md").write_text("work\n")
     words = ["sh", "-euc", block]
     done = subprocess.run(words, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -150,20 +189,19 @@ def test_check_fails_while_a_project_is_there(repo: Repo):
     result = repo.sow("check")
     assert result.code == 1
     assert "error: .sow/project must not be merged" in result.err
-    assert "hint: sow cleanup, then the git command that it prints, if any" in result.err
+    assert "hint: sow cleanup --commit" in result.err
     document = repo.sow("check", "--json")
     assert (document.code, document.json) == (1, {"clean": False, "found": [".sow/project"]})
     repo.ok("cleanup")
-    assert repo.ok("check").out == "clean: no project state in this checkout\n"
+    assert repo.ok("check").out == CLEAN
     assert repo.ok("check", "--json").json == {"clean": True, "found": []}
 
 
-@pytest.mark.parametrize("left", ["an empty folder", "a file", "a dangling link"])
+@pytest.mark.parametrize("left", ["a file", "a dangling link"])
 def test_check_sees_whatever_is_left(repo: Repo, left: str):
-    """Anything at .sow/project is too much for a merge."""
+    """Any file or link at .sow/project is too much for a merge."""
     repo.ok("cleanup")
     make = {
-        "an empty folder": repo.project.mkdir,
         "a file": repo.project.touch,
         "a dangling link": lambda: repo.project.symlink_to("nowhere"),
     }
@@ -191,3 +229,14 @@ def test_the_way_to_a_merge(task_repo: Repo):
     task_repo.git("merge", "-q", "--no-ff", "-m", "merge", "feat/auth")
     assert not [path for path in task_repo.git("ls-files").split() if path.startswith(".sow/project")]
     task_repo.ok("check")
+
+
+def test_empty_folders_that_git_left_are_no_project(repo: Repo):
+    """After `git switch main` empty folders may stay: check is clean, and cleanup has nothing to remove (B6)."""
+    repo.ok("project", "save")
+    repo.git("switch", "-q", "main")
+    (repo.project / "context").mkdir(parents=True, exist_ok=True)
+    assert repo.ok("check").out == CLEAN
+    assert repo.ok("check", "--json").json == {"clean": True, "found": []}
+    refused = repo.sow("cleanup")
+    assert (refused.code, "there is nothing to remove" in refused.err) == (2, True)

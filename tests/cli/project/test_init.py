@@ -18,7 +18,8 @@ def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
     """A fresh repository gets the files of .sow, each of them named."""
     result = bare_repo.ok("init")
     assert set(bare_repo.snapshot()) == MADE | OWN
-    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE
+    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE | {".sow/sinks/"}
+    assert (bare_repo.root / ".sow/sinks").is_dir()  # (B18)
     assert result.err == ""
 
 

@@ -51,6 +51,26 @@ def test_advance_to_the_end_and_back(staged: Repo):
     assert stages(staged) == [("design", "active"), ("build", "pending"), ("test", "pending")]
 
 
+def test_a_phase_that_had_begun_waits_after_back(staged: Repo):
+    """After `phase back` a later phase waits for the active one; nothing says that it has not begun (B25)."""
+    staged.ok("phase", "advance")
+    staged.ok("task", "create", "--name", "Write")
+    staged.ok("phase", "back")
+    result = staged.sow("task", "set", "--id", "010", "status", "in_progress")
+    assert result.code == 2
+    assert "error: phase build waits: the active phase is design" in result.err
+    assert "has not begun" not in result.err and "sow phase advance" in result.err
+
+
+def test_a_new_phase_is_not_completed(staged: Repo):
+    """An empty phase before the active one becomes the active one (B25)."""
+    staged.ok("phase", "advance")
+    assert (
+        staged.ok("phase", "add", "research", "--reason", "r", "--before", "design", "--yes").out
+        == "phase research is active\n"
+    )
+
+
 def test_advance_is_recorded(staged: Repo):
     """The project's log tells who went on."""
     staged.ok("phase", "advance", SOW_AGENT="orchestrator")
@@ -87,7 +107,7 @@ def test_there_is_no_skipping_forward(staged: Repo):
     staged.ok("task", "create", "--name", "Write", "--phase", "build")
     result = staged.sow("task", "set", "--id", "010", "status", "in_progress")
     assert result.code == 2
-    assert "phase build has not begun" in result.err
+    assert "phase build waits: the active phase is design" in result.err
     staged.ok("task", "abandon", "010", "--reason", "only to go on")
     staged.ok("phase", "advance")
     result = staged.sow("phase", "back", "test")
@@ -145,10 +165,10 @@ def test_only_yes_or_no_answers_a_proposal(staged: Repo):
     ],
 )
 def test_a_person_puts_a_phase_where_it_belongs(staged: Repo, place: tuple[str, ...], order: list[str]):
-    """With --yes the phase is there at once, at the named place; before the active one it counts as passed."""
+    """With --yes the phase is there at once, at the named place; before the active one it is the active one."""
     staged.ok("phase", "add", "review", "--reason", "needed", "--yes", *place)
     assert [name for name, _ in stages(staged)] == order
-    expected = "completed" if order[0] == "review" else "pending"
+    expected = "active" if order[0] == "review" else "pending"
     assert dict(stages(staged))["review"] == expected
     assert (staged.project / "phases/review/tasks").is_dir()
 
@@ -157,7 +177,59 @@ def test_two_places_are_one_too_many(staged: Repo):
     """--before and --after together are refused."""
     result = staged.sow("phase", "add", "x", "--reason", "r", "--before", "build", "--after", "design")
     assert result.code == 2
-    assert "both --before and --after" in result.err
+    assert "more than one place" in result.err
+
+
+SESSION = {"CLAUDECODE": "1", "USER": "ada"}
+
+
+def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: Repo):
+    """The orchestrator proposes, Claude Code asks the person, and a task of the new phase starts at once (B1)."""
+    proposed = staged.ok("phase", "add", "discovery", "--reason", "a race", "--now", **SESSION)
+    assert "proposed as question 1" in proposed.out
+    refused = staged.sow("phase", "approve", "discovery", **SESSION)
+    assert refused.code == 2 and "the orchestrator may not approve a phase" in refused.err
+    assert "sow install claude" in refused.err
+    approved = staged.ok("phase", "approve", "discovery", **SESSION, SOW_ASKS="1")
+    assert approved.out == "phase discovery is approved\nthe phase is discovery now\n"
+    staged.ok("task", "create", "--name", "Look", "--phase", "discovery")
+    staged.ok("task", "set", "--id", "010", "status", "in_progress")
+    said = [(each["agent"], each["action"]) for each in staged.ok("log", "--list", "--json").json["entries"]]
+    assert said[-3:-1] == [("orchestrator", "phase_add"), ("ada", "phase_approve")]
+
+
+@pytest.mark.parametrize(
+    "marks", [{"SOW_ASKS": "1", "SOW_AGENT": "orchestrator"}, {"SOW_ASKS": "1", "GEMINI_CLI": "1"}]
+)
+def test_only_claude_code_asks_the_person(staged: Repo, marks: dict[str, str]):
+    """In the session of another CLI nobody confirms an approval, so it is refused (B2)."""
+    staged.ok("phase", "add", "discovery", "--reason", "a race")
+    for words in (["phase", "approve", "discovery"], ["phase", "add", "x", "--reason", "r", "--yes"]):
+        result = staged.sow(*words, **marks)
+        assert result.code == 2 and "the orchestrator may not" in result.err
+    result = staged.sow("answer", "1", "yes", **SESSION, SOW_ASKS="1")
+    assert result.code == 2 and "sow phase approve discovery" in result.err
+
+
+def test_a_phase_is_moved(staged: Repo):
+    """A phase gets another place, and with --now work goes on there; the log says so (B1)."""
+    assert staged.ok("phase", "move", "test", "--before", "build").out == "the phase is design now\n"
+    assert staged.ok("phase", "move", "bu", "--now").out == "the phase is build now\n"
+    assert stages(staged) == [("build", "active"), ("design", "pending"), ("test", "pending")]
+    entry = staged.ok("log", "--list", "--json").json["entries"][-1]
+    assert entry["text"] == "moved phase build; the order is: build, design, test"
+    result = staged.sow("phase", "move", "build")
+    assert result.code == 2 and "sow phase move build --before design" in result.err
+    assert staged.sow("phase", "move", "test", "--now", "--after", "build").code == 2
+    assert "a worker may not" in staged.sow("phase", "move", "test", "--now", SOW_TASK="010").err
+
+
+def test_a_phase_that_is_added_now_after_the_end_is_the_last_one(staged: Repo):
+    """Without an active phase, --now puts it at the end, where work begins."""
+    for _ in range(3):
+        staged.ok("phase", "advance")
+    staged.ok("phase", "add", "docs", "--reason", "r", "--now", "--yes")
+    assert stages(staged)[-1] == ("docs", "active")
 
 
 def test_an_approved_phase_needs_no_approval(staged: Repo):

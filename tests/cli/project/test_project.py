@@ -58,6 +58,15 @@ def test_save_commits_the_project_and_nothing_else(repo: Repo):
     assert repo.git("status", "--porcelain").splitlines() == ["A  staged.txt", "?? loose.txt"]
 
 
+def test_a_clone_shows_the_phases(repo: Repo, tmp_path: Path):
+    """The folder of a phase without a task is there in a clone, too (B18)."""
+    repo.ok("phase", "add", "docs", "--reason", "r", "--yes")
+    repo.ok("project", "save")
+    repo.git("clone", "-q", str(repo.root), str(tmp_path / "clone"))
+    found = {path.name for path in (tmp_path / "clone/.sow/project/phases").iterdir()}
+    assert found == {"implementation", "docs"}
+
+
 def test_save_without_a_change(repo: Repo):
     """A second save makes no empty commit."""
     repo.ok("project", "save")

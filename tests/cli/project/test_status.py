@@ -12,11 +12,16 @@ def finish(repo: Repo, task: str) -> None:
 
 
 def test_without_a_project(bare_repo: Repo):
-    """On a branch without a project the status says so, and how to start one."""
+    """On a branch without a project the status says so, and how to start one; main may have none (B6)."""
     bare_repo.ok("init")
     shown = bare_repo.ok("status").out
     assert "no project on branch main" in shown
-    assert 'sow project new "NAME"' in shown
+    command = 'git switch -c feature/NAME && sow project new "NAME"'
+    assert shown.endswith(f": {command}\n")
+    assert f"hint: start one: {command}\n" in bare_repo.sow("task", "create", "--name", "One").err
+    bare_repo.git("switch", "-q", "-c", "feat/x")
+    assert bare_repo.ok("status").out.endswith(': sow project new "NAME"\n')
+    bare_repo.git("switch", "-q", "main")
     document = bare_repo.ok("status", "--json").json
     assert (document["project"], document["branch"]) == (None, "main")
 
@@ -69,13 +74,11 @@ def test_the_next_step_leads_through_a_project(repo: Repo):
             break
         words = {
             'sow task create --name "…" --agent implementer': ("task", "create", "--name", "Only"),
-            "sow task show 010": ("task", "set", "--id", "010", "status", "needs_review"),
         }.get(step, tuple(step.split()[1:]))
-        repo.ok(*words)
+        repo.ok(*words, SOW_AGENTS_IMPLEMENTER="simulated")
     assert seen == [
         'sow task create --name "…" --agent implementer',
-        "sow task set --id 010 status in_progress",
-        "sow task show 010",
+        "sow agent spawn implementer 010",
         "sow approve 010",
         "sow phase advance",
         "sow cleanup",
@@ -87,7 +90,7 @@ def test_a_high_priority_comes_first(repo: Repo):
     """Of two tasks that could start, the more important one is proposed."""
     repo.ok("task", "create", "--name", "Later")
     repo.ok("task", "create", "--name", "Now", "--priority", "high")
-    assert repo.ok("status", "--json").json["next"]["command"] == "sow task set --id 020 status in_progress"
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow agent spawn implementer 020"
 
 
 def test_a_broken_task_is_said_and_hides_nothing(task_repo: Repo):

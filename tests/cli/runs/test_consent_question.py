@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from conftest import Repo
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
+
+from sow.engine.consent import by_program
 
 DOUBTFUL = {
     "depends": {"depends": [1]},
@@ -21,7 +24,7 @@ DOUBTFUL = {
     "dependency": {"depends_on": ["the database"]},
     "status": {"status": "nearly"},
 }
-HEADINGS = ("### Task 2: B", "## Task 2 B", "##Task 2: B", "## TASK-2: B", "## Taks 2: B", "**Task 2: B**", "## 2. B")
+HEADINGS = ("### Task 2: B", "## Task 2 B", "##Task 2: B", "## Taks 2: B", "**Task 2: B**", "## 2. B")
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def test_a_yes_on_the_terminal_is_remembered(asking: PlanRepo, on_terminal: Call
     assert asking.repo.sow("runs", "verify").code == 0
 
 
+@pytest.mark.full
 def test_a_no_on_the_terminal_starts_nothing(asking: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """After a no nothing is written, the exit code is 4, and the next call asks again."""
     asking.plan({"test_commands": ["true"]})
@@ -50,7 +54,7 @@ def test_a_no_on_the_terminal_starts_nothing(asking: PlanRepo, on_terminal: Call
     assert not (asking.repo.root / ".sow").exists()
 
 
-@pytest.mark.parametrize("name", DOUBTFUL)
+@few_of("name", DOUBTFUL, 1)
 def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
     """A warning that could change order or scope stops a run before it starts; --yes accepts the plan as read."""
     plan_repo.plan("First", DOUBTFUL[name])
@@ -67,6 +71,7 @@ def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
         assert plan_repo.run("--review", "off", "--yes").code == 0
 
 
+@pytest.mark.full
 def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """A person who confirms the warnings starts the run."""
     plan_repo.plan("First", DOUBTFUL["depends"])
@@ -75,6 +80,7 @@ def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: 
     assert code == 0, shown
 
 
+@pytest.mark.full
 def test_a_harmless_warning_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
     """A key that changes neither order nor scope is named in a warning, and the run goes on."""
     plan_repo.plan({"priority": "high"})
@@ -83,6 +89,7 @@ def test_a_harmless_warning_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
     assert "warning: plan.yaml:" in result.err
 
 
+@pytest.mark.full
 def test_one_agent_for_all_settles_unknown_agents(plan_repo: PlanRepo) -> None:
     """With --agent the plan's unknown agents change nothing, and nothing is asked."""
     plan_repo.plan({"agent": "nobody-knows"})
@@ -118,16 +125,16 @@ READERS = (
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
 def test_every_reader_prints_the_warnings(plan_repo: PlanRepo, words: tuple[str, ...]) -> None:
     """Every command that reads a plan prints its warnings on stderr, each once."""
-    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Agnt**: dba\n\nx\n")
     plan_repo.repo.ok("init")
     result = plan_repo.repo.ok(*words)
-    assert result.err.count("warning: plan.md:5: task 1: '**Blocked by**: Task 7' is read as text") == 1
+    assert result.err.count("warning: plan.md:5: task 1: '**Agnt**: dba' is read as text") == 1
     assert "warning:" not in result.out
 
 
 def test_an_update_prints_the_warnings(plan_repo: PlanRepo) -> None:
     """`sow plan update` reads the plan, too."""
-    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Blocked by**: Task 7\n\nx\n")
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n## Task 1: A\n\n**Agnt**: dba\n\nx\n")
     plan_repo.repo.ok("init")
     plan_repo.repo.ok("plan", "import", "plan.md")
     assert plan_repo.repo.ok("plan", "update").err.count("warning:") == 1
@@ -135,11 +142,11 @@ def test_an_update_prints_the_warnings(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.parametrize("words", [("plan", "show"), ("plan", "waves"), ("run",)], ids=" ".join)
 def test_errors_do_not_hide_the_warnings(plan_repo: PlanRepo, words: tuple[str, ...]) -> None:
-    """A plan without tasks, since all headings are of the wrong level, says both (C4)."""
-    (plan_repo.repo.root / "plan.md").write_text("# P\n\n### Task 1: A\n\nx\n")
+    """A plan without tasks, since its heading is written wrongly, says both (C4)."""
+    (plan_repo.repo.root / "plan.md").write_text("# P\n\n##Task 1: A\n\nx\n")
     result = plan_repo.repo.sow(*words, "plan.md")
     assert result.code == 2
-    assert "warning: plan.md:3: '### Task 1: A' looks like a task" in result.err
+    assert "warning: plan.md:3: '##Task 1: A' looks like a task" in result.err
     assert "error: plan.md: there are no tasks" in result.err
 
 
@@ -204,3 +211,11 @@ def test_a_refused_run_leaves_the_checkout_as_it_was(plan_repo: PlanRepo, why: s
 
 def _counts(path: Path) -> bool:
     return path.is_file() and "/.git/sow/claims/" not in str(path)
+
+
+@pytest.mark.parametrize(
+    "command", ["python -m pytest", "PYTHONPATH=src A=1 python -m pytest", "A=1 python -c 'x' && y"]
+)
+def test_commands_are_filed_under_their_program(command: str) -> None:
+    """Variables that are set before the program do not hide it."""
+    assert by_program([command]) == {"python": [command]}

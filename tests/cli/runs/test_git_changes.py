@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 
 PLANT = f"{WORK}git config alias.st 'status --short'\n"
 
 
-@pytest.mark.parametrize(("typed", "stays"), [(b"y\n", False), (b"n\n", True)])
+@few_of(("typed", "stays"), [(b"y\n", False), (b"n\n", True)], 1)
 def test_the_end_of_a_run_asks(plan_repo: PlanRepo, on_terminal: Callable[..., Any], typed: bytes, stays: bool) -> None:
     """With a yes the change is undone; without one it stays, and the way to decide later is shown."""
     plan_repo.act("implementer", PLANT)
@@ -35,6 +36,7 @@ def test_a_change_is_shown_once_while_the_run_goes_on(plan_repo: PlanRepo) -> No
     assert [line.split("  ", 1)[1] for line in told] == [change, change]
 
 
+@pytest.mark.full
 def test_a_no_to_doctor_changes_nothing(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """Both options ask first; a no is exit 4. Two options at once are an error."""
     plan_repo.act("implementer", PLANT)
@@ -51,6 +53,7 @@ def test_a_no_to_doctor_changes_nothing(plan_repo: PlanRepo, on_terminal: Callab
     assert "exclude each other" in both.err
 
 
+@pytest.mark.full
 def test_an_agent_decides_nothing(plan_repo: PlanRepo) -> None:
     """A worker cannot accept what it planted."""
     plan_repo.act("implementer", f"{PLANT}sow doctor --keep-git-changes --yes > said.txt 2>&1; echo $? >> said.txt\n")

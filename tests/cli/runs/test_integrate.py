@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import SOW, Repo
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 
@@ -48,6 +49,7 @@ def refused(repo: Repo, code: int, said: str, hint: str) -> None:
     assert head(repo) == before
 
 
+@pytest.mark.full
 def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
     """Once the user's file is put away, the branch moves to what the run merged, and the run is over."""
     refused(waiting.repo, 4, "part_010.txt", "then 'sow integrate'")
@@ -62,6 +64,7 @@ def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
     assert "has everything" in waiting.repo.ok("integrate").out
 
 
+@pytest.mark.full
 def test_what_is_next_is_to_integrate(waiting: PlanRepo):
     """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
     repo = waiting.repo
@@ -75,6 +78,7 @@ def test_what_is_next_is_to_integrate(waiting: PlanRepo):
     assert repo.ok("status", "--json").json["next"]["command"] != "sow integrate"
 
 
+@pytest.mark.full
 def test_a_failed_task_does_not_hide_that_the_rest_waits(plan_repo: PlanRepo):
     """If one task failed and the result of the others is not delivered, `sow integrate` is named too."""
     plan_repo.act("implementer-020", "exit 3\n")
@@ -107,8 +111,8 @@ def follow(repo: Repo, said: str, cwd: Path) -> list[str]:
 LINES = "".join(f"line {number}\n" for number in range(20))
 
 
-@pytest.mark.parametrize("where", [".", "deep"])
-@pytest.mark.parametrize("count", [1, 12])
+@few_of("where", [".", "deep"], 1)
+@few_of("count", [1, 12], 1)
 def test_changed_files_are_put_away_and_come_back(plan_repo: PlanRepo, count: int, where: str):
     """The printed commands work in a project's first run, in every folder: the work of both is in the files at last."""
     root = plan_repo.repo.root
@@ -136,7 +140,7 @@ def test_changed_files_are_put_away_and_come_back(plan_repo: PlanRepo, count: in
     assert plan_repo.runs()[-1]["status"] == "ended"
 
 
-@pytest.mark.parametrize("ignored", [False, True])
+@few_of("ignored", [False, True], 1)
 def test_new_files_are_put_away_and_come_back(waiting: PlanRepo, ignored: bool):
     """A file of the user's that git does not know, or ignores, is put away and back by the printed commands too."""
     if ignored:
@@ -149,6 +153,7 @@ def test_new_files_are_put_away_and_come_back(waiting: PlanRepo, ignored: bool):
     assert waiting.runs()[-1]["status"] == "ended"
 
 
+@pytest.mark.full
 def test_a_dry_run_moves_nothing(waiting: PlanRepo):
     """It says what would happen, or what is in the way, and changes neither branch nor files."""
     refs = waiting.repo.git("for-each-ref")
@@ -178,6 +183,7 @@ def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
     assert (waiting.repo.root / "part_020.txt").read_text() == "by 020\n"
 
 
+@pytest.mark.full
 def test_new_commits_that_conflict(waiting: PlanRepo):
     """A conflict is told with its path and the way out of it; after that way, the command ends well."""
     (waiting.repo.root / "part_010.txt").unlink()
@@ -190,6 +196,7 @@ def test_new_commits_that_conflict(waiting: PlanRepo):
     assert (waiting.repo.root / "part_020.txt").read_text() == "theirs\n"
 
 
+@pytest.mark.full
 def test_new_commits_that_break_a_test(plan_repo: PlanRepo):
     """A test of a completed task that is red with the user's commits stops it with exit 1 and the command's name."""
     commit(plan_repo.repo, "mode.txt", "good\n")
@@ -203,6 +210,7 @@ def test_new_commits_that_break_a_test(plan_repo: PlanRepo):
     plan_repo.repo.ok("integrate")
 
 
+@pytest.mark.full
 def test_on_another_branch(waiting: PlanRepo):
     """Away from the run's branch, the command names the branch to go to, and nothing moves."""
     (waiting.repo.root / "part_010.txt").unlink()
@@ -210,6 +218,7 @@ def test_on_another_branch(waiting: PlanRepo):
     refused(waiting.repo, 4, "on elsewhere, and the run belongs to feat/harbour", "git switch feat/harbour")
 
 
+@pytest.mark.full
 def test_in_the_middle_of_a_merge(waiting: PlanRepo):
     """While the user is in the middle of a git operation, the command waits for its end."""
     (waiting.repo.root / "part_010.txt").unlink()
@@ -217,6 +226,7 @@ def test_in_the_middle_of_a_merge(waiting: PlanRepo):
     refused(waiting.repo, 4, "a merge is under way", "git merge --continue")
 
 
+@pytest.mark.full
 def test_a_branch_that_is_gone(waiting: PlanRepo):
     """The run's branch was deleted: the command says where the work is."""
     (waiting.repo.root / "part_010.txt").unlink()
@@ -225,6 +235,7 @@ def test_a_branch_that_is_gone(waiting: PlanRepo):
     refused(waiting.repo, 4, "the branch feat/harbour is gone", "git switch -c feat/harbour sow/int/")
 
 
+@pytest.mark.full
 def test_while_a_run_goes_on(plan_repo: PlanRepo):
     """Two who move the same branches are one too many: the second is told who is at work."""
     plan_repo.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
@@ -262,6 +273,7 @@ def test_there_is_no_run(repo: Repo):
     assert "there is no run here" in result.err
 
 
+@pytest.mark.full
 def test_from_a_folder_below(waiting: PlanRepo, tmp_path: Path):
     """The command works from anywhere in the checkout."""
     (waiting.repo.root / "part_010.txt").unlink()

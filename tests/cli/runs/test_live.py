@@ -12,12 +12,14 @@ import sys
 import termios
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.plan_repo import PlanRepo
+from support.quick_cases import all_of
 
 from cli.virtual_screen import Screen
 from sow.cli.runs.live import Live
@@ -354,6 +356,7 @@ def test_a_quiet_run_is_drawn_once_a_second(window):
     assert 9 <= window.bytes.count("\x1b[J") - before <= 11
 
 
+@pytest.mark.full
 def test_the_view_costs_little(rich):
     """Ten minutes of a run of a thousand tasks, looked at fifty times a second, cost less than 2 % of a core."""
     clock, stream = Clock(), Terminal()
@@ -412,6 +415,18 @@ def test_the_time_that_is_left(window):
     assert "about 20m left" in window.look()[-1]
 
 
+def test_earlier_calls_count_for_the_time_that_is_left(window):
+    """A continued run knows from its journal that its tasks take twice as long as expected."""
+    past = [started(4), turn(1, "010"), turn(1, "020"), ended(1201, "010"), ended(1201, "020")]
+    window.live.load_past(past)
+    again = started(4)
+    for task in again["tasks"][:2]:
+        task["status"] = "completed"
+    window.tell(again)
+    assert "2/4" in window.look()[-1]
+    assert "about 20m left" in window.look()[-1]
+
+
 def test_nobody_knows_how_long_it_takes(window):
     """Where a task has no estimate and no expectation, no time is promised."""
     tasks = [{"id": "010", "number": "1", "name": "a", "needs": []}]
@@ -448,7 +463,7 @@ def test_a_run_that_goes_on_knows_what_was_done(window):
     """Earlier calls count in the bar and in the cost, and nothing of them is told again."""
     window.live.load_past([started(), turn(1), turned(2), ended(3)])
     window.tell(started(recovered=True), turn(1, "020"))
-    assert window.look()[0].endswith("going on from where it was")
+    assert window.look()[0].endswith(", continued")
     assert "1/3" in window.look()[-1]
     assert "$0.50" in window.look()[-1]
     assert not any("completed" in line for line in window.look())
@@ -624,7 +639,7 @@ WIDTHS = {
 }
 
 
-@pytest.mark.parametrize(("text", "columns"), WIDTHS.items())
+@all_of(("text", "columns"), WIDTHS.items())
 def test_columns(text, columns):
     """Wide letters and emoji take two columns, marks on a letter none."""
     assert width.columns(text) == columns
@@ -635,3 +650,15 @@ def test_a_cut_text_has_room(text, room):
     """A text that is cut or padded has exactly the columns that it should have, or fewer where it is only cut."""
     assert width.columns(width.cut(text, room)) <= room
     assert width.columns(width.pad(text, room)) == room
+
+
+@pytest.mark.full
+def test_the_final_checks_are_shown_live(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
+    """The first call of a run shows what its final checks do, while they run."""
+    go = plan_repo.folder / "go"
+    plan_repo.act("implementer-020", "touch two.txt\n")
+    check = f"test ! -e two.txt || while [ ! -e {go} ]; do sleep 0.05; done"
+    plan_repo.plan({"test_commands": [check]}, "Second < 1")
+    terminal = on_terminal(plan_repo.repo, "run", "plan.yaml", "--yes").until("checks the final tree: test !")
+    go.touch()
+    assert terminal.end()[0] == 0

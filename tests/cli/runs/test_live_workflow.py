@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
+from support.quick_cases import all_of
 
 from sow.cli.runs.live import Live
-from sow.reports.run_history import History
+from sow.domain.runs.journal_entry import JournalEntry
+from sow.reports.run_history import RunHistory
 
 
 class Pipe(io.StringIO):
@@ -31,8 +32,14 @@ LINES = {
         "escalated", task="api_agent", notes=["note_001", "note_002"]
     ),
     "agent api_agent: note_001 is resolved by user": entry("resolved", task="api_agent", note="note_001", by="user"),
-    "agent api_agent: verification failed (round 2)": entry("verification", task="api_agent", round=2, result="failed"),
-    "agent db_agent: verification passed by db_verifier (round 1)": entry(
+    "agent api_agent: verification 2 failed": entry("verification", task="api_agent", round=2, result="failed"),
+    "agent api_agent: verification 2 failed by v: the output is too short": entry(
+        "verification", task="api_agent", round=2, result="failed", by="v", reason="the output is too short\nby far"
+    ),
+    "agent api_agent: the turn of dev ended: failed: it ended with exit code 3": entry(
+        "turn_ended", task="api_agent", role="dev", outcome="failed", reason="it ended with exit code 3"
+    ),
+    "agent db_agent: verification 1 passed by db_verifier": entry(
         "verification", task="db_agent", round=1, result="passed", by="db_verifier"
     ),
     "the design 0123456789ab is approved (--yes)": entry("approved", digest="0123456789abcdef", how="--yes"),
@@ -49,7 +56,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("expected", LINES)
+@all_of("expected", LINES)
 def test_an_event_of_a_workflow_has_its_line(expected: str) -> None:
     """Each event of the protocol is told in one plain line, with the agent's name and no task id."""
     stream = Pipe()
@@ -65,7 +72,9 @@ def test_the_report_counts_agents_and_their_questions() -> None:
     """What the journal tells of an agent is in the history of the run, with its question's own number."""
     asked = entry("question", task="api_agent", number="w3", text="Which?")
     answered = entry("answered", task="api_agent", number="w3", origin="ada")
-    history = History([START, entry("task_started", task="api_agent", iteration=1), asked, answered])
+    history = RunHistory()
+    for told in (START, entry("task_started", task="api_agent", iteration=1), asked, answered):
+        history.add(JournalEntry(told))
     assert list(history.tasks) == ["api_agent"]
     (question,) = history.questions
     assert question["number"] == "w3" and question["origin"] == "ada"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conftest import Repo, Result
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 CHECK = "grep -q by part_010.txt"
 
@@ -25,6 +26,7 @@ def verify(repo: Repo, *words: str) -> tuple[int, list[dict[str, Any]]]:
     return result.code, result.json["evidence"]
 
 
+@pytest.mark.full
 def test_all_of_it_holds(ran: PlanRepo):
     """Every command is run again on its tree, ends as it did, and the exit code is 0; nothing of the user's changes."""
     state, refs = ran.repo.state("010"), ran.repo.git("for-each-ref")
@@ -39,6 +41,7 @@ def test_all_of_it_holds(ran: PlanRepo):
     assert ran.worktrees() == set()
 
 
+@pytest.mark.full
 def test_the_commands_do_run_again(plan_repo: PlanRepo, tmp_path: Path):
     """A command that depends on more than its tree shows it: its evidence differs, and the exit code is 1."""
     flag = tmp_path / "flag"
@@ -48,13 +51,14 @@ def test_the_commands_do_run_again(plan_repo: PlanRepo, tmp_path: Path):
     flag.unlink()
     result = plan_repo.repo.sow("runs", "verify")
     assert result.code == 1, result
-    assert f"differs   task 010, iteration 1, test: test -e {flag} (exit 1, was 0)" in result.out
+    assert f"differs   task 010, iteration 1, test: test -e {flag} (exit 1, was exit 0)" in result.out
     flag.touch()
     lines = plan_repo.repo.ok("runs", "verify", "last").out.splitlines()
     assert lines[-2].endswith(": holds: 1")
     assert lines[-1] == "final tree: the check list of 1 task passes"
 
 
+@pytest.mark.full
 def test_it_is_the_tree_of_that_time(ran: PlanRepo):
     """What the user did to the files since then does not matter: the tree is the one of the evidence."""
     (ran.repo.root / "part_010.txt").write_text("nothing\n")
@@ -62,6 +66,7 @@ def test_it_is_the_tree_of_that_time(ran: PlanRepo):
     assert verify(ran.repo)[0] == 0
 
 
+@pytest.mark.full
 def test_an_earlier_iteration_is_not_repeated(plan_repo: PlanRepo, tmp_path: Path):
     """Only the evidence of the iteration that was merged is repeated, so a result that was superseded cannot differ."""
     flag = tmp_path / "flag"
@@ -79,7 +84,7 @@ def test_an_earlier_iteration_is_not_repeated(plan_repo: PlanRepo, tmp_path: Pat
 FRAIL = 'test -e part_020.txt || { test ! -e made && test "$LANG" != other; }'
 
 
-@pytest.mark.parametrize("change", ["setup", "environment"])
+@few_of("change", ["setup", "environment"], 1)
 def test_results_of_another_setup_are_not_repeated(plan_repo: PlanRepo, change: str):
     """Evidence from another setup or environment is counted and left out; the final tree decides the exit code."""
     plan_repo.plan({"test_commands": [FRAIL]}, "Second < 1")
@@ -96,6 +101,7 @@ def test_results_of_another_setup_are_not_repeated(plan_repo: PlanRepo, change: 
     assert {each["verdict"] for each in told["evidence"]} == {"left out"}
 
 
+@pytest.mark.full
 def test_a_new_login_repeats_everything(ran: PlanRepo):
     """Variables that name a terminal or a login session do not make another environment."""
     result = ran.repo.sow("runs", "verify", TERM="vt100", SSH_AUTH_SOCK="/nowhere", XDG_SESSION_ID="77")
@@ -113,7 +119,7 @@ def test_forged_evidence_is_found(ran: PlanRepo):
     assert "differs" in {each["verdict"] for each in evidence}
 
 
-@pytest.mark.parametrize("name", ["1", "010"])
+@few_of("name", ["1", "010"], 1)
 def test_one_task(ran: PlanRepo, name: str):
     """A task is named by its number in the plan or by its id."""
     code, evidence = verify(ran.repo, "--task", name)
@@ -126,6 +132,7 @@ def says(result: Result, code: int, said: str) -> None:
     assert "\nhint: " in result.err
 
 
+@pytest.mark.full
 def test_what_cannot_be_verified(ran: PlanRepo):
     """An unknown task or run, and one without evidence, are refused with what there is."""
     run = ran.runs()[-1]["id"]
@@ -136,6 +143,7 @@ def test_what_cannot_be_verified(ran: PlanRepo):
     assert ran.worktrees() == set()
 
 
+@pytest.mark.full
 def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
     """Where the tree is not in git any more, the command is not run on another one, and nothing is proven."""
     path = ran.repo.desk("010") / "state.yaml"
@@ -149,6 +157,7 @@ def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
     assert {(each["verdict"], each["reason"]) for each in evidence} == {("left out", "its tree is not in git any more")}
 
 
+@pytest.mark.full
 def test_a_task_that_cannot_be_read_is_no_proof(ran: PlanRepo):
     """A state file of the run that is broken is named, whatever the evidence of the others shows."""
     path = ran.repo.desk("020") / "state.yaml"
@@ -156,6 +165,7 @@ def test_a_task_that_cannot_be_read_is_no_proof(ran: PlanRepo):
     says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
 
 
+@pytest.mark.full
 def test_commands_need_consent(plan_repo: PlanRepo):
     """A command that the user did not agree to is shown and not run without --yes."""
     plan_repo.plan({"test_commands": ["test -e part_010.txt && echo there"]})
@@ -167,6 +177,7 @@ def test_commands_need_consent(plan_repo: PlanRepo):
     assert verify(plan_repo.repo, "--yes")[0] == 0
 
 
+@pytest.mark.full
 def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
     """The final tree is checked with the lists of all merged tasks, so that one question covers them all."""
     plan_repo.plan({"test_commands": ["test -e part_010.txt"]})
@@ -187,6 +198,7 @@ def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
     assert verify(plan_repo.repo, run, "--yes")[0] == 0
 
 
+@pytest.mark.full
 def test_a_list_that_failed_before_the_run_is_named(plan_repo: PlanRepo, tmp_path: Path):
     """A list of an earlier run that was red when this run began is named, and does not make it fail."""
     flag = tmp_path / "flag"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 
+import fakes
+import pytest
 from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -23,7 +26,7 @@ def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
     assert result.code == 0, result
     assert "nothing was started (dry run)" in result.out
     assert "3 tasks with 2 at once: about 1h 30m of work" in result.out
-    assert "implementer: hand (works on 3)" in result.out
+    assert "implementer: hand (works on 3 tasks)" in result.out
     assert "quality-control: judge (reviews)" in result.out
     assert "cost: unknown" in result.out
     found = plan_repo.run("--dry-run", "--json", "--retries", "5").json
@@ -35,6 +38,100 @@ def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
     assert (only["minutes"], [each["id"] for each in only["tasks"]]) == (20, ["3"])
 
 
+def test_a_cli_that_needs_yolo_mode_is_named_before_the_run(plan_repo: PlanRepo) -> None:
+    """A worker's CLI that can change nothing with its settings is named once, before anything starts (A11)."""
+    fakes.install(plan_repo.repo, "cursor-agent", plan_repo.folder / "bin")
+    plan_repo.plan("One", "Two")
+    result = plan_repo.run("--dry-run", "--review", "off", "--executor", "cursor")
+    assert result.code == 0 and result.err.count("note: cursor can change nothing without yolo_mode: true") == 1, result
+
+
+def test_a_missing_reviewer_names_its_role(plan_repo: PlanRepo) -> None:
+    """A run without the reviewer's program says which role wants it and why (A18)."""
+    del plan_repo.settings["agents"]["bindings"]["quality-control"]
+    plan_repo.configure()
+    plan_repo.plan("One")
+    result = plan_repo.run()
+    assert result.code == 2, result
+    assert "error: executor binary not found: claude (for role quality-control)" in result.err
+    assert "Role quality-control uses executor claude-code (default)." in result.err
+    plan_repo.settings["agents"]["default"] = "judge"
+    plan_repo.configure()
+    assert plan_repo.run().code == 0
+
+
+@pytest.mark.full
+def test_a_missing_fallback_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
+    """A fallback that is not installed is named once, and the run does without it (A18)."""
+    plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["codex"], "quality-control": ["codex"]}
+    plan_repo.configure()
+    plan_repo.plan("One")
+    result = plan_repo.run()
+    assert result.code == 0 and result.err.count("note: the fallback codex is left out") == 1, result
+
+
+@pytest.mark.full
+def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
+    """After a run with failures, its last hint tries all of them again, and what waited for them is done too (D16)."""
+    for task in ("010", "020"):
+        plan_repo.act(f"implementer-{task}-1", "exit 1\n")
+    plan_repo.plan("One", "Two", "Three < 1", "Four")
+    failed = plan_repo.run()
+    assert failed.code == 1
+    assert "to try the 2 failed tasks again\n    sow run plan.yaml --retry-failed\n" in failed.out
+    dry = plan_repo.run("--dry-run")
+    assert "left alone: 1 failed; --retry-failed tries it again" in dry.out
+    dry = plan_repo.run("--dry-run", "--retry-failed")
+    assert "begun already, and gone on with: 1, 2" in dry.out and "left alone" not in dry.out
+    assert sorted(plan_repo.statuses().values()) == ["completed", "failed", "failed", "pending"]
+    result = plan_repo.run("--retry-failed")
+    assert result.code == 0 and "trying again: task 010, 020" in result.err, result
+    assert set(plan_repo.statuses().values()) == {"completed"}
+    again = plan_repo.run("--retry-failed")
+    assert again.code == 0 and "note: no task has failed" in again.err and "nothing to do: 4 completed" in again.out
+
+
+@pytest.mark.full
+def test_only_chosen_tasks_are_tried_again(plan_repo: PlanRepo) -> None:
+    """With --task, only the failed tasks among them are tried again (D16)."""
+    plan_repo.act("implementer", "exit 1\n")
+    plan_repo.plan("One", "Two")
+    assert plan_repo.run().code == 1
+    plan_repo.act("implementer", WORK)
+    assert plan_repo.run("--retry-failed", "--task", "2").code == 0
+    assert plan_repo.statuses() == {"010": "failed", "020": "completed"}
+
+
+@pytest.mark.full
+def test_a_run_ends_with_a_short_summary(plan_repo: PlanRepo) -> None:
+    """One line of totals, a line per task, and what to do next, last; `sow runs show` has the rest (C19)."""
+    plan_repo.plan("First", "Second < 1")
+    result = plan_repo.run("--executor", "hand", "--review", "off")
+    assert result.code == 0, result
+    head, totals, *rest = result.out[result.out.index("\nRun ") + 1 :].splitlines()
+    run = head.split()[1].removesuffix(":")
+    assert totals.startswith("  2 completed in ") and totals.endswith(f"(more: sow runs show {run})")
+    assert [line.split()[0] for line in rest if line][:3] == ["TASK", "1", "2"]
+    assert rest[5] == "Next" and len(rest) == 8
+    whole = plan_repo.repo.ok("runs", "show", run).out
+    assert "  turns  " in whole and "By agent" not in whole and "By executor" not in whole
+
+
+def test_a_dry_run_names_the_commands_of_workers(plan_repo: PlanRepo) -> None:
+    """The commands that a worker's CLI may run are shown in one short line, and whole as JSON (C19)."""
+    fakes.install(plan_repo.repo, "claude", plan_repo.folder / "bin")
+    (plan_repo.repo.root / "Makefile").write_text("test:\n\ttrue\nlint:\n\ttrue\n")
+    plan_repo.plan({"test_commands": ["pytest -q tests"]})
+    options = ("--dry-run", "--review", "off", "--executor", "claude-code")
+    shown = [line for line in plan_repo.run(*options).out.splitlines() if "may run" in line]
+    only_read = "and commands that only read, such as ls and grep"
+    assert shown == [f"  may run: sow, git, pytest -q tests, make test, make lint; {only_read}"]
+    commands = plan_repo.run(*options, "--json").json["crew"][0]["commands"]
+    assert commands[1:] == ["sow", "git", "pytest -q tests", "make test", "make lint"]
+    assert "  may run: what the CLI itself allows" in plan_repo.run("--dry-run").out
+
+
+@pytest.mark.full
 def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
     """What is completed already is shown so, and takes no time and nobody any more."""
     plan_repo.plan(*[{"estimated_time": "30m"}] * 3, {"estimated_time": "30m", "depends_on": [1]})
@@ -48,12 +145,13 @@ def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
         ("4", "pending"),
     ]
     assert "2 tasks with 1 at once: about " in result.out
-    assert "implementer: hand (works on 2)" in result.out
+    assert "implementer: hand (works on 2 tasks)" in result.out
     found = plan_repo.run("--dry-run", "--json").json
     assert {each["id"] for each in found["tasks"]} == {"3", "4"}
     assert plan_repo.run("--dry-run", "--task", "1").out.endswith("nothing of it is left to do\n")
 
 
+@pytest.mark.full
 def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     """What failed, asks or waits for such a task is no work that would be done: it is named with its reason."""
     plan_repo.act("implementer-010", "exit 1\n")
@@ -64,14 +162,14 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     found = plan_repo.run("--dry-run", "--json").json
     assert ([each["id"] for each in found["tasks"]], found["minutes"], found["goes_on"]) == (["3"], 30, [])
     assert {each["id"]: each["why"] for each in found["left_alone"]} == {
-        "1": "failed, and is not tried again by itself",
+        "1": "failed; --retry-failed tries it again",
         "2": "asks a question: sow inbox",
         "4": "waits for 1 (failed)",
         "5": "waits for 4 (blocked)",
     }
     shown = plan_repo.run("--dry-run").out
     assert "1 task with 3 at once: about 30m of work" in shown
-    assert "implementer: hand (works on 1)" in shown
+    assert "implementer: hand (works on 1 task)" in shown
     assert "left alone: 2 asks a question: sow inbox\n" in shown
     assert plan_repo.run("--dry-run", "--task", "5").out.endswith(
         "left alone: 5 waits for 4 (not in this run)\nnothing of it would be started\n"
@@ -80,6 +178,7 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     assert [plan_repo.turns(each) for each in ("010", "020", "030", "040", "050")] == [1, 1, 1, 0, 0]
 
 
+@pytest.mark.full
 def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
     """After an answer and another try both tasks are work again, begun already, and what waited for them begins."""
     plan_repo.act("implementer-010-1", "exit 1\n")
@@ -96,6 +195,7 @@ def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
     assert {task for task, status in plan_repo.statuses().items() if status == "abandoned"} == {"050"}
 
 
+@pytest.mark.full
 def test_a_dry_run_tells_the_cost_by_history(plan_repo: PlanRepo) -> None:
     """What tasks cost before is what such tasks are expected to cost, also against --max-cost."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
@@ -121,6 +221,7 @@ def test_json_is_a_stream_of_documents(plan_repo: PlanRepo) -> None:
     assert events == plan_repo.journal()
 
 
+@pytest.mark.full
 def test_one_task_of_a_plan(plan_repo: PlanRepo) -> None:
     """--task runs only that task, by its number in the plan or its id here, and leaves the others pending."""
     plan_repo.plan("First", "Second", "Third")
@@ -130,15 +231,7 @@ def test_one_task_of_a_plan(plan_repo: PlanRepo) -> None:
     assert set(plan_repo.statuses().values()) == {"completed"}
 
 
-def test_one_task_whose_dependency_is_open(plan_repo: PlanRepo) -> None:
-    """A chosen task whose dependency is not completed is blocked: exit 4, and nothing is started."""
-    plan_repo.plan("First", "Second < 1")
-    result = plan_repo.run("--task", "2")
-    assert result.code == 4, result
-    assert plan_repo.turns("020") == 0
-    assert plan_repo.journal("run_ended")[-1]["blocked"] == 1
-
-
+@pytest.mark.full
 def test_one_agent_and_one_executor_for_all(plan_repo: PlanRepo) -> None:
     """--agent sets the role of every task, and --executor who plays every role, reviewers included."""
     plan_repo.settings["agents"]["bindings"] = {}
@@ -151,6 +244,7 @@ def test_one_agent_and_one_executor_for_all(plan_repo: PlanRepo) -> None:
     assert {each["executor"] for each in plan_repo.journal("turn_started")} == {"hand"}
 
 
+@pytest.mark.full
 def test_the_statuses_come_back_into_the_plan(plan_repo: PlanRepo) -> None:
     """--update-plan writes each task's status into the plan file; without it the file is not touched."""
     plan_repo.plan("First", "Second")
@@ -176,6 +270,7 @@ def test_a_changed_plan_needs_consent(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("020")["name"] == "Second, but better"
 
 
+@pytest.mark.full
 def test_a_plan_edited_during_the_run_is_told(plan_repo: PlanRepo) -> None:
     """The run goes on with the plan as it began, and says that the file is another one now."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")
@@ -264,6 +359,119 @@ def test_no_branch_can_be_made_during_a_merge(plan_repo: PlanRepo) -> None:
     git("merge", "--no-ff", "--no-commit", "side")
     result = plan_repo.run()
     assert result.code == 2, result
-    assert "error: nothing is run on main, and branch sow/harbour cannot be made: git switch failed" in result.err
+    assert "error: sow does not run on main, and branch sow/harbour cannot be made: git switch failed" in result.err
     assert (plan_repo.repo.root / ".git/MERGE_HEAD").exists()
     assert not (plan_repo.repo.root / ".sow").exists()
+
+
+@pytest.mark.full
+def test_a_finished_plan_is_not_run_again(plan_repo: PlanRepo) -> None:
+    """With nothing left to do, `sow run` says so: no run, no branch and no commit is added (D9)."""
+    plan_repo.act("implementer-020", "exit 1\n")
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 1
+    plan_repo.repo.ok("task", "abandon", "020", "--reason", "not needed")
+    assert "1 completed, 1 abandoned" in plan_repo.repo.ok("runs", "show").out
+    before = picture(plan_repo)[0], len(plan_repo.runs())
+    result = plan_repo.run()
+    assert (result.code, result.out) == (0, "nothing to do: 1 completed, 1 abandoned\n"), result
+    quiet = plan_repo.run("--json")
+    assert (quiet.code, quiet.out) == (0, "")
+    assert (picture(plan_repo)[0], len(plan_repo.runs())) == before
+    plan_repo.plan("First", "Second", "Third")
+    assert plan_repo.run("--yes").code == 0
+    assert plan_repo.statuses()["030"] == "completed"
+
+
+@pytest.mark.full
+def test_a_task_behind_an_abandoned_one_has_a_way_out(plan_repo: PlanRepo) -> None:
+    """The inbox, the report and `--task` name the command that lets it start, and it works as printed (C10)."""
+    plan_repo.act("implementer-010", "sow task set status failed\n")
+    plan_repo.plan("First", "Second < 1", "Third < 1 2")
+    assert plan_repo.run().code == 1
+    plan_repo.repo.ok("task", "abandon", "010", "--reason", "too hard")
+    waits = plan_repo.repo.ok("inbox", "--json").json["items"]
+    commands = ['sow task set --id 020 depends_on ""', 'sow task set --id 030 depends_on "020"']
+    assert [(item["kind"], item["task"], item["blocks"]) for item in waits] == [
+        ("blocked", "020", 1),
+        ("blocked", "030", 0),
+    ]
+    assert [item["do"] for item in waits] == commands
+    result = plan_repo.run()
+    assert result.code == 4 and all(command in result.out for command in commands), result
+    only = plan_repo.run("--task", "2")
+    assert only.code == 2 and f"hint: {commands[0]}\n" in only.err, only
+    for command in commands:
+        plan_repo.repo.ok(*shlex.split(command)[1:])
+    assert plan_repo.run().code == 0
+    assert plan_repo.statuses() == {"010": "abandoned", "020": "completed", "030": "completed"}
+
+
+@pytest.mark.full
+def test_an_abandoned_task_holds_up_nobody_by_the_order_alone(plan_repo: PlanRepo) -> None:
+    """A task that only follows an abandoned one in its worktree group starts without it (C10)."""
+    plan_repo.act("implementer-010", "sow task set status failed\n")
+    group = {"worktree_group": "dock"}
+    plan_repo.plan({"name": "First", **group}, {"name": "Second", **group})
+    assert plan_repo.run().code == 1
+    plan_repo.repo.ok("task", "abandon", "010", "--reason", "too hard")
+    result = plan_repo.run()
+    assert result.code == 0 and plan_repo.statuses() == {"010": "abandoned", "020": "completed"}, result
+
+
+@pytest.mark.full
+def test_a_chosen_task_whose_dependency_is_open_is_refused(plan_repo: PlanRepo) -> None:
+    """`--task 3` while 1 is pending starts nothing, and the hint names a call with all that is missing (C10)."""
+    plan_repo.plan("First", "Second < 1", "Third < 2")
+    refused = plan_repo.run("--task", "3")
+    assert refused.code == 2 and "task 030 waits for 020 (pending), which is not part of this run" in refused.err
+    assert "hint: sow run plan.yaml --task 3 --task 2 --task 1\n" in refused.err
+    assert not (plan_repo.repo.root / ".sow").exists()
+    assert plan_repo.run("--task", "1").code == 0
+    refused = plan_repo.run("--task", "3")
+    assert "hint: sow run plan.yaml --task 3 --task 2\n" in refused.err
+    assert plan_repo.run("--task", "3", "--task", "2").code == 0
+
+
+@pytest.mark.full
+def test_a_run_that_stopped_at_its_budget_is_in_the_inbox(plan_repo: PlanRepo) -> None:
+    """Inbox and status name the call that continues it with a higher budget, not a spawn (C10)."""
+    plan_repo.simulated("sim", "implementer", [{"say": "ready"}, {"write": {"path": "a", "text": "x"}}])
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run("--review", "off", "--max-cost", "0.0001").code == 4
+    command = "sow run plan.yaml --review off --max-cost 0.01"
+    assert [item["do"] for item in plan_repo.repo.ok("inbox", "--json").json["items"]] == [command]
+    assert plan_repo.repo.ok("status", "--json").json["next"]["command"] == command
+    plan_repo.run("--review", "off", "--max-cost", "5")
+    assert plan_repo.repo.ok("inbox", "--json").json["items"] == []
+
+
+@pytest.mark.full
+def test_a_number_of_the_plan_is_explained(plan_repo: PlanRepo) -> None:
+    """Where a task's id is needed, its number in the plan leads to the id."""
+    plan_repo.plan("First", "Second")
+    plan_repo.repo.ok("run", "plan.yaml")
+    for words in (("task", "show", "2"), ("approve", "2")):
+        refused = plan_repo.repo.sow(*words)
+        assert (refused.code, "hint: task 2 of plan.yaml has the id 020" in refused.err) == (2, True), refused
+
+
+@pytest.mark.full
+def test_setup_commands_are_no_checks(plan_repo: PlanRepo) -> None:
+    """The report counts the checks alone, and the live step says that a checkout is set up."""
+    plan_repo.configure(worktree={"setup": [["true", "setup"]]})
+    plan_repo.plan({"test_commands": ["true"]})
+    done = plan_repo.run("--final-checks", "off")
+    assert done.code == 0, done
+    assert {each["kind"] for each in plan_repo.journal("check")} == {"setup", "test"}
+    (row,) = plan_repo.repo.ok("runs", "show", "--json").json["tasks"]
+    kinds = [each["kind"] for each in plan_repo.journal("check")]
+    assert row["checks"] == {"passed": len(kinds) - kinds.count("setup"), "failed": 0}
+    assert any(each["text"] == "setting up: true setup" for each in plan_repo.journal("step"))
+
+
+def test_no_result_is_reviewed_where_nothing_was_merged(plan_repo: PlanRepo) -> None:
+    """The next steps of a run without merges do not name an empty range of commits."""
+    plan_repo.plan("First")
+    assert plan_repo.run("--isolation", "none").code == 0
+    assert "git log" not in str(plan_repo.repo.ok("runs", "show", "--json").json["next"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ def name_of(repo: Repo, ending: str) -> str:
     return found
 
 
+@pytest.mark.full
 def test_every_iteration_is_listed(ran: PlanRepo):
     """The pins of both tries of a task, its branch and the run's branch are there, with what contains them."""
     run = ran.runs()[-1]["id"]
@@ -51,7 +53,7 @@ def test_an_empty_list(repo: Repo):
     assert repo.ok("salvage", "list", "--json").json == {"kept": []}
 
 
-@pytest.mark.parametrize("by", ["name", "ref", "commit"])
+@few_of("by", ["name", "ref", "commit"], 1)
 def test_a_first_try_comes_back_as_a_branch(ran: PlanRepo, by: str):
     """Work that was replaced later is a branch again, at its commit, and no checkout moves."""
     name = name_of(ran.repo, "/010/1")
@@ -63,6 +65,7 @@ def test_a_first_try_comes_back_as_a_branch(ran: PlanRepo, by: str):
     assert ran.repo.git("rev-parse", "HEAD") == before
 
 
+@pytest.mark.full
 def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
     """Without --branch the branch is named after what it holds, and is told."""
     name = name_of(ran.repo, "/010/2")
@@ -70,7 +73,7 @@ def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
     assert ran.repo.git("rev-parse", f"salvaged/{name}").strip() == kept(ran.repo)[name]["commit"]
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("words", "said"),
     [
         (("nothing-of-ours",), "'nothing-of-ours' is nothing that a run left"),
@@ -79,6 +82,7 @@ def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
         (("{name}", "--branch", "feat/harbour"), "there is a branch feat/harbour already"),
         (("{name}", "--branch", "sow/int/mine"), "'sow/int/mine' cannot be the name of a branch"),
     ],
+    1,
 )
 def test_what_cannot_be_brought_back(ran: PlanRepo, words: tuple[str, ...], said: str):
     """A bad name on either side is refused, and no ref changes."""
@@ -90,6 +94,7 @@ def test_what_cannot_be_brought_back(ran: PlanRepo, words: tuple[str, ...], said
     assert ran.repo.git("for-each-ref") == refs
 
 
+@pytest.mark.full
 def test_without_a_word_nothing_is_let_go(ran: PlanRepo):
     """Where nobody can answer, the list is shown, the exit code is 4, and every ref is still there."""
     refs = ran.repo.git("for-each-ref")
@@ -100,6 +105,7 @@ def test_without_a_word_nothing_is_let_go(ran: PlanRepo):
     assert ran.repo.git("for-each-ref") == refs
 
 
+@pytest.mark.full
 def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
     """On a terminal the question is asked there; no answer lets nothing go, and yes does."""
     refs = ran.repo.git("for-each-ref")
@@ -110,6 +116,7 @@ def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
     assert ran.repo.git("for-each-ref") != refs
 
 
+@pytest.mark.full
 def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
     """What was merged goes; what only the run holds stays, and the open task keeps all that it has."""
     found = kept(ran.repo)
@@ -124,6 +131,7 @@ def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
     assert not set(result["dropped"]) & left.keys()
 
 
+@pytest.mark.full
 def test_after_the_project_is_gone(ran: PlanRepo):
     """What a removed project's runs left is let go by the same rule; a worktree with unsaved work stays."""
     ran.repo.ok("cleanup", "--yes")
@@ -135,6 +143,7 @@ def test_after_the_project_is_gone(ran: PlanRepo):
     assert (ran.repo.root / ".sow/local/worktrees/020/part_020.txt").read_text() == "lost\n"
 
 
+@pytest.mark.full
 def test_a_broken_project_that_was_removed_is_gone(ran: PlanRepo):
     """A project that nobody could read, and that was removed for that, keeps nothing of its runs, and stays removed."""
     path = ran.repo.project / "state.yaml"
@@ -149,6 +158,7 @@ def test_a_broken_project_that_was_removed_is_gone(ran: PlanRepo):
     assert len(ran.runs()) == 2
 
 
+@pytest.mark.full
 def test_a_project_that_is_elsewhere_is_not_gone(ran: PlanRepo):
     """On a branch without the project, what its open task has stays as it is."""
     ran.repo.git("add", "-A")
@@ -163,6 +173,7 @@ def name_of_either(found: dict[str, dict[str, Any]], ending: str) -> str:
     return next(name for name, each in found.items() if each["kind"] == "pin" and name.endswith(ending))
 
 
+@pytest.mark.full
 def test_what_is_young_stays(ran: PlanRepo):
     """With --older-than nothing younger goes, and no question is asked about nothing."""
     refs = ran.repo.git("for-each-ref")
@@ -171,6 +182,7 @@ def test_what_is_young_stays(ran: PlanRepo):
     assert ran.repo.git("for-each-ref") == refs
 
 
+@pytest.mark.full
 def test_the_age_must_be_said(ran: PlanRepo):
     """Without an age, or with one that is none, nothing is let go."""
     refs = ran.repo.git("for-each-ref")

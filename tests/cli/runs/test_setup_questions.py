@@ -15,10 +15,12 @@ import pytest
 from conftest import PATIENCE, SOW
 from support.ecosystems import Library, commit
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 COPY = "Copy them into each checkout"
 SETUP = "Run this setup in each checkout?"
 CHECK = "python tests/check.py"
+LATER = "an empty line leaves it open)"
 UNDO = "sow consent forget --refused"
 NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
@@ -36,7 +38,7 @@ def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *words: str) -> tu
         start_new_session=True,
     )
     os.close(theirs)
-    left, shown, end = dict(answers), "", time.monotonic() + PATIENCE
+    left, shown, end = {LATER: "", **answers}, "", time.monotonic() + PATIENCE
     try:
         while time.monotonic() < end:
             if select.select([ours], [], [], 0.2)[0]:
@@ -123,6 +125,7 @@ def test_without_a_terminal_a_setup_needs_yes(project: PlanRepo) -> None:
     assert again.code == 0, again
 
 
+@pytest.mark.full
 def test_a_yes_is_asked_for_once(project: PlanRepo) -> None:
     """A yes is remembered for this repository."""
     code, shown = on_terminal(project, {SETUP: "y"})
@@ -150,6 +153,7 @@ def refused(project: PlanRepo) -> PlanRepo:
     return project
 
 
+@pytest.mark.full
 def test_a_no_is_remembered(refused: PlanRepo) -> None:
     """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
     assert refused.task("010")["evidence"][-1]["passed"] is False
@@ -161,6 +165,7 @@ def test_a_no_is_remembered(refused: PlanRepo) -> None:
     assert f"note: {NO_SETUP}" in result.err
 
 
+@pytest.mark.full
 def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
     """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
     for words in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
@@ -170,6 +175,7 @@ def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
     assert NO_SETUP in refused.task("010")["question"]["text"]
 
 
+@pytest.mark.full
 def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
     """If a program is missing that the setup may install, the question says that the setup was refused."""
     project.configure(checks={"allow": ["installed-by-npm"]})
@@ -179,6 +185,7 @@ def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
     assert NO_SETUP in project.task("010")["question"]["text"]
 
 
+@pytest.mark.full
 def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
     [known] = refused.repo.ok("consent", "list", "--json").json["consents"]
@@ -194,7 +201,7 @@ def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     assert "refused" not in refused.repo.ok("runs", "report").out
 
 
-@pytest.mark.parametrize("which", ["1", "--all"])
+@few_of("which", ["1", "--all"], 1)
 def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
     """A consent that is forgotten is asked for again, and a worker cannot forget any."""
     assert project.run("--review", "off", "--yes").code == 0
@@ -207,6 +214,7 @@ def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
     assert project.run("--review", "off").code == 4
 
 
+@pytest.mark.full
 def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
     """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
     assert project.run("--review", "off", "--yes").code == 0
@@ -223,6 +231,25 @@ def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
     assert project.repo.sow("runs", "verify").code == 0
 
 
+@pytest.mark.full
+def test_integrating_asks_about_the_setup_too(project: PlanRepo) -> None:
+    """`sow integrate` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+    in_the_way = project.repo.root / "part_010.txt"
+    in_the_way.write_text("mine\n")
+    assert project.run("--review", "off", "--yes").code == 4
+    in_the_way.unlink()
+    shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
+    refused = project.repo.sow("integrate")
+    assert refused.code == 4, refused
+    assert "npm ci --no-audit --no-fund" in refused.err
+    hint = refused.err.partition("hint: ")[2].strip()
+    assert hint.endswith(" --yes")
+    done = project.repo.sow(*shlex.split(hint)[1:])
+    assert done.code == 0, done
+    assert in_the_way.read_text() == "by 010\n"
+
+
+@pytest.mark.full
 def test_local_files_are_asked_about(project: PlanRepo) -> None:
     """A file such as .env is copied into each checkout after a yes, and --yes is none."""
     (project.repo.root / ".env").write_text("KEY=1\n")
@@ -280,6 +307,7 @@ def test_imports_from_outside_on_a_terminal(plan_repo: PlanRepo, answer: str, co
         assert plan_repo.turns("010") == 0
 
 
+@pytest.mark.full
 def test_a_refused_setup_can_be_taken_after_all(plan_repo: PlanRepo) -> None:
     """The question about imports offers the setup again, which then holds."""
     Library(plan_repo).install_by_path()

@@ -18,6 +18,7 @@ import pytest
 from conftest import SOW, Repo
 from support.claim_holder import held
 from support.journals import Tale
+from support.simulated_workers import Yard, wait_for
 
 from cli.virtual_screen import Screen
 from sow.cli.runs.live import Live
@@ -212,9 +213,11 @@ def test_a_stream_for_programs(repo, tale):
 
 
 def test_a_run_that_has_ended_is_shown_once(repo, tale):
-    """A finished run is shown as `sow runs show` does, or as its whole journal, and the command ends."""
+    """A finished run is shown in short, or as its whole journal, and the command ends."""
     tale.end(60)
-    assert repo.ok("watch").out == repo.ok("runs", "show").out
+    shown, whole = repo.ok("watch").out.splitlines(), repo.ok("runs", "show").out.splitlines()
+    assert shown[1].endswith(f"(more: sow runs show {tale.folder.id})")
+    assert shown[0] == whole[0] and set(shown[2:]) < set(whole)
     entries = [json.loads(line) for line in repo.ok("watch", "--json").out.splitlines()]
     assert entries == list(tale.folder.journal())
 
@@ -267,7 +270,7 @@ def test_a_run_that_goes_on_after_a_stop(repo, tale, watchers):
         window = watchers()
         window.sees("1/3")
         tale.begin(0, recovered=True)
-        window.sees("going on from where it was")
+        window.sees(", continued")
         tale.end(3)
         assert window.ends() == 0
 
@@ -331,6 +334,7 @@ def test_a_torn_last_line(repo, tale):
     assert events[-1]["event"] == "run_ended"
 
 
+@pytest.mark.full
 def test_a_journal_that_grows_fast(repo, tale, watchers):
     """Thousands of entries between two looks are all told, in their order; a terminal still has one small picture."""
     count = 20_000
@@ -392,3 +396,25 @@ def test_watching_changes_nothing(repo, tale):
     for words in (["watch"], ["watch", "--json"]):
         repo.ok(*words)
     assert repo.snapshot() == before
+
+
+@pytest.mark.full
+def test_a_spawned_worker_is_followed(yard: Yard) -> None:
+    """Without a run, the watch shows what a spawned worker says and does until its call has ended (A22)."""
+    wait = {"run": ["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done"]}
+    yard.scenario([{"say": "I look around."}, wait, {"say": "Built it."}, {"status": "needs_review"}])
+    spawned = yard.start("agent", "spawn", "implementer", "010")
+    try:
+        wait_for(lambda: yard.transcript(1, "md").exists() and "look around" in yard.transcript(1, "md").read_text())
+        watch = piped(yard.repo)
+        assert watch.stdout
+        assert watch.stdout.readline() == "task 010: implementer on simulated, turn 1 of session 1\n"
+        while "I look around." not in watch.stdout.readline():
+            pass
+        (yard.repo.root / "go").touch()
+        code, out, _ = finish(watch)
+        assert code == 0 and "Built it." in out and out.endswith("task 010: status is needs_review\n"), out
+    finally:
+        (yard.repo.root / "go").touch()
+        spawned.communicate(timeout=300)
+    assert "there is no run here" in yard.repo.sow("watch").err

@@ -18,7 +18,7 @@ from conftest import SOW, Repo, fresh_environment
 
 from sow.cli.context import Context
 from sow.cli.serve.demo_page import DemoPage
-from sow.cli.serve.demo_stage import DemoRepository, set_up
+from sow.cli.serve.demo_repository import DemoRepository, set_up
 
 ADDRESS = re.compile(rb"http://127\.0\.0\.1:(\d+)/#token=([0-9a-f]+)")
 LONG = 120  # seconds: a busy machine is no failure
@@ -32,6 +32,10 @@ class Shown:
         self.folder = folder
         self.home = folder / "home"
         environment = fresh_environment(self.home)
+        folders = environment["PATH"].split(":")
+        environment["PATH"] = ":".join(
+            path for path in folders if path != str(Path(SOW).parent)
+        )  # as after `make demo`
         self.mine = sorted(self.home.rglob("*"))
         self.done = subprocess.run(
             [SOW, "demo", "--keep", KEPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
@@ -52,6 +56,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(tmp_path_factory.mktemp("demo"))
 
 
+@pytest.mark.full
 def test_it_ends_well_and_says_where_to_look(shown: Shown):
     """The demo ends with exit 0, the report, and the place of what it made."""
     assert shown.done.returncode == 0
@@ -64,6 +69,23 @@ def test_it_ends_well_and_says_where_to_look(shown: Shown):
     assert "Press Enter" not in shown.done.stdout
 
 
+@pytest.mark.full
+def test_the_printed_commands_work_as_printed(shown: Shown):
+    """The commands of "Where to look" run in a shell that does not know this `sow` (D13)."""
+    printed = shown.done.stdout.partition("# Where to look\n")[2].splitlines()
+    commands = [re.split(r" {2,}", line.strip())[0] for line in printed if line.startswith("  ")]
+    assert len(commands) == 10
+    assert commands[1].startswith("export PATH=")
+    script = "\n".join(f"{command} --help" if command == "sow ui" else command for command in commands)
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script], cwd="/", env=shown.repo.environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "was not accepted: the review is RED" in done.stdout
+    (shown.repo.root / "run.html").unlink()
+
+
+@pytest.mark.full
 def test_all_eight_tasks_are_merged_on_the_users_branch(shown: Shown):
     """Every task is completed, and the branch of the checkout has its files and a clean state."""
     tasks = shown.repo.ok("task", "list", "--json").json["tasks"]
@@ -76,6 +98,7 @@ def test_all_eight_tasks_are_merged_on_the_users_branch(shown: Shown):
     }
 
 
+@pytest.mark.full
 def test_the_tests_that_the_workers_wrote_are_real(shown: Shown):
     """What was merged passes all its tests in the checkout, and they fail once the code is broken."""
     run = ["python3", "-m", "unittest"]
@@ -91,12 +114,14 @@ def test_the_tests_that_the_workers_wrote_are_real(shown: Shown):
     assert bad.returncode != 0
 
 
+@pytest.mark.full
 def test_three_work_at_once(shown: Shown):
     """Three tasks are started before the first of them ends."""
     order = [each["event"] for each in shown.journal if each["event"] in ("task_started", "task_ended")]
     assert order[:3] == ["task_started"] * 3
 
 
+@pytest.mark.full
 def test_one_red_comes_back_green(shown: Shown):
     """The reviewer sends one task back, its worker fixes it, and the second review passes."""
     verdicts = [each["verdict"] for each in shown.events("reviewed", task="040")]
@@ -105,6 +130,7 @@ def test_one_red_comes_back_green(shown: Shown):
     assert "count < 1" in (shown.repo.root / "shop" / "cart.py").read_text()
 
 
+@pytest.mark.full
 def test_one_question_is_answered_by_the_demo(shown: Shown):
     """One worker asks; the answer is given by the command that a person types, and the work follows it."""
     (question,) = shown.events("question")
@@ -114,6 +140,7 @@ def test_one_question_is_answered_by_the_demo(shown: Shown):
     assert shown.events("answered", task="050")
 
 
+@pytest.mark.full
 def test_one_conflict_is_solved_by_its_worker(shown: Shown):
     """Two tasks change one line: the second is sent back, joins both, and nothing of either is lost."""
     (conflict,) = shown.events("conflict")
@@ -124,6 +151,7 @@ def test_one_conflict_is_solved_by_its_worker(shown: Shown):
     assert "import Stock" in both
 
 
+@pytest.mark.full
 def test_nothing_of_the_users_is_touched(shown: Shown):
     """The user's home is as it was: settings and conversations of the demo lie in a home of its own."""
     assert sorted(shown.home.rglob("*")) == shown.mine
@@ -209,6 +237,7 @@ def until(true: Any, what: str) -> Any:
     return found
 
 
+@pytest.mark.full
 def test_the_question_is_answered_on_the_page(tmp_path: Path):
     """Who opens the page has the question there; the run goes on with that answer, and the page stays until Enter."""
     demo = Terminal(tmp_path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from conftest import SOW, Repo
+from support.quick_cases import few_of
 from support.simulated_workers import processes
 
 from sow.cli.command import parse
@@ -61,6 +62,7 @@ def text(result: CallToolResult) -> str:
     return content.text
 
 
+@pytest.mark.full
 def test_the_verbs_are_tools(repo: Repo) -> None:
     """Every verb that this sow has is offered, with the words of the help and a schema of its arguments."""
 
@@ -70,12 +72,15 @@ def test_the_verbs_are_tools(repo: Repo) -> None:
     offered = {tool.name: tool for tool in converse(repo, talk)}
     assert set(offered) == set(tools())
     assert {"status", "task_show", "task_set", "log", "note_add", "inbox", "answer", "run"} <= set(offered)
+    assert {"feedback_add", "phase_add", "phase_advance", "agent_spawn", "agent_resume", "approve"} <= set(offered)
+    assert "phase_approve" not in offered  # a person's decision (B17)
     shown = offered["task_set"]
     assert shown.description and shown.description.startswith("Set a field of a task")
     assert shown.input_schema["required"] == ["field", "value"]
     assert offered["run"].input_schema["properties"]["plan"]["type"] == "array"
 
 
+@pytest.mark.full
 def test_an_orchestrator_works_through_tools(repo: Repo) -> None:
     """A task is made, started, logged, noted, asked about and answered; documents come back as such."""
     made, _, logged, noted, _, _, asked, _, shown = call(
@@ -99,6 +104,44 @@ def test_an_orchestrator_works_through_tools(repo: Repo) -> None:
     assert repo.task("010")["iteration"] == 2
 
 
+@pytest.mark.full
+def test_a_text_that_begins_with_an_at_sign_names_no_file(task_repo: Repo, tmp_path: Path) -> None:
+    """No tool copies a file of this machine into the project's state, and the text arrives as it was given (B21)."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("do not copy me\n")
+    at = f"@{secret}"
+    results = call(
+        task_repo,
+        ("log", {"log_text": at}),
+        ("log", {"log_text": "@alice approved"}),
+        ("feedback_add", {"task": "010", "feedback_text": at}),
+        ("task_create", {"name": "More", "description": at}),
+        ("note_add", {"task": "010", "description": at, "context": at}),
+        ("note_resolve", {"task": "010", "number": 1, "resolution": at}),
+        ("agent_resume", {"task": "010", "prompt": at, "dry_run": True}),
+    )
+    assert [text(each) for each in results[:6] if each.is_error] == []
+    written = [path for path in task_repo.project.rglob("*") if path.is_file()]
+    assert [path for path in written if b"do not copy me" in path.read_bytes()] == []
+    assert "do not copy me" not in text(results[6])
+    entries = [each["text"] for each in task_repo.ok("log", "--list", "--json").json["entries"]]
+    assert {at, "@alice approved"} <= set(entries)
+
+
+@pytest.mark.full
+def test_a_client_is_the_orchestrator(repo: Repo) -> None:
+    """A call through a tool is never a person's, so no phase is added without one (B2, B17)."""
+    proposed, refused = call(
+        repo,
+        ("phase_add", {"name": "docs", "reason": "r"}),
+        ("phase_add", {"name": "qa", "reason": "r", "yes": True}),
+        CLAUDECODE="1",
+        SOW_ASKS="1",
+    )
+    assert not proposed.is_error and "proposed" in text(proposed)
+    assert refused.is_error and "the orchestrator may not add a phase at once" in text(refused)
+
+
 def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
     """What a worker may not do through the shell it may not do through a tool, in the same words."""
     given: list[tuple[str, dict[str, Any]]] = [
@@ -119,6 +162,7 @@ def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
     assert not handed.is_error and task_repo.task("010")["status"] == "needs_review"
 
 
+@pytest.mark.full
 def test_an_error_has_its_hint_and_its_exit_code(repo: Repo) -> None:
     """A refused call is an error of the tool, with the error and the hint of the shell."""
     missing, unknown, odd, wrong, list_of = call(
@@ -155,6 +199,7 @@ def test_bad_values_are_refused_before_a_process_starts() -> None:
             command_arguments(command, {"name": bad})
 
 
+@pytest.mark.full
 def test_the_checkout_can_be_named(repo: Repo, tmp_path: Path) -> None:
     """A server that is started elsewhere works in the checkout that --root names."""
     (status,) = call(repo, ("status", {}), cwd=tmp_path, SOW_ROOT=str(repo.root))
@@ -167,6 +212,7 @@ def test_the_checkout_can_be_named(repo: Repo, tmp_path: Path) -> None:
     assert named.structured_content["project"]["name"] == "Add authentication"
 
 
+@pytest.mark.full
 def test_two_calls_run_side_by_side(repo: Repo) -> None:
     """Many calls at once are all answered, and lose nothing."""
 
@@ -209,6 +255,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.1)
 
 
+@pytest.mark.full
 def test_a_run_that_nobody_waits_for_is_stopped(repo: Repo, tmp_path: Path) -> None:
     """A client that cancels its call ends the run as Ctrl-C would: nothing is left, and it can go on later."""
     given = plan(repo, tmp_path)
@@ -253,6 +300,16 @@ def begin_run(server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path) -> No
     anyio.run(until, lambda: at_work(repo))
 
 
+@pytest.mark.full
+def test_the_last_request_is_answered_although_the_input_has_ended(server: subprocess.Popen[bytes]) -> None:
+    """A client that sends a request and closes its output at once gets the answer."""
+    say(server, {"id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}})
+    out, _ = server.communicate(timeout=PATIENCE)
+    answer = json.loads(out.splitlines()[-1])
+    assert answer["id"] == 2 and "next" in answer["result"]["structuredContent"], answer
+
+
+@pytest.mark.full
 def test_a_client_that_goes_away_leaves_no_run(server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path) -> None:
     """When standard input ends during a run, the run is stopped and the server ends."""
     begin_run(server, repo, tmp_path)
@@ -260,7 +317,7 @@ def test_a_client_that_goes_away_leaves_no_run(server: subprocess.Popen[bytes], 
     assert server.returncode == 0 and not at_work(repo)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@few_of("number", [signal.SIGTERM, signal.SIGINT], 1)
 def test_a_server_that_is_told_to_end_leaves_no_run(
     server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path, number: int
 ) -> None:
@@ -270,6 +327,7 @@ def test_a_server_that_is_told_to_end_leaves_no_run(
     assert server.wait(PATIENCE) == 128 + number and not at_work(repo)
 
 
+@pytest.mark.full
 def test_an_idle_server_ends_at_once(server: subprocess.Popen[bytes]) -> None:
     """Nothing is waited for where nothing is under way."""
     server.terminate()
@@ -291,7 +349,7 @@ def test_the_tools_can_be_listed_without_the_sdk(repo: Repo) -> None:
     assert "task_show" in repo.ok("mcp", "--list").out
     shown = repo.ok("mcp", "--json").json["tools"]
     assert [each["name"] for each in shown] == list(tools())
-    assert {each["name"].split("_")[0] for each in shown} <= set(VERBS)
+    assert {each["name"].split("_")[0] for each in shown} <= {*VERBS, "agent"}
     loaded = subprocess.run(
         [
             sys.executable,

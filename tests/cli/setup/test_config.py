@@ -1,4 +1,4 @@
-"""sow config: the file is made, found, checked, shown, edited and reset, and never rewritten."""
+"""sow config: the file is made, found, checked, shown, edited and reset; comments stay when a value is set."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml
 from support.paths import ROOT
+from support.quick_cases import all_of, few_of
 
 from sow import config
-from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.agent import STANDARD_AGENTS
 from sow.cli.command import find, parse
-from sow.cli.setup.config_template import template
+from sow.cli.setup.config_file import template
 from sow.executors.registry import ADAPTERS, DEFAULT_EXECUTORS
 from sow.store.formats.schema import document
 
@@ -145,7 +146,7 @@ def test_init_refuses_to_overwrite_where_nobody_can_be_asked(desk: Desk):
     result = desk.sow("init")
     assert result.code == 4
     assert result.err.splitlines() == [
-        f"error: {desk.file} exists already, and nobody can be asked here",
+        f"error: {desk.file} exists already, and this is not an interactive terminal",
         "hint: if you are sure, run: sow config init --yes",
     ]
     assert desk.file.read_text() == MIXED
@@ -195,9 +196,53 @@ def test_path(desk: Desk):
     assert desk.ok("path", "--json").json == {"path": str(desk.file), "exists": True}
 
 
+# Takes away what Python does not have on Windows, then runs sow.
+ON_WINDOWS = """
+import os, signal, sys
+for module in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
+    sys.modules[module] = None
+for name in ("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "fork", "getuid", "killpg", "pread", "uname"):
+    delattr(os, name)
+for name in ("SIGHUP", "SIGKILL", "SIGQUIT", "SIGTSTP", "SIGUSR1", "SIGWINCH"):
+    delattr(signal, name)
+sys.platform = "win32"
+from sow.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["config", "path"], (0, "C:\\Users\\ada\\AppData\\Roaming\\sow\\config.yaml\n", "")),
+        (["config", "path", "--exists"], (0, "false\n", "")),
+        (["doctor"], (1, "", "error: sow does not run on Windows itself\nhint: run it in WSL\n")),
+    ],
+)
+def test_the_path_on_windows(desk: Desk, words: list[str], expected: tuple[int, str, str]):
+    """Without the POSIX parts of Python the path is printed; anything else is refused in plain words (A8)."""
+    done = subprocess.run(
+        [sys.executable, "-c", ON_WINDOWS, *words],
+        cwd=desk.repo.root,
+        env={**desk.repo.environment, "APPDATA": "C:\\Users\\ada\\AppData\\Roaming"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == expected
+
+
 def test_it_works_outside_of_a_repository(desk: Desk):
     """Settings are the user's: no repository is needed to see or to change them."""
-    for words in (["path"], ["init"], ["validate"], ["show"], ["reset", "--yes"]):
+    for words in (
+        ["path"],
+        ["init"],
+        ["validate"],
+        ["show"],
+        ["get", "run"],
+        ["set", "trust", "/x"],
+        ["reset", "--yes"],
+    ):
         desk.ok(*words, cwd=desk.home)
 
 
@@ -253,21 +298,111 @@ def test_a_program_at_a_path(desk: Desk):
 
 
 def test_several_problems_are_all_listed(desk: Desk):
-    """Each problem has its line in the list; the error tells the first one and how many more there are."""
+    """Each problem is an error with its line and its own hint, and is said once."""
     desk.write(
         "agents:\n  executors:\n    mine:\n      type: command\n"
         "  bindings:\n    implementer: cusor\n  fallbacks:\n    planner: [codex, gemmini]\n"
     )
     result = desk.sow("validate")
     assert result.code == 2
-    assert "✗ agents.executors.mine.settings.command: is missing" in result.out
-    assert "✗ agents.bindings.implementer: unknown executor: cusor" in result.out
-    assert "✗ agents.fallbacks.planner: unknown executor: gemmini" in result.out
-    first, second = result.err.splitlines()
-    assert first.startswith(f"error: {desk.file}: agents.executors.mine.settings.command: is missing")
-    assert first.endswith(" (and 2 more)")
-    assert second.startswith("hint: ")
+    first, *others = result.err.splitlines()
+    assert first.startswith(f"error: {desk.file}:3: agents.executors.mine.settings.command: is missing")
+    assert others == [
+        f"error: {desk.file}:6: agents.bindings.implementer: unknown executor: cusor",
+        "hint: did you mean cursor?",
+        f"error: {desk.file}:8: agents.fallbacks.planner: unknown executor: gemmini",
+        "hint: did you mean gemini?",
+    ]
+    assert "mine" not in result.out
     assert "Configuration is valid" not in result.out
+
+
+MISTAKES = """\
+agents:
+  executors:
+    claude-code:
+      typ: claude
+      settings:
+        yolo_mode: yes
+        modell: opus
+    mine:
+      type: comand
+    text: claude
+  bindings:
+    implementer: cusor
+    planner: 7
+    reviewer: claude-code
+    researcher: text
+limits:
+  turn_timeout: 60
+rum: {}
+review:
+  agents: quality-control
+"""
+
+
+def test_all_mistakes_of_a_file(desk: Desk):
+    """Mistakes that the schema finds and others are listed together, each once, with line and nearest name (A13)."""
+    desk.write(MISTAKES)
+    expected = [
+        (4, "agents.executors.claude-code.typ: is not a field; did you mean type?"),
+        (6, "agents.executors.claude-code.settings.yolo_mode: must be true or false, not 'yes'"),
+        (7, "agents.executors.claude-code.settings.modell: is not a field; did you mean model?"),
+        (9, "agents.executors.mine.type: unknown executor type: comand; did you mean command?"),
+        (10, "agents.executors.text: must be a mapping, not 'claude'"),
+        (12, "agents.bindings.implementer: unknown executor: cusor"),
+        (13, "agents.bindings.planner: must be a text, not 7"),
+        (17, "limits.turn_timeout: must be a text, not 60"),
+        (18, "rum: is not a field; did you mean run?"),
+        (20, "review.agents: must be a list, not 'quality-control'"),
+    ]
+    result = desk.sow("validate")
+    errors = [line for line in result.err.splitlines() if not line.startswith("hint: ")]
+    assert (result.code, errors) == (2, [f"error: {desk.file}:{line}: {what}" for line, what in expected])
+    assert "hint: did you mean cursor?\n" in result.err
+    assert result.out == f"Validating configuration at {desk.file}...\n\n✓ YAML syntax valid\n"
+    found = [each for each in desk.sow("validate", "--json").json["findings"] if each["state"] == "problem"]
+    assert sorted((each["line"], each["what"]) for each in found) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agents:\n  executors:\n    1: {type: claude}\n",
+        "agents:\n  executors: 5\n",
+        "agents: 5\n",
+        "limits: 5\nagents:\n",
+    ],
+)
+def test_one_mistake_is_one_error(desk: Desk, text: str):
+    """A section that cannot be read at all is one mistake."""
+    desk.write(text)
+    result = desk.sow("validate")
+    assert (result.code, result.err.count("error: ")) == (2, 1), result
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "refused"),
+    [
+        ("claude", "--resume", True),
+        ("claude", "--session-id=abc", True),
+        ("claude", "-c", True),
+        ("opencode", "--session", True),
+        ("opencode", "-s", True),
+        ("codex", "resume", True),
+        ("cursor", "--chat-id", True),
+        ("claude", "-s", False),
+        ("aider", "--chat-history-file=x", True),
+        ("codex", "-c", False),
+        ("aider", "-c", False),
+        ("claude", "--max-turns", False),
+    ],
+)
+def test_flags_that_choose_the_session_are_refused(desk: Desk, kind: str, argument: str, refused: bool):
+    """sow chooses the session, so custom_args cannot; other flags stay the user's own (A16)."""
+    desk.write(f"agents:\n  executors:\n    mine:\n      type: {kind}\n      custom_args: ['{argument}', abc]\n")
+    result = desk.sow("validate")
+    assert (result.code, f"agents.executors.mine.custom_args: '{argument}'" in result.err) == (2 * refused, refused)
 
 
 def test_validate_as_json(desk: Desk):
@@ -280,6 +415,7 @@ def test_validate_as_json(desk: Desk):
         "state": "problem",
         "what": "agents.bindings.implementer: unknown executor: cusor",
         "hint": "did you mean cursor?",
+        "line": 3,
     } in result.json["findings"]
 
 
@@ -345,7 +481,7 @@ def test_every_value_has_an_origin(desk: Desk):
     desk.write(MIXED + "  fallbacks:\n    planner: [codex]\ntrust: [/somewhere]\nlimits: {turn_timeout: 5m}\n")
     lines = [line for line in desk.ok("show").out.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     for line in lines:
-        assert line.endswith(":") or re.search(r"  # \((default|from config file)\)$", line), line
+        assert line.endswith(":") or re.search(r"  # \((default|from config file|from environment: \w+)\)$", line), line
 
 
 def test_what_show_prints_is_a_file_with_the_same_effect(desk: Desk):
@@ -411,14 +547,14 @@ def test_edit_says_what_is_wrong_and_keeps_what_was_written(desk: Desk):
     result = desk.sow("edit", EDITOR=str(editor))
     assert result.code == 2
     assert result.err.splitlines() == [
-        f"error: {desk.file}: agents.bindings.implementer: unknown executor: cusor",
+        f"error: {desk.file}:4: agents.bindings.implementer: unknown executor: cusor",
         "hint: did you mean cursor?",
     ]
     assert desk.file.read_text() == wrong
 
 
 def test_edit_again_on_a_terminal(desk: Desk):
-    """On a terminal a mistake can be fixed at once."""
+    """On a terminal a mistake is named, and can be fixed at once (A17)."""
     desk.program("claude")
     count = desk.home / "count"
     editor = desk.program(
@@ -427,8 +563,18 @@ def test_edit_again_on_a_terminal(desk: Desk):
     )
     code, shown = desk.on_terminal("edit", typed="y\n", EDITOR=str(editor))
     assert code == 0, shown
-    assert "has a mistake. Edit it again? [y/N]" in shown
+    question = f"{desk.file}:1: agnts: is not a field; did you mean agents?\nEdit it again? [y/N]"
+    assert question in shown.replace("\r", "")
     assert count.read_text() == "x\nx\n"
+
+
+def test_a_mistake_that_stays_is_said_once(desk: Desk):
+    """After a no, the error has the count of the mistakes that the question named."""
+    desk.write("agnts: 1\nrum: 2\n")
+    code, shown = desk.on_terminal("edit", typed="n\n", EDITOR="true")
+    assert code == 2, shown
+    assert shown.count("did you mean agents?") == shown.count("did you mean run?") == 1
+    assert f"{desk.file} has 2 mistakes" in shown
 
 
 def test_an_editor_that_fails_leaves_nothing_behind(desk: Desk):
@@ -450,6 +596,23 @@ def test_reset_moves_the_file_away(desk: Desk):
     assert desk.backup.read_text() == MIXED
     assert str(desk.backup) in result.out
     assert desk.ok("show", "--json").json["agents"]["bindings"]["reviewer"]["value"] == "claude-code"
+
+
+def test_an_earlier_backup_is_kept(desk: Desk):
+    """Each file that was replaced or removed is still there, and config.yaml.backup is the newest (A14)."""
+    texts = [MIXED, template("~/.config/sow/config.yaml"), "# the third\n"]
+    desk.write(MIXED)
+    desk.ok("init", "--yes")
+    desk.ok("reset", "--yes")
+    assert desk.backup.read_text() == texts[1]
+    desk.write(texts[2])
+    desk.ok("reset", "--yes")
+    assert desk.backup.read_text() == texts[2]
+    backups = sorted(desk.file.parent.iterdir())
+    assert sorted(path.read_text() for path in backups) == sorted(texts)
+    for path in backups[1:]:
+        assert re.fullmatch(r"config\.yaml\.backup-\d{8}-\d{6}(-\d)?", path.name)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_reset_without_a_file(desk: Desk):
@@ -490,7 +653,10 @@ def test_no_command_rewrites_the_users_file(desk: Desk):
     assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
 
 
-@pytest.mark.parametrize("words", [["init", "--yes"], ["edit"], ["reset", "--yes"]])
+@pytest.mark.parametrize(
+    "words",
+    [["init", "--yes"], ["edit"], ["reset", "--yes"], ["set", "limits.stop_grace", "1s"], ["unset", "agents.reviewer"]],
+)
 def test_a_worker_may_not_change_the_settings(desk: Desk, words: list[str]):
     """A supervised agent cannot give itself another executor or wider permissions through sow."""
     desk.write(MIXED)
@@ -519,6 +685,217 @@ def test_the_printed_settings_are_yaml_for_others_too(desk: Desk):
     assert found["limits"]["transcript_mb"] == 256
 
 
+# A key and its values → the key and the value that the file has then.
+SET: dict[str, tuple[str, Any]] = {
+    "agents.implementer codex": ("agents.bindings.implementer", "codex"),
+    "bindings.implementer codex": ("agents.bindings.implementer", "codex"),
+    "agents.fallbacks.planner codex gemini": ("agents.fallbacks.planner", ["codex", "gemini"]),
+    "fallbacks.planner [codex]": ("agents.fallbacks.planner", ["codex"]),
+    "executors.claude.settings.yolo_mode true": ("agents.executors.claude-code.settings.yolo_mode", True),
+    "agents.executors.codex.settings.max_concurrency 2": ("agents.executors.codex.settings.max_concurrency", 2),
+    "executors.mine.type codex": ("agents.executors.mine.type", "codex"),
+    "executors.cursor.custom_args -- --fast -x": ("agents.executors.cursor.custom_args", ["--fast", "-x"]),
+    "executors.mine.settings.command x y": ("agents.executors.mine.settings.command", ["x", "y"]),
+    "checks.allow *": ("checks.allow", ["*"]),
+    "executors.codex.settings.model 5": ("agents.executors.codex.settings.model", "5"),
+    "limits.turn_timeout 90m": ("limits.turn_timeout", "90m"),
+    "limits.transcript_mb 12": ("limits.transcript_mb", 12),
+    "run.baseline off": ("run.baseline", "off"),
+    "budgets.run_usd 2.5": ("budgets.run_usd", 2.5),
+    "budgets.run_tokens null": ("budgets.run_tokens", None),
+    "worktree.setup [[npm,ci]]": ("worktree.setup", [["npm", "ci"]]),
+    "notify.command true": ("notify.command", "true"),
+    "notify.command true x": ("notify.command", ["true", "x"]),
+    "notify.bell false": ("notify.bell", False),
+    "trust /a": ("trust", ["/a"]),
+}
+
+
+@few_of("words", SET, 6)
+@pytest.mark.parametrize("before", ["", MIXED, template("here")], ids=["empty", "mixed", "template"])
+def test_set_changes_one_value(desk: Desk, words: str, before: str):
+    """A value gets the type that the schema has, `get` prints it, and each comment stays in its place (A19)."""
+    desk.write(before)
+    key, value = SET[words]
+    result = desk.ok("set", *words.split())
+    assert result.out.startswith(f"set {key} to ")
+    assert f"the file as it was is in {desk.backup}\n" in result.out
+    assert desk.backup.read_text() == before
+    found = desk.ok("get", words.split()[0], "--json").json["settings"]
+    assert found == {key: {"value": value, "origin": "from config file"}}
+    text = desk.file.read_text()
+    comments = re.findall("#.*", before)
+    assert re.findall("#.*", text) == comments
+    lost = [line for line in before.splitlines() if line not in text.splitlines()]
+    assert len(lost) <= 1
+    assert "needs no change" in desk.ok("set", *words.split()).out
+    assert desk.file.read_text() == text
+
+
+def test_set_makes_the_file(desk: Desk):
+    """Without a file the first value makes a private one, and a new executor gets the type of its name."""
+    desk.program("claude")
+    result = desk.ok("set", "executors.claude-code.settings.model", "opus")
+    assert result.out == f'set agents.executors.claude-code.settings.model to "opus" in {desk.file}\n'
+    assert desk.file.read_text() == (
+        'agents:\n  executors:\n    claude-code:\n      type: "claude"\n      settings:\n        model: "opus"\n'
+    )
+    assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
+    assert not desk.backup.exists()
+
+
+# What is typed → the error and its hint.
+REFUSED: dict[str, tuple[str, str]] = {
+    "set limits.turn_timeot 5m": ("unknown key: limits.turn_timeot", "did you mean limits.turn_timeout?"),
+    "set turn_timeout 5m": ("unknown key: turn_timeout", "did you mean limits.turn_timeout?"),
+    "set implementer codex": ("unknown key: implementer", "did you mean agents.implementer?"),
+    "set agents.implementor codex": ("unknown key: agents.implementor", "did you mean agents.implementer?"),
+    "set executors.cursor.settings.modle x": (
+        "unknown key: executors.cursor.settings.modle",
+        "did you mean agents.executors.cursor.settings.model?",
+    ),
+    "set limits.turn_timeout.x 5m": ("unknown key: limits.turn_timeout.x", "did you mean limits.turn_timeout?"),
+    "set agents.bindings. codex": ("unknown key: agents.bindings.", "did you mean agents.bindings."),
+    "set . 5": ("unknown key: .", "see the settings with: sow config show"),
+    "unset limts": ("unknown key: limts", "did you mean limits?"),
+    "get executors.corsor.type": ("unknown key: executors.corsor.type", "did you mean agents.executors.cursor.type?"),
+    "set limits 5": ("limits is a section, not a value", "see its settings with: sow config get limits"),
+    "set executors.mine 5": ("agents.executors.mine is a section", "see its settings with: sow config get "),
+    "set run.retries 1 2": ("run.retries takes one value, not 2", "put quotes around"),
+    "set run.retries many": ("run.retries: must be a whole number, not 'many'", "nothing was changed"),
+    "set limits.turn_timeout soon": ("limits.turn_timeout: must be a duration such as 90s", "nothing was changed"),
+    "set notify.bell yes": ("notify.bell: must be true or false, not 'yes'", "nothing was changed"),
+    "set trust [a": ("trust: not a list: [a", "give the items without brackets: sow config set trust A B"),
+    "set agents.implementer cusor": (
+        "agents.bindings.implementer: unknown executor: cusor",
+        "did you mean cursor?",
+    ),
+    "set executors.mine.type codx": ("unknown executor type: codx; did you mean codex?", "nothing was changed"),
+    "set executors.mine.settings.model opus": (
+        "agents.executors.mine.type: is missing",
+        "nothing was changed; a value is set with: sow config set agents.executors.mine.type claude",
+    ),
+    "set executors.mine.type command": (
+        "agents.executors.mine.settings.command: is missing",
+        "nothing was changed; a value is set with: sow config set agents.executors.mine.settings.command my-agent",
+    ),
+    "set budgets.run_usd nan": ("budgets.run_usd: must be a number", "nothing was changed"),
+    "unset executors.cursor.type": ("agents.executors.cursor.type: is missing", "nothing was changed"),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_change_that_does_not_fit_is_refused(desk: Desk, words: str):
+    """An unknown key or a wrong value is an error with the next step, and the file stays as it was (A19)."""
+    desk.write(MIXED)
+    result = desk.sow(*words.split())
+    error, hint = REFUSED[words]
+    assert result.code == 2, result
+    assert error in result.err.splitlines()[0]
+    assert result.err.splitlines()[1].startswith(f"hint: {hint}")
+    assert desk.file.read_text() == MIXED
+    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "error"),
+    [
+        ("agents:\n\tbindings:\n", "set limits.stop_grace 1s", ":2: a tab"),
+        ("- a\n", "set limits.stop_grace 1s", ": must be a mapping"),
+        ("limts: {}\n", "set run.retries 1", ":1: limts: is not a field; did you mean limits?"),
+        ("run: {retries: 1,}\n", "unset run.retries", "in which sow cannot change run.retries"),
+    ],
+)
+def test_a_file_that_cannot_be_changed(desk: Desk, text: str, words: str, error: str):
+    """A file with a mistake elsewhere, or with a layout that sow cannot keep, stays as it was."""
+    desk.write(text)
+    result = desk.sow(*words.split())
+    assert result.code == 2
+    assert error in result.err
+    assert desk.file.read_text() == text
+
+
+def test_set_corrects_a_mistake(desk: Desk):
+    """A wrong value can be replaced, though the file was invalid with it."""
+    desk.write("agents:\n  bindings:\n    planner: 7 # soon\n")
+    desk.ok("set", "agents.planner", "codex")
+    assert desk.file.read_text() == 'agents:\n  bindings:\n    planner: "codex" # soon\n'
+
+
+def test_set_warns_of_what_it_causes(desk: Desk):
+    """A missing program, an unknown role and a variable that goes over the file are warnings."""
+    desk.program("claude")
+    shown = desk.ok("set", "agents.bindings.implementor", "amp", SOW_AGENTS_IMPLEMENTOR="codex").out
+    assert "⚠ Warning: agents.bindings.implementor: no role implementor is known here\n" in shown
+    assert "⚠ Warning: qwen binary not found on PATH\n" in desk.ok("set", "agents.planner", "qwen").out
+    assert "⚠ Warning" not in desk.ok("set", "agents.planner", "claude-code").out
+    shown = desk.ok("set", "agents.planner", "amp", SOW_AGENTS_PLANNER="codex").out
+    assert "⚠ Warning: SOW_AGENTS_PLANNER=codex goes over it in this shell\n  run: unset SOW_AGENTS_PLANNER\n" in shown
+
+
+def test_unset(desk: Desk):
+    """A value or a section is taken out, comments stay, and what is not there needs no change."""
+    desk.write(MIXED)
+    assert desk.ok("unset", "agents.reviewer").out == (
+        f"removed agents.bindings.reviewer from {desk.file}\nthe file as it was is in {desk.backup}\n"
+    )
+    assert desk.file.read_text() == MIXED.replace('    reviewer: "cursor"\n', "")
+    desk.ok("unset", "executors")
+    assert desk.file.read_text() == (
+        '# Claude for orchestration, Cursor for implementation\nagents:\n  bindings:\n    orchestrator: "claude-code"\n'
+    )
+    assert desk.ok("unset", "limits.stop_grace").out == f"{desk.file} needs no change\n"
+    desk.ok("reset", "--yes")
+    assert desk.ok("unset", "limits").out == f"{desk.file} needs no change\n"
+    assert not desk.file.exists()
+
+
+def test_get(desk: Desk):
+    """A value is printed as it is, a section with one line for each value; variables and defaults count."""
+    desk.write(MIXED)
+    assert desk.ok("get", "executors.claude-code.settings.model").out == "sonnet\n"
+    assert desk.ok("get", "executors.cursor.settings.model").out == "null\n"
+    assert desk.ok("get", "executors.cursor.custom_args").out == '["--cascade"]\n'
+    assert desk.ok("get", "agents.reviewer", SOW_AGENTS_REVIEWER="codex").out == "codex\n"
+    assert desk.ok("get", "context").out == 'context.enabled: true\ncontext.budget: "8k"\n'
+    assert len(desk.ok("get", "agents.bindings").out.splitlines()) == len(STANDARD_AGENTS)
+
+
+def test_set_keeps_a_link(desk: Desk):
+    """If the file is a link into a repository of dotfiles, its target changes."""
+    target = desk.home / "dotfiles.yaml"
+    target.write_text(MIXED)
+    desk.file.parent.mkdir(parents=True)
+    desk.file.symlink_to(target)
+    desk.ok("set", "agents.reviewer", "codex")
+    assert desk.file.is_symlink()
+    assert target.read_text() == MIXED.replace('reviewer: "cursor"', 'reviewer: "codex"')
+
+
+def test_many_set_at_the_same_time(desk: Desk):
+    """No change is lost if several processes set values."""
+    desk.write("# mine\n")
+    sections = {"turn_timeout": "limits", "stop_grace": "limits", "max_wait": "run", "timeout": "checks"}
+    words = [[SOW, "config", "set", f"{section}.{name}", "7m"] for name, section in sections.items()]
+    makers = [subprocess.Popen(each, cwd=desk.repo.root, env=desk.repo.environment) for each in words]
+    assert [each.wait(timeout=300) for each in makers] == [0] * 4
+    assert desk.file.read_text().count('"7m"') == 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("limits.t", ["limits.turn_timeout", "limits.transcript_mb"]),
+        ("agents.bindings.pl", ["agents.bindings.planner"]),
+        ("agents.pl", ["agents.planner"]),
+    ],
+)
+def test_keys_are_completed(desk: Desk, typed: str, expected: list[str]):
+    """The shell completes the keys of settings."""
+    for command in ("get", "set", "unset"):
+        assert desk.repo.ok("completion", "words", "--", "config", command, typed).out.splitlines() == expected
+
+
 PAGE = (ROOT / "docs/config.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
 
@@ -530,7 +907,7 @@ def _commands() -> list[str]:
     return [*inline, *lines]
 
 
-@pytest.mark.parametrize("line", _commands())
+@all_of("line", _commands())
 def test_every_command_on_the_page_parses(line: str):
     """The page shows only calls that the command line takes."""
     words = shlex.split(line, comments=True)

@@ -106,8 +106,12 @@ def test_a_missing_program_is_a_warning(repo: Any):
     )
     install(repo, "claude", usual())
     result = repo.ok("doctor")
-    assert "⚠ mine: /nonexistent/x is not installed\n    install: npm install" in result.out
+    assert "⚠ mine: /nonexistent/x is not installed\n    Correct agents.executors.mine" in result.out
     assert executors(repo)["mine"]["path"] is None
+    configure(repo, "agents: {default: codex}\n")
+    out = repo.ok("doctor").out
+    assert "⚠ codex: codex is not installed; roles that use it: orchestrator, implementer, architect and 16 more" in out
+    assert "claude" not in out
 
 
 def test_a_missing_command_for_notifications_is_a_warning(repo: Any):
@@ -122,7 +126,7 @@ def test_flags_that_are_gone_are_told(repo: Any):
     """A CLI whose help lacks a flag that we use is a warning that names the flag."""
     install(repo, "claude", usual("3.0.0", without="--session-id"))
     result = repo.ok("doctor")
-    assert "3.0.0: its help does not tell of --session-id;" in result.out
+    assert "3.0.0: this version does not support --session-id;" in result.out
     assert executors(repo)["claude-code"]["missing_flags"] == ["--session-id"]
 
 
@@ -158,7 +162,7 @@ def test_broken_settings_are_a_problem(repo: Any):
     path = configure(repo, "agents:\n  bindings: 5\n")
     result = repo.sow("doctor")
     assert result.code == 1
-    assert f"✗ {path}: agents.bindings: must be a mapping, not 5\n    fix it with 'sow config edit'" in result.out
+    assert f"✗ {path}:2: agents.bindings: must be a mapping, not 5\n    fix it with 'sow config edit'" in result.out
     assert "✓ Python 3." in result.out
     assert repo.sow("doctor", "--json").json["executors"] == []
 

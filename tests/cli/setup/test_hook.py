@@ -43,18 +43,21 @@ def test_what_is_wrong_is_told_and_not_an_error(task_repo: Repo) -> None:
         "/r/.sow/project/phases/implementation/tasks/010/state.yaml",
         ".sow/project/state.yaml",
         "/r/.sow/local/runs/1/journal.jsonl",
+        "/r/.sow/project/log.md",
+        "/r/.sow/project/phases/implementation/tasks/010/log.md",
+        "/r/orchestration/agents/api_agent/log.md",
         "/r/orchestration/shared_status.json",
         "/r/orchestration/state.yaml",
     ],
 )
 def test_state_is_not_edited_by_hand(task_repo: Repo, path: str) -> None:
-    """Exit 2 stops the edit, and the hint names the commands."""
+    """Exit 2 stops the edit of a state file or a log, and the hint names the commands (B7)."""
     code, err = before_edit(task_repo, path)
     assert code == 2 and path in err and "sow task set" in err
 
 
 @pytest.mark.parametrize(
-    "path", ["/r/src/state.yaml", "/r/.sow/knowledge/adrs/1.md", "", None, 5, "orchestration/notes.md"]
+    "path", ["/r/src/state.yaml", "/r/.sow/knowledge/adrs/1.md", "", None, 5, "orchestration/notes.md", "/r/log.md"]
 )
 def test_everything_else_may_be_edited(task_repo: Repo, path: object) -> None:
     """Code, knowledge and documents are nobody's state."""

@@ -11,7 +11,7 @@ from conftest import Repo
 from sow.agents import layer
 from sow.domain.install import file_mark
 
-RUN = ".claude/commands/run.md"
+RUN = ".claude/commands/sow/run.md"
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -91,7 +91,7 @@ def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
     """A file without our mark stays as it is, where ours would be and elsewhere, through install and uninstall."""
     mine = {
         RUN: "---\ndescription: mine\n---\nRun it my way.\n",
-        ".claude/settings.json": '{"env": {"A": "b"}}\n',
+        ".claude/settings.json": '["not settings"]\n',
         ".claude/agents/painter.md": "---\nname: painter\ndescription: d\n---\nPaint.\n",
         ".claude/agents/implementer.md": layer.claude_agent(layer.STANDARD_AGENTS[1]).replace("sow-digest", "x"),
         "CLAUDE.md": "sow-version: 9\n",
@@ -104,6 +104,28 @@ def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
     assert {path: after[path] for path in mine} == mine
     bare_repo.ok("uninstall", "claude")
     assert files(bare_repo.root) == mine
+
+
+@pytest.mark.parametrize("user", [[], ["--user"]])
+@pytest.mark.parametrize(
+    "text", ["{}\n", '{\n  "model": "opus",\n  "hooks": {\n    "Stop": [\n      1\n    ]\n  }\n}\n']
+)
+def test_settings_of_the_user_get_our_part(bare_repo: Repo, user: list[str], text: str) -> None:
+    """Hooks and rules are added to an existing file, once, and uninstall leaves each byte as it was (B11)."""
+    base = Path(bare_repo.environment["HOME"]) if user else bare_repo.root
+    path = base / ".claude/settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert "would update .claude/settings.json\n" in bare_repo.ok("install", "claude", "--dry-run", *user).out
+    result = bare_repo.ok("install", "claude", *user)
+    assert "updated .claude/settings.json\n" in result.out and result.err == ""
+    merged = json.loads(path.read_text())
+    assert "sow-version" not in merged and merged["permissions"] == layer.settings()["permissions"]
+    assert merged["hooks"].keys() == {"SessionStart", "PreToolUse", *json.loads(text).get("hooks", {})}
+    assert "nothing to do" in bare_repo.ok("install", "claude", *user).out
+    assert "is that of this sow" in bare_repo.sow("doctor").out
+    assert "updated .claude/settings.json\n" in bare_repo.ok("uninstall", "claude", *user).out
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize("user", [[], ["--user"]])
@@ -172,10 +194,10 @@ def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_pat
     """It stays, and so does what it leads to; the rest is installed."""
     outside = tmp_path / "outside.md"
     outside.write_text(file_mark.add_mark("---\na: b\n---\n", "0.1.0", file_mark.FRONTMATTER))
-    (bare_repo.root / ".claude/commands").mkdir(parents=True)
+    (bare_repo.root / ".claude/commands/sow").mkdir(parents=True)
     (bare_repo.root / RUN).symlink_to(outside)
-    (bare_repo.root / ".claude/commands/plan.md").mkdir()
-    put(bare_repo, ".claude/commands/inbox.md", "x").write_bytes(b"\xff\xfe")
+    (bare_repo.root / ".claude/commands/sow/plan.md").mkdir()
+    put(bare_repo, ".claude/commands/sow/inbox.md", "x").write_bytes(b"\xff\xfe")
     err = bare_repo.ok("install", "claude").err
     assert err.count("is not ours") == 3
     assert (bare_repo.root / RUN).is_symlink() and "0.1.0" in outside.read_text()

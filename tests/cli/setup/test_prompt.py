@@ -85,12 +85,16 @@ def test_one_prompt_as_json(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["guidance/implementor/base"], "there is no prompt 'guidance/implementor/base'", "guidance/implementer/base?"),
-        (["template/reviewer"], "there is no prompt", "did you mean templates/reviewer?"),
-        (["zzz"], "there is no prompt 'zzz'", "sow prompt --list"),
-        (["../../../etc/passwd"], "there is no prompt", "hint:"),
-        (["guidance/implementer/base.md"], "there is no prompt", "did you mean guidance/implementer/base?"),
-        (["zzz", "--list"], "there is no prompt 'zzz'", "sow prompt --list"),
+        (
+            ["guidance/implementor/base"],
+            "failed to load prompt guidance/implementor/base: it does not exist",
+            "guidance/implementer/base?",
+        ),
+        (["template/reviewer"], "failed to load prompt", "did you mean templates/reviewer?"),
+        (["zzz"], "failed to load prompt zzz", "sow prompt --list"),
+        (["../../../etc/passwd"], "failed to load prompt", "hint:"),
+        (["guidance/implementer/base.md"], "failed to load prompt", "did you mean guidance/implementer/base?"),
+        (["zzz", "--list"], "failed to load prompt zzz", "sow prompt --list"),
         ([], "which prompt?", "guidance/implementer/base"),
         (["a", "b"], "one argument too many", "usage:"),
     ],

@@ -53,6 +53,14 @@ def test_schema_show(bare_repo: Repo, name: str):
     assert f"#{document['title']}: " in cue
 
 
+def test_schema_show_is_made_for_reading(bare_repo: Repo):
+    """The schema has one field per line, also in a pipe; --json is for programs (B14)."""
+    lines = bare_repo.ok("schema", "show", "task").out.splitlines()
+    assert len(lines) > 100
+    assert max(map(len, lines)) < 200
+    assert bare_repo.ok("schema", "show", "task", "--json").out.count("\n") == 1
+
+
 def test_schema_show_of_an_older_version(bare_repo: Repo):
     """The schema of a version that was shipped once stays available."""
     properties = bare_repo.ok("schema", "show", "task", "--version", "v0.9.0").json["properties"]["task"]["properties"]
@@ -111,6 +119,36 @@ def test_validate_names_the_bad_field(task_repo: Repo):
     assert document.code == 2
     assert document.json["valid"] is False
     assert [bool(each["error"]) for each in document.json["files"]] == [True, False]
+
+
+def test_validate_names_every_problem_with_its_line(task_repo: Repo):
+    """All wrong fields are named with their lines, a mistyped one once, and the hinted command works (B15)."""
+    path = task_repo.desk("010") / "state.yaml"
+    lines = path.read_text().replace("  name:", "  nam:").replace("priority: medium", "priority: urgent")
+    path.write_text(lines.replace("criteria: []", "criteria:\n    - 7"))
+    result = task_repo.sow("validate", str(path))
+    assert result.code == 2
+    *errors, hint = result.err.splitlines()
+    assert errors == [
+        f"error: {path}:5: task.nam: is not a field; did you mean name?",
+        f"error: {path}:9: task.priority: must be one of low, medium, high, not 'urgent'",
+        f"error: {path}:12: task.criteria[0]: must be a text, not 7",
+    ]
+    assert hint.endswith("the rules: sow schema show task")
+    task_repo.ok(*hint.partition("sow ")[2].split())
+    assert len(task_repo.sow("validate", str(path), "--json").json["files"][0]["errors"]) == 3
+
+
+def test_validate_names_every_problem_of_an_index(repo: Repo):
+    """A JSON file has lines too, and a missing field is named at its entry."""
+    (repo.root / "index.json").write_text(
+        '{\n"schema_version": "1.1.0",\n"sinks": [\n{"name": "Q", "summary": "", "when_to_use": ""}\n]}\n'
+    )
+    errors = repo.sow("validate", "index.json").err.splitlines()[:-1]
+    assert errors == [
+        "error: index.json:4: sinks[0].name: must be a lower-case name such as implementer, not 'Q'",
+        "error: index.json:4: sinks[0].source: is missing",
+    ]
 
 
 def test_validate_knows_a_file_by_its_fields(repo: Repo):

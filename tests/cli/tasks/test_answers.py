@@ -1,4 +1,4 @@
-"""Standing answers: what a person said once and for all is used in runs, with its origin, and for questions only."""
+"""Saved answers are used in runs, with its origin, and for questions only."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
     assert "The user's standing answer of" in asking.prompt("020", 2)
 
 
+@pytest.mark.full
 def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
     """The answer is used in the next run of the repository, whose report says that it was a standing one."""
     asking.repo.ok("answer", "1", "Postgres", "--always")
@@ -70,6 +71,7 @@ def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
     assert "answered by standing" in asking.repo.ok("runs", "show", "--format", "md").out
 
 
+@pytest.mark.full
 def test_without_always_the_next_one_waits(asking: PlanRepo):
     """An ordinary answer is for its own question."""
     asking.repo.ok("answer", "1", "Postgres")
@@ -78,6 +80,7 @@ def test_without_always_the_next_one_waits(asking: PlanRepo):
     assert not file_of(asking.repo).exists()
 
 
+@pytest.mark.full
 def test_another_question_waits(asking: PlanRepo):
     """A question in other words is not the same: it waits for its person."""
     asking.act("implementer-020-1", 'sow task set status paused --reason "Which colour has the button?"\n')
@@ -86,6 +89,7 @@ def test_another_question_waits(asking: PlanRepo):
     assert asking.statuses()["020"] == "paused"
 
 
+@pytest.mark.full
 def test_the_same_question_for_ever_is_a_loop(asking: PlanRepo):
     """A worker that asks the same again and again gets the standing answer twice, and then a person."""
     asking.act("implementer-020", ASK)
@@ -95,6 +99,7 @@ def test_the_same_question_for_ever_is_a_loop(asking: PlanRepo):
     assert len(asking.task("020")["questions"]) == 2
 
 
+@pytest.mark.full
 def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
     """A review that stays RED is a question of the run's: no standing answer approves work."""
     plan_repo.act("implementer", "echo more >> part_010.txt\n")
@@ -104,7 +109,8 @@ def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
     question = without_details(plan_repo.task("010")["question"]["text"])
     plan_repo.repo.ok("answer", "1", "Take it", "--always")
     assert plan_repo.run("--retries", "0").code == 4
-    assert without_details(plan_repo.task("010")["question"]["text"]) == question
+    again = without_details(plan_repo.task("010")["question"]["text"])
+    assert (question, again) == tuple(f"the review is RED: round {number} of 010" for number in (1, 2))
     (known,) = plan_repo.repo.ok("answers", "--json").json["answers"]
     assert known["question"] == question
     assert [each["origin"] for each in plan_repo.journal("answered")] == ["ada"]

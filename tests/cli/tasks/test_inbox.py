@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from conftest import Repo
 from support.claim_holder import held
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
+from support.simulated_workers import wait_for
 
 from sow.domain.documents.state import RunSettings
 from sow.engine.runs.start import open_run_folder
@@ -41,7 +45,7 @@ def test_everything_that_waits_is_there(task_repo: Repo):
     assert {kind: item["do"] for kind, item in found.items()} == {
         "question": 'sow answer 1 "…"',
         "review": "sow approve 020",
-        "failed": "sow task set --id 030 status in_progress",
+        "failed": "sow agent spawn implementer 030",
         "phase": "sow phase approve review",
         "broken": "sow doctor",
     }
@@ -67,7 +71,9 @@ def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
     """The answer is kept with its question, becomes feedback, and the task goes on in its next iteration."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "RS256 or HS256?")
     result = task_repo.ok("answer", spelling, "Use RS256")
-    assert result.out == "task 010: status is in_progress\n"
+    status, following = result.out.splitlines()
+    assert status == "task 010: status is in_progress"
+    assert following == "no worker is on it; start one: sow agent spawn implementer 010"
     task = task_repo.task("010")
     assert (task["status"], task["iteration"], "question" in task) == ("in_progress", 2, False)
     (answered,) = task["questions"]
@@ -182,7 +188,7 @@ def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
 
 
 def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: Repo):
-    """While a run has the claim, its tasks are its own to approve; others, and all after its end, are the person's."""
+    """While a run has the claim, its tasks are its own to approve; a run that broke off comes first."""
     task_repo.ok("task", "create", "--name", "Beside it")
     for task in ("010", "020"):
         task_repo.sow("task", "set", "--id", task, "status", "in_progress")
@@ -194,7 +200,8 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
     with held(task_repo, "run", found.id):
         assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
         assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]
-    assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["010", "020"]
+    waiting = [(item["kind"], item["task"]) for item in task_repo.ok("inbox", "--json").json["items"]]
+    assert waiting == [("delivery", None), ("review", "020")]
 
 
 def test_the_end_of_long_check_output_is_shown(plan_repo: PlanRepo):
@@ -216,3 +223,26 @@ def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
     assert lines[0].endswith("It failed:")
     assert lines[1:3] == ["… 20 lines left out: sow inbox --json", "line 21."]
     assert "line 40." in lines
+
+
+@few_of("number", [signal.SIGINT, signal.SIGKILL], 1)
+def test_a_run_that_broke_off_during_a_check_comes_first(plan_repo: PlanRepo, number: int):
+    """The next step continues the run; an approval before the checks are done is possible, and makes it YELLOW."""
+    begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
+    check = f"test -e {go} || {{ touch {begun}; sleep 60; }}"
+    plan_repo.plan({"test_commands": [check]})
+    run = plan_repo.start("--yes")
+    wait_for(begun.exists)
+    run.send_signal(number)
+    run.communicate(timeout=300)
+    assert plan_repo.statuses() == {"010": "needs_review"}
+    (waiting,) = plan_repo.repo.ok("inbox", "--json").json["items"]
+    assert (waiting["kind"], waiting["do"]) == ("delivery", "sow run plan.yaml --yes")
+    assert plan_repo.repo.ok("status", "--json").json["next"]["command"] == "sow run plan.yaml --yes"
+    go.touch()
+    plan_repo.repo.ok("approve", "010", "--reason", "I know it")
+    assert plan_repo.run("--yes").code == 0
+    task = plan_repo.task("010")
+    assert task["result"] == "YELLOW"
+    assert [each["text"] for each in task["concerns"]] == ["ada approved it before its checks were done"]
+    assert plan_repo.repo.ok("inbox", "--json").json["items"] == []

@@ -54,6 +54,9 @@ def test_a_note_in_review_stops_the_approval(task_repo: Repo):
     result = task_repo.sow("approve", "010")
     assert result.code == 2
     assert "unresolved notes: note_001" in result.err
+    assert 'sow note resolve note_001 --task 010 --resolution "…"' in result.err
+    task_repo.ok("note", "resolve", "note_001", "--task", "010", "--resolution", "it is")
+    task_repo.ok("approve", "010")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import SOW, Repo
-from knowledge.compiler_case import FILLER
+from knowledge.choice_case import FILLER
 from knowledge.labelled_set import shelve, write
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
@@ -34,7 +34,7 @@ def state(repo: Repo, task: str = "010") -> Any:
 def test_the_choice_is_shown_and_written(library: Repo) -> None:
     """A person sees kind, size, path and reason; the task refers to what was chosen besides what it had."""
     result = library.ok("context", "010")
-    first, head, given, row, last = result.out.splitlines()
+    first, head, given, row, last, *_ = result.out.splitlines()
     assert first == "1 of 5 documents, about 24 of 8000 tokens"
     assert head.split() == ["KIND", "SIZE", "DOCUMENT", "REASON"]
     assert given.split(maxsplit=2) == ["given", "docs/api.md", "given with the task"]
@@ -47,13 +47,33 @@ def test_the_choice_is_shown_and_written(library: Repo) -> None:
     library.ok("validate", str(library.desk("010") / "state.yaml"))
 
 
+def test_what_may_fit_is_shown_apart(library: Repo) -> None:
+    """It has its own count and takes no tokens."""
+    write(library.root / ".sow/knowledge", {"designs/login.md": "# Login\nA family logs in with one token.\n"})
+    first, *rows = library.ok("context", "010").out.splitlines()
+    assert first == "1 of 6 documents and 1 that may fit, about 24 of 8000 tokens"
+    assert "may fit: about " in next(row for row in rows if "login.md" in row)
+    assert library.ok("context", "010", "--json").json["tokens"] == 24
+
+
+def test_a_chosen_document_can_be_pinned(library: Repo) -> None:
+    """A reference that a person sets is theirs, also if sow had chosen it; a later choice keeps it."""
+    library.ok("context", "010")
+    library.ok("task", "set", "--id", "010", "references", DOCUMENT)
+    assert (state(library)["references"], state(library)["context"]) == (["docs/api.md", DOCUMENT], [])
+    assert library.ok("context", "010", "--json").json["given"] == ["docs/api.md", DOCUMENT]
+    assert state(library)["references"] == ["docs/api.md", DOCUMENT]
+
+
 def test_the_document_for_programs(library: Repo) -> None:
     """--json has the budget, the choice with its sizes, what was given, and whether it was written."""
     found = library.ok("context", "010", "--budget", "4k", "--json").json
     reason = found["references"][0].pop("reason")
     assert reason.startswith("about ")
+    project = found.pop("project")
     assert found == {
         "task": "010",
+        "memories": [],
         "budget": 4000,
         "tokens": 24,
         "considered": 5,
@@ -63,6 +83,20 @@ def test_the_document_for_programs(library: Repo) -> None:
         "warnings": [],
         "written": True,
     }
+    assert project == {key: library.ok("project", "show", "--json").json[key] for key in ("name", "description")}
+
+
+def test_goal_and_decisions_are_shown(library: Repo) -> None:
+    """sow context and sow task show print the project's goal and its decisions (B3)."""
+    library.ok("project", "remember", "Tokens are signed with RS256")
+    goal = library.ok("project", "show", "--json").json["name"]
+    for words in (("context", "010"), ("task", "show", "010")):
+        shown = library.ok(*words).out
+        assert goal in shown
+        assert "- Tokens are signed with RS256" in shown
+        document = library.ok(*words, "--json").json
+        assert document["project"]["name"] == goal
+        assert document["memories"] == ["Tokens are signed with RS256"]
 
 
 def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conftest import SOW, Repo
+from support.simulated_workers import Yard
 
 from sow.store.files.checkout_home import find
 
@@ -106,7 +109,7 @@ def test_list_for_people_and_programs(task_repo: Repo):
     """The list shows every task with its agent and what it waits for, and can be narrowed."""
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
-    assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"]
+    assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "DEPENDS", "ON", "NAME"]
     assert rows[2] == ["020", "pending", "implementation", "implementer-1", "010", "Second"]
     for words, ids in (
         ((), ["010", "020"]),
@@ -150,7 +153,7 @@ def test_show_tells_a_newcomer_everything(task_repo: Repo):
         "note_001 [resolved] which key? → the public one",
         "1. which key?\n   → the public one",
         "tried failed: first try (a.py)",
-        "sow task set --id 010 status needs_review",
+        "start a worker on it: sow agent spawn implementer 010",
     ):
         assert fact in shown, fact
 
@@ -244,7 +247,7 @@ def test_dependencies_are_kept(repo: Repo):
     [
         ("name", "  Better name ", "Better name"),
         ("agent", "architect", "architect"),
-        ("assigned_agent", "qa-lead", "qa-lead"),
+        ("assigned_agent", "quality-control", "quality-control"),
         ("priority", "low", "low"),
         ("depends_on", "020, 30", ["020", "030"]),
         ("depends_on", "", []),
@@ -333,8 +336,11 @@ def test_the_page_of_a_blocked_task_says_what_it_waits_for(task_repo: Repo) -> N
 
 def test_a_text_may_begin_with_an_at(task_repo: Repo) -> None:
     """@@ stands for a text that begins with @, and a file may be reached through a link."""
-    task_repo.ok("log", "--task", "010", "@@media query fixed")
-    assert task_repo.task("010")["log"][-1]["text"] == "@media query fixed"
+    for text in ("@@media query fixed", "@media query fixed"):  # the second is no file, since it is several words (B21)
+        task_repo.ok("log", "--task", "010", text)
+        assert task_repo.task("010")["log"][-1]["text"] == "@media query fixed"
+    refused = task_repo.sow("log", "@alice")
+    assert refused.code == 2 and "hint: for the text itself, double the first @: @@alice" in refused.err
     (task_repo.root / "words.txt").write_text("from a file")
     (task_repo.root / "link.txt").symlink_to("words.txt")
     task_repo.ok("log", "--task", "010", "@link.txt")
@@ -353,3 +359,63 @@ def test_a_task_may_allow_a_result_without_changes(repo: Repo):
     repo.ok("task", "create", "--name", "Add login")
     assert repo.task("010")["allow_empty"] is True
     assert "allow_empty" not in repo.task("020")
+
+
+def test_criteria_references_and_tests_are_added_later(task_repo: Repo):
+    """A value of these fields is added; a criterion is in the description too, which the worker reads (B10)."""
+    description = task_repo.desk("010") / "description.md"
+    before = description.read_text()
+    for value in ("it is short", "it is true", "it is true"):
+        task_repo.ok("task", "set", "--id", "010", "criteria", value)
+    assert task_repo.task("010")["criteria"] == ["it is short", "it is true"]
+    assert description.read_text() == f"{before}\n## Acceptance criteria\n\n- it is short\n- it is true\n"
+    description.write_text(f"{description.read_text()}\n## Later\n\nMore.\n")
+    task_repo.ok("task", "set", "--id", "010", "criterion", "it is kind")
+    assert description.read_text().endswith("## Later\n\nMore.\n\n## Acceptance criteria\n\n- it is kind\n")
+    for path in ("docs/a.md", "docs/b.md", "docs/a.md"):
+        result = task_repo.ok("task", "set", "--id", "010", "references", path)
+    assert result.out == "task 010: references is docs/a.md, docs/b.md\n"
+    assert task_repo.ok("task", "set", "--id", "010", "tests", "make test").out == "task 010: tests is make test\n"
+    assert task_repo.task("010")["checks"] == [{"kind": "test", "command": "make test"}]
+    for field, value in (("references", "/etc/passwd"), ("criteria", " "), ("tests", "a\nb")):
+        assert task_repo.sow("task", "set", "--id", "010", field, value).code == 2
+
+
+def test_create_records_test_commands(repo: Repo):
+    """Each --test is a check of the task, in order, and a worker sees it (A1)."""
+    repo.ok("task", "create", "--name", "T", "--test", "pytest -q", "--test", "ruff check", "--test", "pytest -q")
+    task = repo.task("010")
+    assert task["checks"] == [{"kind": "test", "command": "pytest -q"}, {"kind": "test", "command": "ruff check"}]
+    assert "Checks\nmust pass: pytest -q\nmust pass: ruff check\n" in repo.ok("task", "show", "010").out
+    assert repo.ok("consent", "list", "--json").json == {"consents": []}
+    assert repo.sow("task", "create", "--name", "T", "--test", "").code == 2
+
+
+def test_a_test_command_typed_on_a_terminal_is_agreed_to(repo: Repo, on_terminal: Callable[..., Any]):
+    """A person who types a test command on a terminal has agreed to it; there nobody else can have typed it (A1)."""
+    code, shown = on_terminal(repo, "task", "create", "--name", "T", "--test", "./check.sh").end()
+    assert code == 0, shown
+    assert [each["command"] for each in repo.ok("consent", "list", "--json").json["consents"]] == ["./check.sh"]
+
+
+@pytest.mark.parametrize(
+    "words", [("create", "--name", "T", "--agent", "implmenter"), ("set", "--id", "010", "agent", "implmenter")]
+)
+def test_an_unknown_role_is_refused_with_the_nearest_name(task_repo: Repo, words: tuple[str, ...]):
+    """A role that does not exist is refused when it is named, not when it is spawned (B16)."""
+    before = task_repo.snapshot()
+    result = task_repo.sow("task", *words)
+    assert (result.code, task_repo.snapshot()) == (2, before)
+    assert "unknown agent: implmenter" in result.err and "implementer" in result.err.partition("implmenter")[2]
+
+
+def test_the_next_step_of_a_task_starts_or_resumes_its_worker(yard: Yard) -> None:
+    """The orchestrator and a person are led to spawn and resume, the worker to its own work (A12)."""
+    repo = yard.repo
+    assert repo.task("010")["next"] == "start a worker on it: sow agent spawn implementer 010"
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow agent spawn implementer 010"
+    yard.scenario([{"run": ["sh", "-c", "sow task show 010 --json > shown.json"]}, {"status": "failed"}])
+    yard.spawn()
+    assert "do the work, log it" in (repo.root / "shown.json").read_text()
+    assert repo.task("010")["status"] == "failed"
+    assert repo.task("010")["next"] == 'resume its worker: sow agent resume 010 "Go on"'

@@ -57,6 +57,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(folder, done.stdout)
 
 
+@pytest.mark.full
 def test_the_workflow_is_complete_and_put_away(played: Played) -> None:
     """Every agent's session is complete, the gate is clear, and the whole workflow lies in the archive."""
     assert played.workflow["status"] == "completed"
@@ -96,7 +97,7 @@ def test_one_escalation_went_to_the_solution_architect(played: Played) -> None:
 
 
 def test_one_verification_failed_and_was_mended(played: Played) -> None:
-    """Round 1 failed with missing evidence, round 2 passed, both are kept, and no open result is left."""
+    """Iteration 1 failed with missing evidence, round 2 passed, both are kept, and no open result is left."""
     history = played.desk("database_agent") / "verification_history"
     rounds = [json.loads(path.read_text()) for path in sorted(history.iterdir())]
     assert [each["result"] for each in rounds] == ["failed", "passed"]

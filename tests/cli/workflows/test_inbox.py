@@ -56,7 +56,7 @@ def test_an_agent_writes_on_no_other_desk(repo: Repo, flow: Flow):
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     for task, environment in (("api_agent", AGENT), ("010", AGENT), ("database_agent", {"SOW_TASK": "010"})):
         refused = repo.sow("note", "add", "--task", task, *words, **environment)
-        assert (refused.code, "may not write on the desk of" in refused.err) == (2, True)
+        assert (refused.code, "may not write notes of" in refused.err) == (2, True)
     assert flow.view()["agents"]["database_agent"]["completion_drive_notes_count"] == 0
 
 
@@ -84,7 +84,7 @@ def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flo
         timeout=300,
     )
     assert done.returncode == 2
-    assert "may not write on the desk of agent database_agent" in done.stderr
+    assert "may not write notes of agent database_agent" in done.stderr
 
 
 @pytest.mark.parametrize("where", ["flow", "alone"])
@@ -195,11 +195,11 @@ def test_doctor_looks_at_every_file(repo: Repo, flow: Flow):
     healthy = {each["what"]: each["state"] for each in repo.sow("doctor", "--json").json["findings"]}
     assert healthy["workflow user_management is pending, with 2 agents"] == "ok"
     flow.hand_in()
-    members.record_refused(flow.home, "database_agent", result("failed"), feedback="no")
+    members.record_verification(flow.home, "database_agent", result("failed"), feedback="no")
     (flow.desk() / "verification_results.json").write_text("{}")
     found = repo.sow("doctor", "--json").json["findings"]
     problems = [each["what"] for each in found if each["state"] == "problem" and "orchestration" in each["what"]]
-    assert problems == ["orchestration/agents/database_agent/verification_results.json: result: is missing"]
+    assert problems == ["orchestration/agents/database_agent/verification_results.json:1: result: is missing"]
     assert any("agent_instructions.md is missing" in each["what"] for each in found)
     (flow.root / "orchestration/state.yaml").write_text("x")
     assert any("orchestration/state.yaml" in each["what"] for each in repo.sow("doctor", "--json").json["findings"])

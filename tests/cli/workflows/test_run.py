@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from conftest import SOW, Repo
 from support.dashboard_data import facts_of, fresh
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 from support.workflow_repo import Flow
 
 PASS = [[{"say": "I read it.\n\nVerification: PASSED"}]]
+VERIFIERS = {"first_verifier": PASS, "second_verifier": PASS}
 
 
 def work(name: str) -> list[dict[str, Any]]:
@@ -33,7 +35,7 @@ def flow(repo: Repo, tmp_path: Path) -> Flow:
     made.scripted(
         {"first": [work("first")], "second": [work("second")], "first_verifier": PASS, "second_verifier": PASS}
     )
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     return made
 
 
@@ -41,18 +43,38 @@ def run(flow: Flow, *words: str, **more: Any) -> Any:
     return flow.repo.sow("workflow", "run", "--executor", "script", *words, **more)
 
 
+@pytest.mark.full
 def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
     """A person sees the turns as lines, then where everybody stands, then the next step."""
     result = run(flow)
     assert result.code == 0, result
     assert "agent first: started, implementer on script" in result.out
-    assert "agent second: verification passed by second_verifier (round 1)" in result.out
+    assert "agent second: verification 1 passed by second_verifier" in result.out
     assert "Workflow user_management (implement_user_management): completed, gate clear" in result.out
     assert result.out.endswith("Next: sow workflow archive\n")
     again = run(flow)
     assert again.code == 0 and "is complete" in again.out
 
 
+@pytest.mark.full
+def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: Flow) -> None:
+    """(C9) One line says that the agent's file is kept aside, and it ends with the path."""
+    notes = "orchestration/agents/first/completion_drive/session_current.json"
+    broken = [*work("first"), {"sleep": 1}, {"write": {"path": notes, "text": "{"}}]
+    flow.scripted({"first": [broken, work("first")], "second": [work("second")], **VERIFIERS})
+    lines = [line for line in run(flow).out.splitlines() if "session_current.json" in line]
+    assert len(lines) == 1, lines
+    assert (flow.repo.root / lines[0].rpartition("the edited file is ")[2]).is_file(), lines
+
+
+@pytest.mark.full
+def test_a_workflow_counts_in_plain_words(flow: Flow) -> None:
+    """An agent that ended is completed, and not "completed passed"."""
+    result = run(flow)
+    assert "completed passed" not in result.out and "agent first: completed after" in result.out
+
+
+@pytest.mark.full
 def test_a_planted_hook_is_told(flow: Flow) -> None:
     """What an agent changes in the git folder is told with the end of its turn, and stays until the user decides."""
     plant = {"write": {"path": ".git/hooks/post-commit", "text": "#!/bin/sh\n"}}
@@ -67,6 +89,7 @@ def test_a_planted_hook_is_told(flow: Flow) -> None:
     assert not (flow.repo.root / ".git/hooks/post-commit").exists()
 
 
+@pytest.mark.full
 def test_the_journal_is_a_stream_for_programs(flow: Flow) -> None:
     """--json prints every entry as one document on a line, and nothing else on stdout."""
     result = run(flow, "--json")
@@ -79,6 +102,7 @@ def test_the_journal_is_a_stream_for_programs(flow: Flow) -> None:
     assert {each["id"] for each in entries[0]["tasks"]} == {"first", "second"}
 
 
+@pytest.mark.full
 def test_the_run_is_among_the_runs(flow: Flow) -> None:
     """`sow runs list` and `sow runs show` tell of a workflow's run, too."""
     assert run(flow).code == 0
@@ -87,13 +111,14 @@ def test_the_run_is_among_the_runs(flow: Flow) -> None:
     assert "user_management" in shown and "first" in shown
 
 
+@pytest.mark.full
 def test_a_design_that_nobody_verified_or_approved_waits(repo: Repo, tmp_path: Path) -> None:
     """Exit 4 with the command that is missing, and no agent is started; --yes approves what was verified."""
     made = Flow(repo, tmp_path).begin().crew({"first": []})
     made.scripted({"first": [work("first")], "first_verifier": PASS})
     result = run(made)
     assert result.code == 4 and "sow workflow verify" in result.err
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     result = run(made)
     assert result.code == 4 and "sow workflow approve" in result.err
     assert not (made.orchestration / "agents/first/task_output/first.txt").exists()
@@ -120,7 +145,7 @@ def asking(repo: Repo, tmp_path: Path) -> Flow:
     turns = {name: [ASKS, work(name)] for name in ("first", "second")}
     verifiers = {f"{name}_verifier": PASS for name in ("first", "second", "third")}
     made.scripted({**turns, "third": [work("third")], **verifiers, "workflow_architect": [[{"say": "You decide."}]]})
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert run(made).code == 4
     assert sorted(asked(repo).values()) == ["w1", "w2"]
     return made
@@ -133,11 +158,12 @@ def asked(repo: Repo) -> dict[str, str]:
 def drop(flow: Flow, *left: str) -> None:
     """Let a design without the others be verified and approved."""
     flow.crew({name: [] for name in left}, groups=[list(left)])
-    flow.repo.ok("workflow", "verify", "--no-agent")
+    flow.repo.ok("workflow", "verify", "--executor", "simulated")
     assert "first" in asked(flow.repo), "nobody has said yes to it"
     flow.repo.ok("workflow", "approve")
 
 
+@pytest.mark.full
 def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None:
     """With the approval its question leaves the inbox, its log says so, and a late answer hears why; others ask on."""
     gone, other = asked(repo)["first"], asked(repo)["second"]
@@ -155,6 +181,7 @@ def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None
     assert f"question {other} of agent second is answered already, by ada" in repo.sow("answer", other, "No").err
 
 
+@pytest.mark.full
 def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> None:
     """Its journal has the withdrawal and the agent's end once, and its report waits for nobody."""
     gone = asked(repo)["first"]
@@ -165,7 +192,7 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
     again = run(asking, "--json").out
     assert "withdrawn" not in again and '"abandoned"' not in again
     asking.crew({"third": []})
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert run(asking).code == 0
     report = repo.ok("runs", "show", "--json").json
     assert {each["id"]: each["outcome"] for each in report["tasks"]} == {
@@ -178,6 +205,7 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
     assert "cannot be answered any more" in repo.sow("answer", gone, "Yes").err
 
 
+@pytest.mark.full
 def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
     """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
     facts = facts_of(repo)
@@ -216,6 +244,7 @@ def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:
     assert flow.status["agents"]["first"]["status"] == "pending"
 
 
+@pytest.mark.full
 def test_two_runs_at_once_are_refused(flow: Flow) -> None:
     """The second one names the holder and starts nobody; verify, design and archive wait for the same claim."""
     flow.scripted({"first": [[{"stand": "completion_drive_review"}, {"hang": True}]]})
@@ -228,7 +257,7 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
     )
     try:
         wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
-        for words in (["run", "--executor", "script"], ["verify", "--no-agent"], ["archive", "--yes"]):
+        for words in (["run", "--executor", "script"], ["verify", "--executor", "simulated"], ["archive", "--yes"]):
             result = flow.repo.sow("workflow", *words)
             assert result.code == 4 and "sow workflow run" in result.err, (words, result)
         assert "completion_drive_review" in flow.repo.ok("workflow", "status").out
@@ -238,7 +267,7 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
     assert first.returncode == 130
 
 
-@pytest.mark.parametrize("stopped", [False, True])
+@few_of("stopped", [False, True], 1)
 def test_a_killed_run_goes_on(flow: Flow, stopped: bool) -> None:
     """After a kill the same command goes on, and no try was counted; `sow runs stop` ends what was left before that."""
     flow.scripted(
@@ -288,16 +317,84 @@ def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: Flow) -> None:
     repo = flow.repo
     again = repo.ok("runs", "show", "--json").json["next"][-1]["command"]
     assert again == "sow workflow run --max-concurrency 3 --executor script --yes"
+    assert f"run it: {again}\n" in repo.ok("workflow", "approve").out
     assert "w1. question agent first" in repo.ok("inbox").out
     assert repo.ok("inbox", "--json").json["items"][0]["number"] == "w1"
     assert "w1" in repo.ok("completion", "words", "--", "answer", "").out.split()
-    repo.ok("answer", "w1", "Blue")
+    repo.ok("answer", "w1", "Azure as the sea")
+    assert f"\nNext: {again}\n" in repo.ok("workflow", "status").out
     assert repo.sow("answer", "w1", "Red").code == 2
     result = run(flow)
     assert result.code == 0, result
     assert "note_001 is resolved by user" in result.out
+    for _ in range(2):
+        html, page = (repo.ok("runs", "report", "--format", form).out for form in ("html", "md"))
+        assert '<p class="answer">Azure as the sea</p>' in html  # (C17)
+        assert ": Azure as the sea)" in page
+        repo.sow("workflow", "archive")
 
 
+ASK = [
+    {"note": {"description": "Which colour?", "category": "requirements"}},
+    {"sow": ["note", "escalate", "1", "--reason", "open"]},
+    {"stand": "blocked"},
+]
+
+
+@pytest.fixture
+def puzzled(flow: Flow) -> Flow:
+    """The first agent asks once, and no reply of the workflow architect can be read."""
+    verifiers = {"first_verifier": PASS, "second_verifier": PASS}
+    roles = {"first": [ASK, work("first")], "second": [work("second")], **verifiers}
+    return flow.scripted({**roles, "workflow_architect": [[{"say": "I do not know."}]]})
+
+
+@pytest.mark.full
+def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: Flow) -> None:
+    """The person's own words become the resolution, and the question is not asked again (C8)."""
+    assert run(puzzled).code == 4
+    answered = puzzled.repo.ok("answer", "w1", "Use blue").out
+    assert answered == "w1 of agent first is answered; continue with: sow workflow run --executor script\n"
+    result = run(puzzled)
+    assert result.code == 0, result
+    archived = next((puzzled.orchestration / "agents/first/completion_drive").glob("session_2*.json")).read_text()
+    assert '"resolution": "Use blue"' in archived and '"resolved_by": "user"' in archived
+
+
+@pytest.mark.full
+def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: Flow, on_terminal: Any) -> None:
+    """One call asks, takes the answer and completes the workflow; Ctrl-C leaves the question open (C15)."""
+    words, prompt = ("workflow", "run", "--executor", "script"), "Your answer to w1"
+    code, shown = on_terminal(puzzled.repo, *words).until(prompt).type(b"\x03").end()
+    assert code == 130 and "sow answer w1" in shown[shown.index(prompt) :], shown
+    code, shown = on_terminal(puzzled.repo, *words).until(prompt).type(b"Use blue\n").end()
+    assert code == 0 and puzzled.state["status"] == "completed", shown
+    assert "w1 is answered\r\n" in shown
+
+
+def test_a_second_terminal_answers_but_does_not_take_over(puzzled: Flow, on_terminal: Any) -> None:
+    """While a workflow run asks, a second run is refused; an answer from there lets the first one continue (C15)."""
+    screen = on_terminal(puzzled.repo, "workflow", "run", "--executor", "script").until("Your answer to w1")
+    second = run(puzzled)
+    assert (second.code, "run is claimed by pid" in second.err) == (4, True), second
+    answered = puzzled.repo.ok("answer", "w1", "Use blue")
+    assert answered.out == "w1 of agent first is answered; the run in progress continues it\n"
+    code, shown = screen.end()
+    assert code == 0 and puzzled.state["status"] == "completed", shown
+
+
+@pytest.mark.full
+def test_a_failed_agent_is_answered_by_the_report(flow: Flow) -> None:
+    """(C10) A run that fails with an open question names the answer in its report, as the inbox does."""
+    flow.scripted({"first": [[{"exit": 9}]]})
+    assert run(flow).code == 1
+    (item,) = flow.repo.ok("inbox", "--json").json["items"]
+    report = flow.repo.ok("runs", "show", "--json").json
+    assert item["do"] == 'sow answer w1 "…"'
+    assert report["next"][0]["command"] == item["do"], report["next"]
+
+
+@pytest.mark.full
 def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None:
     """`sow note list --task NAME` shows an agent's notes to a person, and completion knows the agents."""
     flow.scripted({"first": [[{"note": {"description": "Odd", "category": "detail"}}, {"hang": True}]]})
@@ -319,6 +416,7 @@ def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None
     assert offered.split() == ["first", "second"]
 
 
+@pytest.mark.full
 def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow) -> None:
     """After a new approval the agent whose section changed works and is verified again; the others stay as they are."""
     again = [*work("first")[1:3], {"say": "again"}]
@@ -335,7 +433,7 @@ def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow
     head = flow.head()
     head["agents"][0]["criteria"].append("and the line is not empty")
     flow.plan(head)
-    flow.repo.ok("workflow", "verify", "--no-agent", "--yes")
+    flow.repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert flow.status["agents"]["first"]["status"] == "working"
     assert flow.state["members"]["first"]["iteration"] == 2
     flow.scripted(
@@ -349,4 +447,4 @@ def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow
     flow.repo.ok("workflow", "set", "status", "working", "--agent", "second")
     result = run(flow)
     assert result.code == 0, result
-    assert "agent first: verification passed by first_verifier (round 2)" in result.out
+    assert "agent first: verification 2 passed by first_verifier" in result.out

@@ -65,7 +65,7 @@ def test_status_starts_with_what_to_do_next(flow: Flow) -> None:
     assert "Next: sow workflow design" in repo.ok("workflow", "status").out
     flow.design()
     assert "Next: sow workflow verify" in repo.ok("workflow", "status").out
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     assert "Next: sow workflow approve" in repo.ok("workflow", "status").out
     repo.ok("workflow", "approve")
     found = repo.ok("workflow", "status", "--json").json
@@ -75,7 +75,7 @@ def test_status_starts_with_what_to_do_next(flow: Flow) -> None:
 
 def test_verify_fills_the_view_and_writes_a_report(designed: Flow) -> None:
     """After a passed check shared_status.json has the crew, all of it pending, and the report says what was seen."""
-    out = designed.repo.ok("workflow", "verify", "--no-agent").out
+    out = designed.repo.ok("workflow", "verify", "--executor", "simulated").out
     assert "PASSED: user_management, 4 agents, 3 verifiers, 0 errors" in out
     agents = designed.status["agents"]
     assert list(agents) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
@@ -87,7 +87,21 @@ def test_verify_fills_the_view_and_writes_a_report(designed: Flow) -> None:
     }
     report = (designed.orchestration / "verification_report.md").read_text()
     assert "- Result: PASSED" in report and designed.state["verified"]["digest"] in report
-    assert designed.state["verified"]["by"] == "code" and designed.state["verified"]["passed"] is True
+    assert designed.state["verified"]["by"] == "design-verifier" and designed.state["verified"]["passed"] is True
+
+
+def test_no_design_passes_without_the_design_verifier(designed: Flow) -> None:
+    """--no-agent shows what code finds; the design stays unverified, cannot be approved and is not run (C17)."""
+    repo = designed.repo
+    before = designed.state
+    out = repo.ok("workflow", "verify", "--no-agent").out
+    assert "PASSED the checks of code: user_management" in out and "Next: sow workflow verify (" in out
+    assert designed.state == before
+    refused = repo.sow("workflow", "verify", "--no-agent", "--yes")
+    assert refused.code == 2 and "--yes cannot approve it" in refused.err
+    assert "has not been verified" in repo.sow("workflow", "approve").err
+    assert repo.sow("workflow", "run", "--executor", "simulated", "--yes").code == 4
+    assert designed.state == before
 
 
 def test_verify_puts_the_contract_into_every_agents_instructions(designed: Flow) -> None:
@@ -96,13 +110,13 @@ def test_verify_puts_the_contract_into_every_agents_instructions(designed: Flow)
     path = designed.orchestration / "agents/api_agent/agent_instructions.md"
     before = path.read_text()
     path.write_text(contract_block.set_contract(before, "an old contract"))
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     for place in (designed.orchestration / "agents").glob("*/agent_instructions.md"):
         text = place.read_text()
         assert text.count(contract_block.START) == 1 and "an old contract" not in text
         assert prompts.load("protocol/agent-contract").strip() in text
     assert contract_block.remove_blocks(path.read_text()) == before
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     assert path.read_text() == contract_block.set_contract(before, prompts.load("protocol/agent-contract"))
 
 
@@ -127,7 +141,7 @@ def test_a_broken_plan_is_refused_with_its_place(designed: Flow, what: str) -> N
     head = designed.head()
     change(head)
     designed.plan(head)
-    result = designed.repo.sow("workflow", "verify", "--no-agent")
+    result = designed.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2
     errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
     assert errors and all(line.startswith("error: orchestration/") for line in errors)
@@ -144,7 +158,7 @@ def test_instructions_without_a_section_are_refused(designed: Flow, section: str
     """Instructions that lack criteria, outputs or guidance on notes are an error at their file."""
     path = designed.orchestration / "agents/docs_agent/agent_instructions.md"
     path.write_text(path.read_text().replace(f"## {section}", "Also:"))
-    result = designed.repo.sow("workflow", "verify", "--no-agent")
+    result = designed.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2 and "orchestration/agents/docs_agent/agent_instructions.md" in result.err
 
 
@@ -153,7 +167,7 @@ def test_findings_are_a_document_for_programs(designed: Flow) -> None:
     head = designed.head()
     head["agents"][1]["dependencies"] = ["ghost"]
     designed.plan(head)
-    result = designed.repo.sow("workflow", "verify", "--no-agent", "--json")
+    result = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json")
     assert result.code == 2 and result.json["valid"] is False and result.json["verifier"] is None
     assert all({"rule", "severity", "file", "line", "text", "hint"} == each.keys() for each in result.json["findings"])
 
@@ -166,7 +180,7 @@ def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Flow)
     head = designed.head()
     head["agents"][0]["name"] = "../../x"
     designed.plan(head)
-    assert designed.repo.sow("workflow", "verify", "--no-agent").code == 2
+    assert designed.repo.sow("workflow", "verify", "--executor", "simulated").code == 2
     assert (outside / "agent_instructions.md").read_text() == "mine\n"
 
 
@@ -174,20 +188,20 @@ def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: Flow) -> 
     """A plan that changed after its check is not approved, and says so."""
     repo = designed.repo
     assert "has not been verified" in repo.sow("workflow", "approve").err
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     head = designed.head()
     head["agents"][0]["criteria"].append("one more")
     designed.plan(head)
     refused = repo.sow("workflow", "approve")
     assert refused.code == 2 and "sow workflow verify" in refused.err
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert designed.state["approval"]["digest"] == designed.state["verified"]["digest"]
     assert designed.state["approval"]["how"] == "--yes" and designed.state["approval"]["by"] == "ada"
 
 
 def test_a_person_at_the_terminal_is_asked_to_approve(designed: Flow, on_terminal) -> None:
     """A passed check asks once; yes approves."""
-    screen = on_terminal(designed.repo, "workflow", "verify", "--no-agent")
+    screen = on_terminal(designed.repo, "workflow", "verify", "--executor", "simulated")
     code, shown = screen.until("Approve this design").type(b"y\n").end()
     assert code == 0 and "approved: " in shown
     assert designed.state["approval"]["by"] == "ada"
@@ -198,7 +212,7 @@ def test_an_agent_may_look_but_not_record_or_approve(designed: Flow) -> None:
     repo, mark = designed.repo, {"SOW_TASK": "workflow_architect", **AGENT}
     before = designed.orchestration / "state.yaml"
     state = before.read_text()
-    assert "PASSED" in repo.ok("workflow", "verify", "--no-agent", **mark).out
+    assert "PASSED" in repo.ok("workflow", "verify", "--executor", "simulated", **mark).out
     assert before.read_text() == state and not (designed.orchestration / "verification_report.md").exists()
     for words in (["approve"], ["new", "x"], ["archive"], ["design", "--headless"], ["run"]):
         result = repo.sow("workflow", *words, **mark)
@@ -211,6 +225,7 @@ def test_the_design_verifier_has_its_say(designed: Flow) -> None:
     designed.scripted({"design_verifier": good})
     out = designed.repo.ok("workflow", "verify", "--executor", "script").out
     assert "Design Verifier: GREEN" in out
+    assert out.endswith("\nNext: sow workflow approve && sow workflow run --executor script\n")
     assert designed.state["verified"]["by"] == "design-verifier"
     gap = (
         '{"nonce": "{nonce}", "verdict": "RED", "feedback": "no", "findings": [{"severity": "error", "rule": "gap",'
@@ -287,7 +302,7 @@ def test_archive_wants_the_right_name(flow: Flow) -> None:
 def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Flow) -> None:
     """Only `working`, only for a failed agent; and a person must say which."""
     repo = designed.repo
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert "which agent?" in repo.sow("workflow", "set", "status", "working").err
     refused = repo.sow("workflow", "set", "status", "blocked", "--agent", "api_agent")
     assert refused.code == 2 and "its agent does" in refused.err
@@ -298,7 +313,7 @@ def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Fl
 def test_an_agent_sets_only_its_own_status_and_never_verified(designed: Flow) -> None:
     """Another desk, a task of a project, and statuses that are not an agent's are refused."""
     repo = designed.repo
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     mark = {"SOW_TASK": "api_agent", **AGENT}
     other = repo.sow("workflow", "set", "status", "blocked", "--agent", "database_agent", **mark)
     assert other.code == 2 and "may not set the status of database_agent" in other.err
@@ -321,14 +336,14 @@ def test_without_a_workflow_every_command_says_how_to_begin(repo: Repo) -> None:
 
 def test_a_plan_that_is_not_there_yet_is_said(flow: Flow) -> None:
     """Verify before design names the file and the command."""
-    result = flow.repo.sow("workflow", "verify", "--no-agent")
+    result = flow.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2 and PLAN in result.err and "sow workflow design" in result.err
 
 
 def test_a_change_after_approval_is_shown_with_the_way_on(designed: Flow) -> None:
     """Instructions that were edited after approval: status names whose they are, and verify comes next."""
     repo = designed.repo
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     path = repo.root / "orchestration/agents/api_agent/agent_instructions.md"
     path.write_text(path.read_text().replace("\n", "\nDo it well.\n", 1))
     shown = repo.ok("workflow", "status", "--json").json
@@ -341,7 +356,7 @@ def test_findings_about_instructions_have_their_place(designed: Flow) -> None:
     """The file of a finding is one that is there, as it is written from the root."""
     path = designed.repo.root / "orchestration/agents/api_agent/agent_instructions.md"
     path.write_text("# Instructions\n\nDo it.\n")
-    found = designed.repo.sow("workflow", "verify", "--no-agent", "--json").json["findings"]
+    found = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json").json["findings"]
     assert found and {each["file"] for each in found} == {"orchestration/agents/api_agent/agent_instructions.md"}
 
 

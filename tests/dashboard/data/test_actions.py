@@ -8,6 +8,7 @@ import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 from support.workflow_repo import Flow
 
@@ -16,6 +17,7 @@ from sow.dashboard.data.dashboard_data import DashboardData
 from sow.store.files.checkout_home import find
 
 HOSTILE = ("--help", "-h", "010 020", "../010", "@/etc/passwd", "010\n", "", "\x00", 7.5, None, ["010"], {"a": 1}, True)
+NEXT = "no worker is on it; start one: sow agent spawn implementer 010"
 
 
 def test_a_question_is_answered(task_repo: Repo):
@@ -25,7 +27,7 @@ def test_a_question_is_answered(task_repo: Repo):
     for text in ("@/etc/passwd", "--always", "-", "ä\n€"):
         number = fresh(facts)["inbox"][0]["number"]
         assert facts.act("answer", {"question": number, "text": text}) == (
-            200, {"ok": True, "text": "task 010: status is in_progress"},
+            200, {"ok": True, "text": f"task 010: status is in_progress\n{NEXT}"},
         )  # fmt: skip
         assert task_repo.task("010")["questions"][-1]["answer"] == text
         assert facts.state()["inbox"] == []
@@ -44,6 +46,15 @@ def test_work_is_sent_back_and_approved(task_repo: Repo):
     assert task_repo.task("010")["approval"]["by"] == "ada"
     assert facts.act("send-back", {"task": "010", "text": "Too late"})[0] == 409
     assert len(task_repo.task("010")["feedback"]) == 1
+
+
+def test_a_page_that_an_agent_opened_is_the_persons(task_repo: Repo):
+    """An act on the page of a server from an agent's session is recorded under the person's name (B2)."""
+    task_repo.environment["CLAUDECODE"] = "1"
+    facts = facts_of(task_repo)
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert facts.act("approve", {"task": "010"})[0] == 200
+    assert task_repo.task("010")["approval"]["by"] == "ada"
 
 
 def test_a_task_is_tried_again_and_given_up(task_repo: Repo):
@@ -67,8 +78,8 @@ def test_a_refusal_has_its_hint(task_repo: Repo):
     assert task_repo.snapshot() == before
 
 
-@pytest.mark.parametrize("name", ACTS)
-@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+@few_of("name", ACTS, 6)
+@few_of("value", HOSTILE, 6, ids=repr)
 def test_a_hostile_value_is_refused(task_repo: Repo, name: str, value: object):
     """Whatever is sent as a task, a run or a question is one value of the command, and never an option of it."""
     if name == "approve-workflow":
@@ -121,12 +132,13 @@ def test_a_design_is_approved(repo: Repo, tmp_path: Path):
     Flow(repo, tmp_path).begin().crew({"first": []})
     facts = facts_of(repo)
     assert facts.act("approve-workflow", {})[0] != 200
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     assert facts.act("approve-workflow", {})[0] == 200
     assert facts.workflow()["approval"]["by"] == "ada"
     assert facts.workflow()["next"] == "sow workflow run"
 
 
+@pytest.mark.full
 def test_a_run_goes_on_after_an_answer_and_is_stopped(plan_repo: PlanRepo):
     """While a run waits beside its other work, an answer on the page lets its task go on; then it is stopped there."""
     plan_repo.repo.ok("init")

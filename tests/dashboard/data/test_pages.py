@@ -16,8 +16,9 @@ from support.plan_repo import PlanRepo
 from support.workflow_repo import Flow
 
 from sow.dashboard.data import paging
-from sow.dashboard.data.problems import Missing
+from sow.dashboard.data.page_errors import PageNotFound
 from sow.errors import SowError
+from sow.reports.run_history import RunHistory
 
 SECRET = "hush-4711-hush-4711"
 
@@ -27,6 +28,7 @@ def run_of(plan_repo: PlanRepo) -> str:
     return found
 
 
+@pytest.mark.full
 def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
     """The document of `sow task show` is there, with every session, turn, review and piece of evidence."""
     page = facts_of(finished.repo).task("020")
@@ -55,6 +57,7 @@ def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Re
     assert facts.task("010")["acts"] == []
 
 
+@pytest.mark.full
 def test_a_tasks_page_has_what_was_refused(plan_repo: PlanRepo):
     """The page of a task lists refused commands, the setting that allows them, and what is in doubt."""
     done = {"status": "needs_review"}
@@ -73,13 +76,13 @@ def test_what_is_not_there_is_missing(finished: PlanRepo, ident: str):
     """A task, a turn or a run that is not there is one kind of error, whatever its name."""
     facts = facts_of(finished.repo)
     for ask in (facts.task, facts.run, facts.timeline):
-        with pytest.raises(Missing):
+        with pytest.raises(PageNotFound):
             ask(ident)
-    with pytest.raises(Missing):
+    with pytest.raises(PageNotFound):
         facts.transcript(ident, "1", "1", "", "", "")
-    with pytest.raises(Missing):
+    with pytest.raises(PageNotFound):
         facts.transcript("010", "9", "9", "", "", "")
-    with pytest.raises(Missing):
+    with pytest.raises(PageNotFound):
         facts.evidence("010", "99", "", "")
 
 
@@ -188,7 +191,7 @@ def test_a_diff_for_every_iteration(finished: PlanRepo):
     page = facts.diff("020", "1", "0", "20")
     assert (page["text"], page["more"]) == (first["text"][:20], True)
     assert "part_010.txt" not in first["text"]
-    with pytest.raises(Missing):
+    with pytest.raises(PageNotFound):
         facts.diff("020", "7", "", "")
     assert facts.diff("040", "", "", "")["iterations"] == []
 
@@ -281,10 +284,10 @@ def test_the_library_shows_who_plays_what(finished: PlanRepo):
 def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
     """Agents, notes and verifiers are there; an agent has the page of a task; approval is offered when it is due."""
     facts = facts_of(repo)
-    with pytest.raises(Missing):
+    with pytest.raises(PageNotFound):
         facts.workflow()
     Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     facts.watch.look(whole=True)
     page = facts.workflow()
     shown = repo.ok("workflow", "status", "--json").json
@@ -298,6 +301,7 @@ def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
     assert facts.diff("second", "", "", "")["iterations"] == []
 
 
+@pytest.mark.full
 def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     """A real run of a workflow: its agents are done, its judges' looks have their word, and its turns are counted."""
     work = [
@@ -308,7 +312,7 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     ]
     judged = [[{"say": "I read it.\n\nVerification: PASSED"}]]
     Flow(repo, tmp_path).begin().crew({"first": []}).scripted({"first": [work], "first_verifier": judged})
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     repo.ok("workflow", "run", "--executor", "script")
     facts = facts_of(repo)
     state = facts.state()
@@ -322,4 +326,47 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     page = facts.task("first")
     assert [(each["role"], len(each["turns"])) for each in page["sessions"]] == [("implementer", 1)]
     assert "[text] done" in facts.transcript("first", "1", "1", "readable", "", "")["text"]
-    assert facts.cost()["total"]["turns"] == 2
+    turns = {agent["name"]: agent["turns"] for agent in facts.cost()["by_agent"]}
+    assert (turns["implementer"], turns["verifier"]) == (1, 1)
+
+
+def test_one_request_reduces_the_journal_once(finished: PlanRepo, monkeypatch: pytest.MonkeyPatch):
+    """No page reads the journal of a run a second time, and an unchanged run is not read again for a list."""
+    histories: list[RunHistory] = []
+    make = RunHistory.__init__
+
+    def count(history: RunHistory, **options: Any) -> None:
+        histories.append(history)
+        make(history, **options)
+
+    monkeypatch.setattr(RunHistory, "__init__", count)
+    facts, run = facts_of(finished.repo), run_of(finished)
+    pages = {
+        "state": facts.state,
+        "task": lambda: facts.task("020"),
+        "run": lambda: facts.run(run),
+        "timeline": lambda: facts.timeline(run),
+        "entries": lambda: facts.entries(run, "", ""),
+        "runs": facts.runs,
+        "cost": facts.cost,
+    }
+    counts = []
+    for _ in range(2):
+        for show in pages.values():
+            histories.clear()
+            assert show()
+            counts.append(len(histories))
+    assert counts == [1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0]
+
+
+def test_a_stopped_run_is_reduced_once(repo: Repo, monkeypatch: pytest.MonkeyPatch):
+    """The command that continues a run is made of the history that the page follows already."""
+    repo.ok("task", "create", "--name", "One")
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    tale = Tale(repo, ["010"])
+    tale.begin(asked=["retries"])
+    tale.tell(1, "task_started", task="010", iteration=1)
+    monkeypatch.setattr("sow.reports.resume_command.read_history", lambda *_: pytest.fail("the journal is read again"))
+    state = facts_of(repo).state()
+    assert state["run"]["go_on"] in state["next"]["command"]
+    assert "--retries 2" in state["run"]["go_on"]

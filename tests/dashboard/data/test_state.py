@@ -56,12 +56,28 @@ def test_a_row_tells_of_its_task(finished: PlanRepo):
     assert not any(row["running"] for row in (first, second, third, fourth))
 
 
+def test_work_without_a_review_has_no_verdict(plan_repo: PlanRepo):
+    """With review off nothing says GREEN: not the live lines, the report, the task or the dashboard (D11)."""
+    plan_repo.plan("One")
+    result = plan_repo.run("--review", "off")
+    assert result.code == 0, result
+    shown = [
+        result.out,
+        result.err,
+        *(plan_repo.repo.ok(*words).out for words in (("runs", "show"), ("task", "show", "010"))),
+    ]
+    assert not any("GREEN" in text for text in shown)
+    (row,) = facts_of(plan_repo.repo).state()["tasks"]
+    assert (row["status"], row["result"]) == ("completed", None)
+    assert plan_repo.repo.ok("runs", "show", "--json").json["tasks"][0]["result"] is None
+
+
 def test_an_empty_checkout_has_a_state(bare_repo: Repo):
     """Without a project there is nothing but what to do first."""
     bare_repo.ok("init")
     state = facts_of(bare_repo).state()
     assert (state["project"], state["run"], state["tasks"], state["inbox"]) == (None, None, [], [])
-    assert state["next"]["command"] == 'sow project new "NAME"'
+    assert state["next"]["command"] == 'git switch -c feature/NAME && sow project new "NAME"'
 
 
 def test_a_broken_task_hurts_nobody_else(repo: Repo):
@@ -112,7 +128,7 @@ def test_a_circle_of_tasks_is_shown(repo: Repo):
 def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
     """The crew stands on the board beside the project's tasks, in the words of tasks, with its own status besides."""
     Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
     state = facts_of(repo).state()
     assert [(row["id"], row["phase"], row["status"], row["own_status"]) for row in state["tasks"]] == [
         ("first", "workflow", "pending", "pending"),
@@ -179,6 +195,18 @@ print(len(state["tasks"]), len(text), round(look, 3), peak)
 """
 
 
+@pytest.mark.full
+def test_a_run_that_did_nothing_is_not_the_current_one(plan_repo: PlanRepo):
+    """After a call that found nothing to start, the page still shows the run that worked."""
+    plan_repo.act("implementer", "exit 1\n")
+    plan_repo.plan("First")
+    assert [plan_repo.run().code for _ in range(2)] == [1, 1]
+    first, empty = plan_repo.runs()
+    assert first["id"] < empty["id"]
+    assert facts_of(plan_repo.repo).state()["run"]["id"] == first["id"]
+
+
+@pytest.mark.full
 def test_ten_thousand_tasks_are_shown_in_little_memory(thousands: Path, record_property: pytest.RecordProperty):
     """All of them are in the state, a look that finds nothing new is quick, and the process stays below 150 MB."""
     words = [sys.executable, "-c", MEASURE, str(thousands)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from support.quick_cases import all_of
 
 from sow.dashboard.server import assets
 
@@ -43,7 +43,7 @@ def code_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+@all_of("path", SCRIPTS)
 def test_no_text_becomes_markup_or_code(path: Path) -> None:
     """No script uses a way of the browser to make markup or code of a text."""
     found = [sink for sink in SINKS if re.search(sink, code_of(path))]
@@ -90,7 +90,7 @@ def test_every_file_is_served() -> None:
     assert set(assets.load()) == {path.name for path in FOLDER.iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, *STYLES, FOLDER / "index.html"], ids=lambda path: path.name)
+@all_of("path", [*SCRIPTS, *STYLES, FOLDER / "index.html"])
 def test_a_file_is_short_and_needs_nobody_else(path: Path) -> None:
     """A file has fewer than 400 lines and names no address of another host."""
     text = code_of(path)
@@ -99,7 +99,7 @@ def test_a_file_is_short_and_needs_nobody_else(path: Path) -> None:
     assert hosts == set()
 
 
-@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.name)
+@all_of("path", STYLES)
 def test_colours_are_named_in_the_theme_alone(path: Path) -> None:
     """Outside the theme no style names a colour by its number, so that light and dark stay complete."""
     if path.name != "theme.css":

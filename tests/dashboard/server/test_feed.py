@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.ui_client import Dashboard, Feed
 
 from sow.dashboard.server import feed
@@ -134,7 +135,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("cursor", ODD, ids=range(len(ODD)))
+@few_of("cursor", ODD, 3, ids=range(len(ODD)))
 def test_odd_positions(dashboard: Dashboard, cursor: str):
     """An id that is none of ours is no position, and no error: the page begins anew."""
     sent = cursor.encode("latin-1", "replace").decode("latin-1")
@@ -159,6 +160,7 @@ def test_many_pages_hear_the_same(dashboard: Dashboard):
             page.close()
 
 
+@pytest.mark.full
 def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
     """The folder of a run goes away under a page that listens: it is told to look anew, and hears the next run."""
     repo = plan_repo.repo
@@ -178,6 +180,7 @@ def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
         assert "Traceback" not in served.complaints()
 
 
+@pytest.mark.full
 def test_a_torn_journal(plan_repo: PlanRepo):
     """A last line of which only a part is written is told when the rest is there, and once."""
     repo = plan_repo.repo

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import inspect
 import json
 import os
 import shutil
@@ -22,7 +23,9 @@ from support.claim_holder import held
 from support.journals import Tale
 from support.ui_client import Dashboard
 
+from sow.dashboard.data.dashboard_data import DashboardData
 from sow.dashboard.server import assets, reply
+from sow.dashboard.server.routes import ROUTES, Route
 from sow.dashboard.server.server import Listener, Server, _bind
 from sow.errors import SowError
 from sow.store.files import checkout_home as homes
@@ -120,6 +123,7 @@ def test_a_long_document_is_packed(dashboard: Dashboard):
     assert len(json.loads(gzip.decompress(packed.body))["tasks"]) == 10
 
 
+@pytest.mark.full
 def test_an_act_is_a_call(repo: Repo):
     """What a person does on the page is done as if it were typed, in that person's name; what is refused says why."""
     repo.ok("task", "create", "--name", "Login")
@@ -275,6 +279,7 @@ def test_a_slow_request_is_given_up(dashboard: Dashboard):
     assert time.monotonic() - began < 35
 
 
+@pytest.mark.full
 def test_many_connections_at_once(dashboard: Dashboard):
     """More connections than there is room for are closed, and when they are gone there is room again."""
     lines = []
@@ -415,3 +420,11 @@ def test_a_checkout_that_goes_away(repo: Repo):
         assert "Traceback" not in served.complaints()
         os.rename(f"{repo.root}-gone", repo.root)
         assert served.ask("GET", "/api/state").status == 200
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.view], ids=lambda route: route.path)
+def test_every_address_has_its_view(route: Route):
+    """A route names a method of the data, and one value for each of its parameters."""
+    for name in filter(None, (route.view, route.mark)):
+        assert len(inspect.signature(getattr(DashboardData, name)).parameters) == 1 + len(route.values)
+    assert {part[1:-1] for part in route.parts if part[:1] == "{"} <= set(route.values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from sow.domain.checks.consent import Consent, matches
 
@@ -38,7 +39,7 @@ def test_a_pattern_covers(pattern: str, command: str) -> None:
     assert matches(command, pattern)
 
 
-@pytest.mark.parametrize(("pattern", "command"), NOT_COVERED)
+@all_of(("pattern", "command"), NOT_COVERED)
 def test_a_pattern_does_not_cover(pattern: str, command: str) -> None:
     """Wildcards never reach into a text that a shell reads."""
     assert not matches(command, pattern)

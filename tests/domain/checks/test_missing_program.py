@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from support.quick_cases import all_of
 
 from sow.domain.checks.missing_program import missing_program
 
@@ -26,7 +26,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("command", "code", "output", "program"), CASES.values(), ids=CASES)
+@all_of(("command", "code", "output", "program"), CASES.values())
 def test_what_has_to_be_installed(command: str, code: int | None, output: str, program: str) -> None:
     """The missing program is named; what belongs to the work is not one."""
     assert missing_program(command, code, output, lambda name: name == "mine") == program

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from sow.domain.checks.protected_paths import PathChange, concerns, is_test, violations
 from sow.domain.text.path_pattern import matches, pattern_problem
@@ -26,7 +27,7 @@ def found(*changes: PathChange, given: Any = None, text: str = "Add a form.") ->
     return [each.partition(",")[0].partition(":")[0] for each in said]
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("pattern", "path", "fits"),
     [
         ("tests/**", "tests/a.py", True),
@@ -55,9 +56,7 @@ def test_a_pattern_fits_a_path(pattern: str, path: str, fits: bool) -> None:
     assert matches(pattern, path) is fits
 
 
-@pytest.mark.parametrize(
-    "pattern", ["", " ", "/etc", "../x", "a/../b", "a//b", "./a", "a\\b", "!a", "a[b", "a**b", "~/x", "a\nb"]
-)
+@all_of("pattern", ["", " ", "/etc", "../x", "a/../b", "a//b", "./a", "a\\b", "!a", "a[b", "a**b", "~/x", "a\nb"])
 def test_what_is_no_pattern_is_said(pattern: str) -> None:
     """A pattern that cannot be meant is refused and not silently never fits."""
     assert pattern_problem(pattern)
@@ -79,7 +78,7 @@ def test_protected_paths_are_found() -> None:
     assert violations(changes, []) == []
 
 
-@pytest.mark.parametrize(
+@all_of(
     "path",
     [
         "conftest.py", "a/conftest.py", "pytest.ini", "tox.ini", "noxfile.py", "jest.config.ts", "vitest.config.mts",
@@ -87,7 +86,7 @@ def test_protected_paths_are_found() -> None:
         "spec/spec_helper.rb", "sitecustomize.py", "x.pth", "node_modules/jest/index.js",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("status", ["added", "modified", "deleted"])
+@all_of("status", ["added", "modified", "deleted"])
 def test_runner_configuration_is_a_concern(path: str, status: str) -> None:
     """Any change of a runner's own files, an added one too."""
     assert found(PathChange(path, status)) == [RUN]
@@ -99,7 +98,7 @@ def test_a_module_with_the_name_of_a_runner_is_a_concern(path: str) -> None:
     assert found(PathChange(path, "added")) == [RUN]
 
 
-@pytest.mark.parametrize(
+@all_of(
     "path",
     [".github/workflows/test.yml", ".gitlab-ci.yml", ".circleci/config.yml", "azure-pipelines.yml", "Jenkinsfile",
      ".travis.yml", ".buildkite/pipeline.yml", "bitbucket-pipelines.yml"],
@@ -118,7 +117,7 @@ def test_ordinary_files_are_no_concern(path: str) -> None:
     assert found(PathChange(path, "modified"), PathChange(f"new/{path}", "added")) == []
 
 
-@pytest.mark.parametrize(
+@all_of(
     "path",
     ["tests/test_a.py", "test_a.py", "pkg/a_test.go", "src/a.test.ts", "src/a.spec.jsx", "src/a.test.mjs",
      "spec/a_spec.rb", "src/test/java/ATest.java", "tests/AppTest.php", "__tests__/a.js", "tests/data/a.json"],
@@ -137,7 +136,7 @@ MAKE = "PY = python\n.PHONY: test\n\ntest: build\n\t$(PY) -m pytest\n\nbuild:\n\
 JUST = "test: build\n    pytest\n\nbuild:\n    true\n\nother:\n    false\n"
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("path", "check", "before", "after", "said"),
     [
         ("pyproject.toml", "pytest", PYPROJECT, PYPROJECT.replace('"a"', '"b"'), []),

@@ -70,10 +70,10 @@ def test_the_inbox_names_them_and_the_setting() -> None:
         assert "refused" not in item["text"]
 
 
-def test_a_question_of_the_run_names_what_the_iteration_before_was_refused() -> None:
-    """A question about work that was handed in begins the next iteration; older refusals are not named."""
+def test_a_question_of_the_run_names_what_its_iteration_was_refused() -> None:
+    """A question belongs to the iteration that it is about; refusals of earlier iterations are not named."""
     question = {"number": 1, "text": "how?", "asked_at": NOW}
-    asked = task(status="paused", iteration=3, question=question, refusals=[refusal(iteration=2)])
+    asked = task(status="paused", iteration=2, question=question, refusals=[refusal(iteration=2)])
     assert refusals.current_refusals(asked) == [refusal(iteration=2)]
-    assert refusals.current_refusals({**asked, "iteration": 4}) == []
+    assert refusals.current_refusals({**asked, "iteration": 3}) == []
     assert refusals.current_refusals(task(status="failed", iteration=3, refusals=[refusal(iteration=2)])) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from support.quick_cases import all_of, few_of
 
 from sow.domain.checks.test_counts import count_problem, of_command, parse, total
 
@@ -225,20 +225,20 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@all_of("name", CASES)
 def test_closing_lines_are_read(name: str) -> None:
     """The numbers of each runner's last lines: ran, failed, skipped."""
     output, (ran, failed, skipped) = CASES[name]
     assert parse(output) == {"ran": ran, "failed": failed, "skipped": skipped}
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@all_of("name", UNKNOWN)
 def test_other_output_has_no_counts(name: str) -> None:
     """An output that no runner closed has no counts; it is not taken for a run without tests."""
     assert parse(UNKNOWN[name]) is None
 
 
-@pytest.mark.parametrize(
+@few_of(
     "unit",
     [
         "1 passed, ",
@@ -251,6 +251,7 @@ def test_other_output_has_no_counts(name: str) -> None:
         "Tests  1 passed | ",
         "5 a ",
     ],
+    6,
 )
 def test_hostile_output_is_read_to_its_end(unit: str) -> None:
     """Long and many lines of half a summary are read in linear time: otherwise this test would take hours."""
@@ -269,7 +270,7 @@ def test_huge_numbers_are_no_counts() -> None:
     assert parse(f"{'9' * 5000} passed in 0.01s\n") is None
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("command", "output", "known"),
     [
         ("pytest -q", "", 0),
@@ -296,7 +297,7 @@ def evidence(*counts: int | None, skipped: int = 0) -> Any:
     ]
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("now", "base", "said"),
     [
         (evidence(5), None, ""),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain.install.settings_merge import merge_settings
 
 ENTRY = {"hooks": [{"type": "command", "command": "sow hook session-start"}]}
-OURS = json.dumps({"sow-version": "2", "sow-digest": "d", "hooks": {"SessionStart": [ENTRY]}}, indent=2) + "\n"
+RULES = {"allow": ["Bash(sow status:*)"], "ask": ["Bash(sow phase approve:*)"]}
+PART = {"permissions": RULES, "hooks": {"SessionStart": [ENTRY]}}
+OURS = json.dumps({"sow-version": "2", "sow-digest": "d", **PART}, indent=2) + "\n"
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -19,17 +22,52 @@ ANYTHING = st.recursive(
 )
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"hooks": []}', "[" * 100_000])
-def test_what_is_no_settings_is_left_to_others(text: str) -> None:
-    """Broken JSON and other documents have no part of ours."""
+@all_of(
+    "text",
+    [
+        *("", "{", "[]", '"x"', '{"hooks": []}', "[" * 100_000, '{"hooks": {"SessionStart": "x"}}'),
+        *('{"permissions": 1}', '{"permissions": {"ask": {}}}', '{"a": 1, "a": 2}', '{"a": 1e999}', '{"a": "\\ud800"}'),
+    ],
+)
+def test_what_cannot_be_kept_as_it_is_is_left_to_others(text: str) -> None:
+    """Broken JSON, other documents and values that would be lost stay as they are (B11)."""
     assert merge_settings(text, OURS) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["{}\n", '{\n    "model": "x",\n    "n": [\n        1.5\n    ]\n}', '{\n\t"a": "ü"\n}\n']
+)
+def test_a_file_of_the_user_is_the_same_again_after_the_removal(text: str) -> None:
+    """Hooks and rules are added without a mark, and the removal restores each byte of an indented file (B11)."""
+    put = merge_settings(text, OURS)
+    assert put is not None and not put.changed
+    assert json.loads(put.text) == {**json.loads(text), **PART}
+    gone = merge_settings(put.text, OURS, remove=True)
+    assert gone is not None and gone.text == text
+
+
+def test_rules_and_hooks_of_the_user_stay_in_their_lists() -> None:
+    """Each list keeps the entries of others in their order, and a hook that does more than sow's is theirs (B11)."""
+    mine = {"hooks": [{"type": "command", "command": "beep; sow hook session-start"}]}
+    both = {"hooks": [{"type": "command", "command": "sow hook session-start && beep"}]}
+    theirs = {
+        "permissions": {"allow": ["Bash(sow run:*)", "Read"], "deny": ["Bash(rm:*)"], "defaultMode": "plan"},
+        "hooks": {"SessionStart": [mine, both], "Stop": []},
+    }
+    put = merge_settings(json.dumps(theirs), OURS)
+    assert put is not None
+    merged = json.loads(put.text)
+    assert merged["hooks"] == {"SessionStart": [ENTRY, mine, both], "Stop": []}
+    assert merged["permissions"]["allow"] == ["Bash(sow run:*)", "Read", "Bash(sow status:*)"]
+    gone = merge_settings(put.text, OURS, remove=True)
+    assert gone is not None and json.loads(gone.text) == theirs
 
 
 def test_a_file_that_is_all_ours_is_the_new_one() -> None:
     """Where nobody added anything, the new text is taken byte for byte, and without one nothing is left."""
     old = json.dumps({"sow-version": "1", "hooks": {"Stop": [ENTRY]}})
-    for wanted in (OURS, ""):
-        fitted = merge_settings(old, wanted)
+    for remove, wanted in ((False, OURS), (True, "")):
+        fitted = merge_settings(old, OURS, remove=remove)
         assert fitted is not None and fitted.text == wanted
 
 
@@ -46,12 +84,13 @@ def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
 def test_what_is_not_ours_comes_back(rest: dict[str, object], hooks: dict[str, object]) -> None:
     """Whatever stands beside our part is there with it, is there without it, and a second time changes nothing."""
     mine = {**rest, "hooks": hooks}
+    assume("permissions" not in rest and not rest.keys() & {"sow-version", "sow-digest"})
     put = merge_settings(json.dumps(mine), OURS)
+    assume(put is not None or isinstance(hooks.get("SessionStart", []), list))
     assert put is not None
     again = merge_settings(put.text, OURS)
     assert again is not None and again.text == put.text and not again.changed
-    gone = merge_settings(put.text, "")
+    gone = merge_settings(put.text, OURS, remove=True)
     assert gone is not None
-    kept = json.loads(gone.text or "{}")
-    listed = {event: each if isinstance(each, list) else [each] for event, each in hooks.items() if each != []}
-    assert kept == rest | ({"hooks": listed} if listed else {})
+    kept = json.loads(gone.text)
+    assert kept == rest | ({"hooks": hooks} if hooks else {})

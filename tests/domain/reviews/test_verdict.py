@@ -7,11 +7,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain.reviews import finding as findings
 from sow.domain.reviews.verdict import (
     FLAGS,
-    FORMS,
+    REVIEW,
     Verdict,
     combined,
     identity,
@@ -62,16 +63,18 @@ def test_a_block_with_the_nonce_is_a_verdict(around, flag):
 
 
 @FLAG
-@pytest.mark.parametrize("line", sorted(FORMS), ids=str)
+@pytest.mark.parametrize("line", sorted(REVIEW.lines), ids=str)
 def test_every_form_of_the_line_is_a_verdict(line, flag):
     """With or without brackets and bold letters, alone or with feedback, the line says its flag and no other."""
     for text in (
         line,
+        line.title(),
+        line.upper(),
         f"\n{line}  \r\n\r\nFeedback: Fine\r\n",
         f"Looks good.\n\n{line}\n",
         f"# Review\n{line}\nFeedback: F",
     ):
-        assert (parse(text, NONCE).flag == flag) == (FORMS[line] == flag), text
+        assert (parse(text, NONCE).flag == flag) == (REVIEW.lines[line] == flag), text
 
 
 def test_the_feedback_follows_its_label():
@@ -165,7 +168,7 @@ def test_a_long_answer_needs_a_whole_block():
     assert len(parse(block("GREEN", feedback="x" * 60_000), NONCE).feedback) == 20_000
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("flags", "together"),
     [
         (["GREEN"], "GREEN"),
@@ -233,13 +236,13 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize(("one", "two"), SAME.values(), ids=SAME)
+@all_of(("one", "two"), SAME.values())
 def test_a_finding_is_known_again(one, two):
     """Rule, file and symbol make the identity, else the words; lines, wording and spelling do not."""
     assert identity(one) == identity(two)
 
 
-@pytest.mark.parametrize(("one", "two"), OTHER.values(), ids=OTHER)
+@all_of(("one", "two"), OTHER.values())
 def test_another_finding_is_another(one, two):
     """A finding with another rule, file or symbol, or other words where there is none of them, is another."""
     assert identity(one) != identity(two)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from sow.domain.runs.budget import Breaker, Budget
 from sow.errors import SowError
@@ -37,8 +38,8 @@ def test_without_limits_nothing_stops():
     assert (budget.stop_reason(1e12), budget.cost, budget.turns_without_cost) == ("", 1e9, 1)
 
 
-@pytest.mark.parametrize("name", ["max_cost", "max_tokens", "max_seconds", "max_spawns"])
-@pytest.mark.parametrize("value", [-1, float("nan")])
+@all_of("name", ["max_cost", "max_tokens", "max_seconds", "max_spawns"])
+@all_of("value", [-1, float("nan")])
 def test_a_budget_below_nothing_is_refused(name, value):
     """A limit is zero or more."""
     with pytest.raises(SowError):

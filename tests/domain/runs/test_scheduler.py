@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from sow.domain.plans import graph
 from sow.domain.runs.budget import Breaker, Budget
@@ -103,7 +104,7 @@ def test_a_paused_pool_starts_nothing_until_its_time():
     decision = board.decide(0.0)
     assert (decision.start, decision.wake_at, decision.finished) == (["20"], 100.0, False)
     assert starts(board, 100.0) == ["10", "20"]
-    board.resume("a")
+    board.pause("a", 0.0)
     assert starts(board) == ["10", "20"]
 
 
@@ -122,7 +123,7 @@ def test_only_a_pause_that_matters_is_waited_for():
 def test_a_pause_without_an_end_is_somebody_elses():
     """When all that is left waits for a pool that nobody resumes, the run is over."""
     board = Scheduler([Job("10", pool="a")], slots=1)
-    board.pause("a")
+    board.pause("a", float("inf"))
     decision = board.decide(0.0)
     assert (decision.start, decision.wake_at, decision.finished) == ([], None, True)
 
@@ -149,7 +150,6 @@ def test_waves_have_barriers():
     begin(board, "10", "20")
     board.ended("10", "completed")
     assert starts(board) == []
-    assert board.why(0.0)["30"] == "wave 1 has not begun"
     board.ended("20", "failed")
     assert starts(board) == ["30"]
 
@@ -207,7 +207,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize(("first", "second", "together"), SHARED.values(), ids=SHARED)
+@all_of(("first", "second", "together"), SHARED.values())
 def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, together):
     """Without worktrees two run at once only if both name files and none is common, in whichever order they come."""
     for one, two in ((first, second), (second, first)):
@@ -236,7 +236,6 @@ def test_a_spent_budget_stops_new_work():
     decision = board.decide(0.0)
     assert (decision.start, decision.wake_at, decision.finished) == ([], None, True)
     assert decision.blocked_by == "the budget of $1.00 is spent ($1.50)"
-    assert board.why(0.0) == {"20": decision.blocked_by}
 
 
 def test_an_open_breaker_is_waited_for():
@@ -272,24 +271,6 @@ def test_jobs_come_with_what_they_were():
     assert starts(board) == ["30"]
     assert board.blocked() == {"50": "waits for 40 (failed)"}
     assert board.statuses()["20"] == "running"
-    assert board.why(0.0) == {
-        "30": "waits for a free slot",
-        "50": "waits for 40 (failed)",
-        "60": "asks a question",
-    }
-
-
-def test_why_names_every_reason():
-    """A running need, a pause and a full run are each said."""
-    jobs = [Job("10", pool="a"), Job("20", needs=["10"], pool="a"), Job("30", pool="b"), Job("40", pool="a")]
-    board = Scheduler(jobs, slots=1)
-    begin(board, "10")
-    board.pause("b", 5.0)
-    assert board.why(0.0) == {
-        "20": "waits for 10 (running)",
-        "30": "b is paused",
-        "40": "waits for a free slot",
-    }
 
 
 def test_a_circle_ends_the_run():
@@ -303,8 +284,8 @@ def test_an_empty_run_is_over():
     assert Scheduler([], slots=1).decide(0.0).finished
 
 
-@pytest.mark.parametrize("status", JOB.statuses)
-@pytest.mark.parametrize("to", [*JOB.statuses, "done"])
+@all_of("status", JOB.statuses)
+@all_of("to", [*JOB.statuses, "done"])
 def test_an_illegal_event_changes_nothing(status, to):
     """From every status every event is taken or refused as the table says, and a refused one leaves the board alone."""
     board = Scheduler([Job("10", status=status), Job("20", needs=["10"]), Job("30")], slots=2)

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.quick_cases import few_of
 from support.samples import LATER, LEAD, NOW, task
 from support.task_histories import STAGES
 
@@ -225,6 +226,25 @@ def test_every_stage_is_reached():
     assert {wanted for _, _, wanted in TABLE.values()} == STAGES
 
 
+ERROR = {"id": "1", "severity": "error", "text": "No test of an empty name.\nAdd one"}
+
+
+@pytest.mark.parametrize(
+    ("findings", "feedback", "cause"),
+    [
+        ([], "There is no test.\nAdd one.", ": There is no test"),
+        ([ERROR], "There is no test.", ": No test of an empty name"),
+        ([], "", ""),
+    ],
+)
+def test_red_has_its_reason(findings: Any, feedback: str, cause: str):
+    """A RED review is named with the first line of its first error or of its feedback (C16)."""
+    red = handed_in(*BOTH, reviews=[opinion("RED", findings=findings)], review_feedback=feedback)
+    options: Any = {"merged": {}, "reviewers": 1}
+    assert next_stage(red, retries=2, **options) == ("send_back", f"the review is RED{cause}")
+    assert next_stage(red, retries=0, **options) == ("ask", f"the review is RED{cause}")
+
+
 PROOFS = {
     "none": [],
     "old": [{**each, "iteration": 1} for each in BOTH],
@@ -252,7 +272,7 @@ POSSIBLE = {
 }
 
 
-@pytest.mark.parametrize("status", TASK.statuses)
+@few_of("status", TASK.statuses, 4)
 def test_every_combination_has_one_stage(status):
     """Whatever is recorded, a status leads to one of its own stages, and asking changes nothing."""
     works = [None, {**WORK, "iteration": 1}, WORK]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from support.quick_cases import all_of
 
 from sow.domain.text.agent_files import NAMES, PATHS, is_agent_file, touches_agent_files
 
@@ -51,13 +51,13 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("path", OBEYED)
+@all_of("path", OBEYED)
 def test_files_that_are_obeyed(path: str) -> None:
     """What a CLI reads and obeys is seen, wherever it lies and however it is spelt."""
     assert is_agent_file(path)
 
 
-@pytest.mark.parametrize("path", ORDINARY)
+@all_of("path", ORDINARY)
 def test_files_that_are_ordinary(path: str) -> None:
     """A name that only looks like one of them is ordinary work."""
     assert not is_agent_file(path)

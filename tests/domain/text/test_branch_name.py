@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain.text.branch_name import is_branch_name
 
@@ -38,14 +38,14 @@ def git_takes(name: str) -> bool:
     return done.returncode == 0 and done.stdout == f"{name}\n"
 
 
-@pytest.mark.parametrize("name", GOOD)
+@all_of("name", GOOD)
 def test_good_names(name: str):
     """These are names of branches, to us and to git."""
     assert is_branch_name(name)
     assert git_takes(name)
 
 
-@pytest.mark.parametrize("name", BAD)
+@all_of("name", BAD)
 def test_bad_names(name: str):
     """These are none."""
     assert not is_branch_name(name)

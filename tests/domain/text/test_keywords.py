@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.text.keywords import MOST, keywords, languages, words
+from sow.domain.text.keywords import MOST, keywords, stem, words
 
 
 def test_names_are_taken_apart() -> None:
@@ -32,9 +33,12 @@ def test_what_is_said_often_leads() -> None:
     assert keywords(["cookies tokens", "tokens sessions"]) == ["tokens", "cookies", "sessions"]
 
 
-def test_languages_are_told_by_endings() -> None:
-    """Files tell their languages, each once; a file without an ending tells nothing."""
-    assert languages(["a/b.py", "c.PY", "web/x.tsx", "Makefile", "a.b/c"]) == ["python", "typescript"]
+@pytest.mark.parametrize(
+    "forms", [("upload", "uploads", "uploading", "uploaded"), ("verify", "verifies", "verifier"), ("stop", "stopped")]
+)
+def test_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
+    """Endings are cut, and a doubled letter before one is single."""
+    assert len({stem(form) for form in forms}) == 1
 
 
 @given(st.text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.text.sections import has_text, sections, with_title_words
+from sow.domain.text.markdown_text import has_text, sections, with_title_words
 
 TEXT = """\
 # Title

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import crew_design
 from support.crew_design import FILE, INSTRUCTIONS, findings, places, plan
+from support.quick_cases import all_of
 
 from sow.domain.workflows import file_checks
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan, is_task_id, normalized_path, own_path
@@ -78,6 +79,12 @@ MISTAKES = {
     "an empty escalation": (crew_design.PROSE.split("\n")[6], "", "42 escalation-section"),
     "an escalation in code only": ("## Escalation\n", "```\n## Escalation\n```\n", "37 escalation-section"),
     "no validation": ("## Validation checkpoints\n", "## Other\n", "37 validation-section"),
+    "a handoff without a checkpoint": (
+        "Each handoff is checked by its verifier", "api_agent: its tests run", "39 validation-handoff",
+    ),
+    "no word about handoffs": (
+        "Each handoff is checked", "The code is checked", "39 validation-handoff, 39 validation-handoff",
+    ),
     "a workflow that is no name": ("workflow: user_management", "workflow: User Management", "1 workflow-name"),
 }  # fmt: skip
 
@@ -91,7 +98,7 @@ def test_nothing_is_wrong_with_a_good_design():
     assert findings(plan()) == []
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@all_of("name", MISTAKES)
 def test_each_mistake_is_found_at_its_place(name):
     """Each mistake is found by its rule at its line and makes no other error there; every complaint says what to do."""
     old, new, expected = MISTAKES[name]
@@ -151,7 +158,8 @@ def test_a_missing_agent_type_is_named_with_its_specification():
     wanted = ("agent: implementer", "agent: database-specialist")
     spec = "required_agents:\n  - name: database-specialist\n    description: Designs tables\n    prompt: You design.\n"
     (missing,) = findings(plan(wanted, ("groups:\n", f"{spec}groups:\n")))
-    assert (missing.rule, missing.hint.split(": ")[1]) == ("agent-missing", "sow agent new database-specialist")
+    command = "sow agent new database-specialist --from-workflow"
+    assert (missing.rule, missing.hint.split(": ")[1]) == ("agent-missing", command)
     half = spec.replace("    prompt: You design.\n", "")
     rules = [each.rule for each in findings(plan(wanted, ("groups:\n", f"{half}groups:\n")))]
     assert sorted(rules) == ["agent-missing", "agent-specification"]
@@ -178,7 +186,7 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("name", WITHOUT)
+@all_of("name", WITHOUT)
 def test_incomplete_instructions_are_found(name):
     """Instructions without a section, without a file of the plan, or without a word are refused, at their own file."""
     taken, rule = WITHOUT[name]
@@ -229,7 +237,7 @@ def test_a_task_id_is_a_slug_and_a_time(ident):
     assert is_task_id(ident)
 
 
-@pytest.mark.parametrize("ident", ["", "1727539200", "_1727539200", "a_12345", "a_1234567890123", "A_1727539200",
+@all_of("ident", ["", "1727539200", "_1727539200", "a_12345", "a_1234567890123", "A_1727539200",
                                    "a-b_1727539200", "a_17275392OO", "a_²727539200", "ä_1727539200", "a 1727539200",
                                    "a" * 115 + "_172753"])  # fmt: skip
 def test_other_texts_are_no_task_id(ident):

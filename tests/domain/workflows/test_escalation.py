@@ -7,10 +7,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain.workflows import escalation, member
 from sow.domain.workflows.crew_plan import Member
-from sow.domain.workflows.escalation_step import STEPS, next_step
+from sow.domain.workflows.escalation import STEPS, next_step
 
 NONCE = "n0nce-1"
 TASK = "api_1727539200"
@@ -28,11 +29,11 @@ def test_one_decision_for_each_note_is_a_ruling():
     """Routes, questions and resolutions are taken as they stand, whatever stands around the block."""
     for text in (said(ANSWER, TO_USER), f"I looked.\n\n```json\n{said(ANSWER, TO_USER)}\n```\nDone."):
         ruling = escalation.parse(text, NONCE, NOTES)
-        assert (ruling.doubt, ruling.plan_changed) == ("", False)
+        assert ruling.doubt == ""
         assert [(each.note, each.route, each.question, each.resolution) for each in ruling.decisions] == [
             ("note_001", "answer", "", "It is unique"), ("note_002", "user", "Is email unique?", ""),
         ]  # fmt: skip
-    assert escalation.parse(said(ANSWER, TO_USER, plan_changed=True), NONCE, NOTES).plan_changed
+    assert escalation.parse(said(ANSWER, TO_USER, plan_changed=True), NONCE, NOTES).decisions
 
 
 DOUBTFUL = {
@@ -62,11 +63,11 @@ DOUBTFUL = {
 }
 
 
-@pytest.mark.parametrize("name", DOUBTFUL)
+@all_of("name", DOUBTFUL)
 def test_what_leaves_a_doubt_decides_nothing(name):
     """An answer that is not exactly right has no decision at all, and says why."""
     ruling = escalation.parse(DOUBTFUL[name], NONCE, NOTES)
-    assert (ruling.decisions, ruling.plan_changed, bool(ruling.doubt)) == ([], False, True)
+    assert (ruling.decisions, bool(ruling.doubt)) == ([], True)
 
 
 KEYS = st.sampled_from(["note", "route", "question", "resolution", "decisions"])
@@ -144,6 +145,21 @@ def test_the_third_time_is_a_loop():
     assert escalation.repeated_notes(history, TASK, [{**again, "status": "resolved"}]) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        ("Must an email really be unique for users?", True),
+        ("Whether emails are to be unique, I cannot tell", True),
+        ("Is email required?", False),
+        ("Is email unique, and which password hash protects it?", False),
+    ],
+)
+def test_the_same_question_in_other_words_is_a_loop(text: str, loops: bool):
+    """A question with the same topic words counts as the same one; one about another topic does not (C17)."""
+    history = [answered(number=1), answered("Should emails be unique?", 2)]
+    assert escalation.repeated_notes(history, TASK, [a_note(text, 3)]) == (["note_003"] if loops else [])
+
+
 def test_notes_of_one_time_are_no_loop():
     """Three like questions that are escalated together were never answered, so they are not a loop."""
     notes = [a_note(number=number) for number in (1, 2, 3)]
@@ -193,7 +209,7 @@ STEP = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STEP)
+@all_of("name", STEP)
 def test_the_next_step_is_read_from_what_is_on_disk(name):
     """State, notes, history and the solution architect's state say what escalated notes need next."""
     (more, notes, history, architect), expected = STEP[name]

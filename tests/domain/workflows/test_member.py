@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.domain import note
 from sow.domain.actor import ORCHESTRATOR, WORKER, Actor
@@ -43,7 +44,7 @@ def test_a_new_member_is_as_the_plan_says():
     assert (state["dependencies"], state["iteration"], state["last_update"]) == (["database_agent"], 1, None)
 
 
-@pytest.mark.parametrize("status", [*WORKFLOW_AGENT.statuses, "missing"])
+@all_of("status", [*WORKFLOW_AGENT.statuses, "missing"])
 def test_a_member_starts_when_all_that_it_needs_is_verified(status):
     """It starts behind verified and ended agents only."""
     statuses = {"database_agent": status} if status != "missing" else {}
@@ -55,9 +56,9 @@ def test_a_member_starts_when_all_that_it_needs_is_verified(status):
             member.start("api_agent", a_member(), needed=["database_agent"], statuses=statuses, now=NOW)
 
 
-@pytest.mark.parametrize("to", WORKFLOW_AGENT.statuses)
-@pytest.mark.parametrize("status", WORKFLOW_AGENT.statuses)
-@pytest.mark.parametrize("notes", ["", "open", "escalated", "resolved"])
+@all_of("to", WORKFLOW_AGENT.statuses)
+@all_of("status", WORKFLOW_AGENT.statuses)
+@all_of("notes", ["", "open", "escalated", "resolved"])
 def test_a_doer_makes_its_own_moves_only(status, to, notes):
     """Of all pairs a doer moves by five, handed in with no unresolved note, blocked with an escalated one."""
     given_notes = [a_note(notes)] if notes else []
@@ -68,14 +69,14 @@ def test_a_doer_makes_its_own_moves_only(status, to, notes):
     gated = {"ready_for_verification": notes in ("", "resolved"), "blocked": notes == "escalated"}
     before = a_member(status)
     if (status, to) in own and gated.get(to, True):
-        assert member.doer_move("api_agent", before, to, notes=given_notes, now=LATER)["status"] == to
+        assert member.own_move("api_agent", before, to, notes=given_notes, now=LATER)["status"] == to
     else:
         with pytest.raises(IllegalStatusChange):
-            member.doer_move("api_agent", before, to, notes=given_notes, now=LATER)
+            member.own_move("api_agent", before, to, notes=given_notes, now=LATER)
     assert before == a_member(status)
 
 
-@pytest.mark.parametrize("status", WORKFLOW_AGENT.statuses)
+@all_of("status", WORKFLOW_AGENT.statuses)
 def test_only_what_is_handed_in_is_judged(status):
     """A result moves a member that is ready for verification, and raises for every other."""
     if status == "ready_for_verification":
@@ -103,9 +104,9 @@ def test_the_third_bad_end_is_a_failure():
     """Two crashes are tries, the third makes the member failed; an answer gives it all tries again."""
     state = a_member("working")
     for tries in (1, 2):
-        state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.TRIES)
+        state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.MAX_FAILED_TURNS)
         assert (state["status"], state["tries"]) == ("working", tries)
-    state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.TRIES)
+    state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.MAX_FAILED_TURNS)
     assert state["status"] == "failed"
     asked = member.ask(state, "What now?", number=4, kind="failed", now=NOW)
     again = member.after_answer("a", asked, "Try it with sqlite", now=LATER)
@@ -161,14 +162,14 @@ class History:
         self.state = member.start("a", self.state, needed=["database_agent"], statuses=self.upstream, now=NOW)
 
     def claim(self, to):
-        self.state = member.doer_move("a", self.state, to, notes=self.notes, now=NOW)
+        self.state = member.own_move("a", self.state, to, notes=self.notes, now=NOW)
 
     def judge(self, result, verifier):
         self.state = member.after_verification("a", self.state, a_result(result, verifier), notes=self.notes, now=NOW)
         self.passed = result == "passed"
 
     def crash(self):
-        self.state = member.record_failed_turn("a", self.state, now=NOW, limit=workflows_stages.TRIES)
+        self.state = member.record_failed_turn("a", self.state, now=NOW, limit=workflows_stages.MAX_FAILED_TURNS)
         self.passed = self.passed and self.state["status"] in ("verified", "session_complete")
 
     def retry(self):
@@ -227,7 +228,7 @@ def test_no_history_of_legal_acts_reaches_what_was_not_earned(acts):
         assert status == "pending" or history.upstream["database_agent"] == "verified"
         assert before != "session_complete" or status == before
         assert status != "ready_for_verification" or not note.unresolved(history.notes)
-        assert history.state["tries"] < workflows_stages.TRIES or status == "failed"
+        assert history.state["tries"] < workflows_stages.MAX_FAILED_TURNS or status == "failed"
         stage, reason = workflows_stages.next_stage(history.state, history.notes)
         assert stage in STAGES and reason
         assert (stage == "done") == (status in ("verified", "session_complete"))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from support.quick_cases import all_of
 
 from sow.domain.workflows import member
 from sow.domain.workflows.crew_plan import Member
-from sow.domain.workflows.stages import ROUNDS, TRIES, next_stage, question_kind, status_after_turn
+from sow.domain.workflows.stages import (
+    MAX_FAILED_TURNS,
+    MAX_VERIFICATIONS,
+    next_stage,
+    question_kind,
+    status_after_turn,
+)
 
 PLANNED = Member("api_agent", task_id="api_1727539200", verifier="api_verifier")
 QUESTION = {"number": 7, "text": "?", "asked_at": "2026-01-31T09:00:00Z", "kind": "user"}
@@ -51,7 +57,7 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("name", STAGES)
+@all_of("name", STAGES)
 def test_the_stage_is_read_from_what_is_on_disk(name):
     """Status, notes, counts and questions say what is next, each with a reason."""
     (status, more, notes, given), expected = STAGES[name]
@@ -63,9 +69,9 @@ def test_the_stage_is_read_from_what_is_on_disk(name):
 def test_a_person_is_asked_about_what_happened():
     """The kind of a question is told by the counts."""
     assert question_kind(a_member("failed")) == "failed"
-    assert question_kind(a_member("working", tries=TRIES)) == "failed"
-    assert question_kind(a_member("working", rounds=ROUNDS)) == "rounds"
-    assert question_kind(a_member("ready_for_verification", verifier_tries=TRIES)) == "verifier"
+    assert question_kind(a_member("working", tries=MAX_FAILED_TURNS)) == "failed"
+    assert question_kind(a_member("working", rounds=MAX_VERIFICATIONS)) == "rounds"
+    assert question_kind(a_member("ready_for_verification", verifier_tries=MAX_FAILED_TURNS)) == "verifier"
 
 
 # (status, notes, missing outputs, whether it worked) → the status that it has earned
@@ -81,7 +87,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
+@all_of("name", ENDS)
 def test_the_end_of_a_turn_earns_what_the_work_shows(name):
     """A turn that ends without a word is blocked, handed in, or reminded of what is left."""
     (status, notes, missing, worked), expected = ENDS[name]

@@ -13,7 +13,6 @@ from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.engine.checks.check_list import CheckListResult, reusable_evidence, run_list
 from sow.engine.runs.run_context import RunContext
-from sow.engine.runs.start import open_run
 from sow.store.runs import run_folder
 from sow.system.process.generator_steps import run_to_end
 
@@ -41,7 +40,7 @@ def ship_of(plan_repo: PlanRepo) -> RunContext:
     environment = plan_repo.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
     folder = run_folder.find(home, plan_repo.runs()[-1]["id"])
-    return open_run(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
+    return RunContext(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
 
 
 def ran(ship: RunContext, *, fresh: bool = False) -> CheckListResult:
@@ -72,6 +71,7 @@ def test_a_fresh_setup_is_built_for_final_checks(begun: PlanRepo) -> None:
     assert made(begun) == 3
 
 
+@pytest.mark.full
 def test_another_process_knows_the_setup_of_a_slot(begun: PlanRepo) -> None:
     """A setup that is there is not run again by the next process, unless a part of it is gone."""
     ran(ship_of(begun))
@@ -83,6 +83,7 @@ def test_another_process_knows_the_setup_of_a_slot(begun: PlanRepo) -> None:
     assert made(begun) == 2
 
 
+@pytest.mark.full
 def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
     """A list that passed is reused with an equal tree, setup and environment; one failed command spoils all of it."""
     ship = ship_of(begun)
@@ -103,6 +104,7 @@ def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
     assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
 
 
+@pytest.mark.full
 def test_a_closed_list_gives_its_slot_back(begun: PlanRepo) -> None:
     """A list that is dropped in the middle ends its command, leaves no evidence, and lets the next one in."""
     ship = ship_of(begun)

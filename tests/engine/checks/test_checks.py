@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from support.plan_repo import PlanRepo
 
 APPEND = 'date +%N >> "part_$SOW_TASK.txt"\n'
@@ -27,6 +28,7 @@ def test_work_with_a_failed_test_is_not_reviewed(plan_repo: PlanRepo) -> None:
     assert [each["iteration"] for each in plan_repo.task("010")["reviews"]] == [2]
 
 
+@pytest.mark.full
 def test_a_question_about_a_failed_test_shows_its_output(plan_repo: PlanRepo) -> None:
     """After the last retry the question has the check's output, and no reviewer was asked (C14)."""
     plan_repo.act("implementer", APPEND)
@@ -39,6 +41,7 @@ def test_a_question_about_a_failed_test_shows_its_output(plan_repo: PlanRepo) ->
     assert plan_repo.turns("010", "quality-control") == 0
 
 
+@pytest.mark.full
 def test_a_test_that_stays_red_is_a_question(plan_repo: PlanRepo) -> None:
     """Without reviews a failing test is sent back as often, and then asked about; the result is never GREEN."""
     plan_repo.act("implementer", APPEND)
@@ -49,6 +52,7 @@ def test_a_test_that_stays_red_is_a_question(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["result"] == "RED"
 
 
+@pytest.mark.full
 def test_every_criterion_keeps_its_evidence(plan_repo: PlanRepo) -> None:
     """A criterion's command leaves its exit, the digest of its output and the tree; `expected` names its exit."""
     criterion = {
@@ -65,6 +69,7 @@ def test_every_criterion_keeps_its_evidence(plan_repo: PlanRepo) -> None:
     assert kinds["test"]["tree"] == plan_repo.task("010")["work"]["tree"]
 
 
+@pytest.mark.full
 def test_checks_are_no_workers(plan_repo: PlanRepo) -> None:
     """The commands of a plan see no SOW_* variable but the mark, and none of the user's secrets."""
     script = plan_repo.folder / "look"
@@ -77,6 +82,7 @@ def test_checks_are_no_workers(plan_repo: PlanRepo) -> None:
     assert not [line for line in seen if "dummy" in line]
 
 
+@pytest.mark.full
 def test_what_a_task_builds_on_is_looked_at_first(plan_repo: PlanRepo) -> None:
     """A dependency check sees the merged work of other tasks; one that fails is a question before any turn."""
     plan_repo.plan(
@@ -91,6 +97,7 @@ def test_what_a_task_builds_on_is_looked_at_first(plan_repo: PlanRepo) -> None:
     assert "test -f nowhere.txt" in plan_repo.task("030")["question"]["text"]
 
 
+@pytest.mark.full
 def test_commands_need_consent(plan_repo: PlanRepo) -> None:
     """A plan with a command starts nothing without consent, shows it, and remembers --yes for its text."""
     plan_repo.configure(checks={"allow": []})
@@ -107,6 +114,7 @@ def test_commands_need_consent(plan_repo: PlanRepo) -> None:
     assert plan_repo.run().code == 0
 
 
+@pytest.mark.full
 def test_a_command_that_hangs_is_stopped(plan_repo: PlanRepo) -> None:
     """A check that takes longer than checks.timeout is ended, counts as failed, and leaves no process."""
     plan_repo.configure(checks={"timeout": "1s"})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 
+import pytest
 from support.plan_repo import GREEN, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -28,6 +30,7 @@ def stopped_in_review(plan_repo: PlanRepo) -> None:
     assert run.returncode == 130, (out, err)
 
 
+@pytest.mark.full
 def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     """An approved task is completed by the next run, after its merge, and who depends on it starts from its work."""
     plan_repo.act("implementer-020-1", LOOKS)
@@ -36,7 +39,8 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     said = plan_repo.repo.ok("approve", "010")
     assert said.out == ("task 010 is approved; 'sow run' merges it from its worktree and completes it\n")
     assert plan_repo.task("010")["status"] == "needs_review"
-    assert plan_repo.repo.ok("inbox", "--json").json["items"] == []
+    items = plan_repo.repo.ok("inbox", "--json").json["items"]
+    assert [(item["kind"], item["do"]) for item in items] == [("delivery", "sow run plan.yaml")]
     assert plan_repo.repo.ok("status", "--json").json["idle"] == [{"task": "010", "do": "sow run plan.yaml"}]
     assert "let a run merge it" in plan_repo.repo.ok("task", "show", "010").out
     result = plan_repo.run("--review", "off")
@@ -48,6 +52,7 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010", "quality-control") == 1
 
 
+@pytest.mark.full
 def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
     """While a reviewer is at work, an approval is refused with who has the task, and the reviewer goes on."""
     plan_repo.act("quality-control-010-1", f"while [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n{GREEN}")
@@ -65,6 +70,7 @@ def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["approval"]["by"] == "run"
 
 
+@pytest.mark.full
 def test_an_approval_during_a_check_counts(plan_repo: PlanRepo) -> None:
     """Approved while its tests run, a task of a live run needs no reviewer any more, and is merged."""
     slow = plan_repo.folder / "slow"
@@ -84,6 +90,7 @@ def test_an_approval_during_a_check_counts(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_an_approval_is_of_what_was_handed_in(plan_repo: PlanRepo) -> None:
     """Work that is sent back after its approval, since its tests fail where it is merged, is reviewed again."""
     plan_repo.plan({"test_commands": ["test ! -e part_020.txt -o -e ready.txt"]}, "Second")
@@ -104,6 +111,7 @@ def test_an_approval_is_of_what_was_handed_in(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010", "quality-control") == 2
 
 
+@pytest.mark.full
 def test_work_of_an_ended_run_is_brought_in_by_the_next(plan_repo: PlanRepo) -> None:
     """What a failed task left in its worktree, finished and handed in by a person, is merged by a new run."""
     plan_repo.act("implementer-010-1", "exit 1\n")
@@ -120,3 +128,88 @@ def test_work_of_an_ended_run_is_brought_in_by_the_next(plan_repo: PlanRepo) -> 
     assert len(plan_repo.runs()) == 2
     assert plan_repo.task("010")["status"] == "completed"
     assert (plan_repo.repo.root / "by_hand.txt").read_text() == "mine\n"
+
+
+def accept_as_printed(plan_repo: PlanRepo, reason: str) -> str:
+    """Accept a task by the command that the inbox prints, with a reason; returns what it said."""
+    said = plan_repo.repo.ok("inbox").out
+    command = said.split("or accept the work as it is: ")[1].splitlines()[0]
+    return plan_repo.repo.ok(*shlex.split(command.replace("…", reason))[1:]).out
+
+
+@pytest.mark.full
+def test_a_person_overrules_a_reviewer(plan_repo: PlanRepo) -> None:
+    """Work that stays RED is a question; the printed command accepts it with a reason; a run merges it (C12, D5)."""
+    plan_repo.act("quality-control-010", "printf 'Quality Control: RED\\n\\nFeedback: no\\n'\n")
+    plan_repo.act("implementer-020-1", LOOKS)
+    plan_repo.plan("First", "Second < 1")
+    assert plan_repo.run("--retries", "0").code == 4
+    assert plan_repo.task("010")["status"] == "paused"
+    accept_as_printed(plan_repo, "good enough for now")
+    task = plan_repo.task("010")
+    assert (task["status"], task["approval"]["reason"]) == ("needs_review", "good enough for now")
+    waits = plan_repo.repo.ok("inbox", "--json").json["items"]
+    assert [item["do"] for item in waits] == ["sow run plan.yaml --retries 0"]  # which merges it
+    result = plan_repo.run("--retries", "0")
+    assert result.code == 0, result
+    assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
+    assert (plan_repo.repo.root / "part_010.txt").exists()
+    assert (plan_repo.repo.root / "saw.txt").read_text() == "yes\n"
+    task = plan_repo.task("010")
+    assert (task["result"], task["reviews"][-1]["verdict"]) == ("YELLOW", "RED")
+    assert plan_repo.turns("010", "quality-control") == 1
+    assert "good enough for now" in plan_repo.repo.ok("task", "show", "010").out
+    assert "good enough for now" in plan_repo.repo.ok("runs", "show").out
+    assert "good enough for now" in (plan_repo.repo.project / "log.md").read_text()
+
+
+def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
+    """An approval that leaves a failed check out is refused; the named check is not run at the merge or after it."""
+    tests = ["test -e never.txt", "test -e part_010.txt"]
+    plan_repo.plan({"test_commands": [*tests]}, {"depends_on": [1], "test_commands": [*tests]})
+    assert plan_repo.run("--retries", "0").code == 4
+    refused = plan_repo.repo.sow("approve", "010", "--reason", "flaky")
+    assert refused.code == 2, refused
+    assert "`test -e never.txt` fails on the work of task 010" in refused.err
+    assert "--waive 'test -e never.txt'" in refused.err
+    unknown = plan_repo.repo.sow("approve", "010", "--waive", "make test")
+    assert unknown.code == 2
+    assert "`test -e never.txt`; `test -e part_010.txt`" in unknown.err
+    assert plan_repo.task("010")["status"] == "paused"
+    assert "waived, and not run again: test -e never.txt" in accept_as_printed(plan_repo, "flaky")
+    result = plan_repo.run("--retries", "0")
+    assert result.code == 0, result
+    for ident in ("010", "020"):
+        (waiver,) = plan_repo.task(ident)["waivers"]
+        assert (waiver["command"], waiver["reason"]) == ("test -e never.txt", "flaky")
+    last = [each for each in plan_repo.task("010")["evidence"] if each["kind"] in ("merge", "final")]
+    assert {each["command"] for each in last} == {"test -e part_010.txt"}
+    assert "waived `test -e never.txt`: flaky" in plan_repo.repo.ok("runs", "show").out
+
+
+@pytest.mark.full
+def test_the_work_of_a_failed_task_is_accepted(plan_repo: PlanRepo) -> None:
+    """What a failed worker left is merged by the next run, once a person accepts it (D5)."""
+    plan_repo.act("implementer-010-1", "echo half > half.txt\nexit 1\n")
+    plan_repo.plan("First")
+    assert plan_repo.run().code == 1
+    plan_repo.repo.ok("approve", "010", "--reason", "the half is all we need")
+    result = plan_repo.run()
+    assert result.code == 0, result
+    assert plan_repo.task("010")["result"] == "YELLOW"
+    assert (plan_repo.repo.root / "half.txt").read_text() == "half\n"
+    assert plan_repo.turns("010") == 1
+
+
+@pytest.mark.parametrize("status", ["pending", "in_progress"])
+def test_work_that_was_not_handed_in_cannot_be_accepted(plan_repo: PlanRepo, status: str) -> None:
+    """An approval before the end of the work is refused and waives nothing."""
+    plan_repo.plan({"test_commands": ["true"]})
+    for words in (["init"], ["project", "new", "Harbour"], ["plan", "import", "plan.yaml", "--yes"]):
+        plan_repo.repo.ok(*words)
+    if status == "in_progress":
+        plan_repo.repo.ok("task", "set", "--id", "010", "status", status)
+    refused = plan_repo.repo.sow("approve", "010", "--waive", "true", "--reason", "why not")
+    assert refused.code == 2, refused
+    assert f"task 010 cannot go from {status} to completed" in refused.err
+    assert "waivers" not in plan_repo.task("010")

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from support.plan_repo import GREEN, WORK, PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 from support.worktree_repo import home_at
 
@@ -23,6 +24,7 @@ def the_run(plan_repo: PlanRepo) -> RunFolder:
     return folder
 
 
+@pytest.mark.full
 def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> None:
     """A turn that takes too long uses up a try and goes on in its session."""
     plan_repo.act("implementer-010-1", "sleep 60\n")
@@ -35,6 +37,7 @@ def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> N
     assert plan_repo.alive() == []
 
 
+@pytest.mark.full
 def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> None:
     """Time-outs beyond the retries are the result TIMEOUT, the task is failed, and the exit code is 1."""
     plan_repo.act("implementer-010", "sleep 60\n")
@@ -46,6 +49,7 @@ def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> Non
     assert plan_repo.turns("010") == 2
 
 
+@pytest.mark.full
 def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
     """A failed task is exit 1 also where the run ends because another branch was checked out; it can go on later."""
     plan_repo.act("implementer-010", "exit 3\n")
@@ -63,6 +67,7 @@ def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
     assert len(plan_repo.runs()) == 1
 
 
+@pytest.mark.full
 def test_an_error_of_the_agent_is_not_tried_again(plan_repo: PlanRepo) -> None:
     """An agent that ends badly leaves FAILED, is not asked again, blocks only its dependents, and 1 beats 4."""
     plan_repo.act("implementer-010", "exit 7\n")
@@ -75,6 +80,7 @@ def test_an_error_of_the_agent_is_not_tried_again(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010") == 1
 
 
+@pytest.mark.full
 def test_a_worker_that_does_nothing_has_failed(plan_repo: PlanRepo) -> None:
     """A turn without a change and without a status gets one reminder, and then the task has failed."""
     plan_repo.act("implementer-010", "true\n")
@@ -84,6 +90,7 @@ def test_a_worker_that_does_nothing_has_failed(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["result"] == "FAILED"
 
 
+@pytest.mark.full
 def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
     """The last word in the log of a task whose worker gave it up is the reason in every place; an old word is none."""
     give_up = "sow task set --id 010 status failed"
@@ -98,6 +105,7 @@ def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
     assert "no compiler here" not in result.out
 
 
+@pytest.mark.full
 def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
     """After `sow task set … in_progress` the same command goes on with it, and with what waited for it."""
     plan_repo.act("implementer-010-1", "exit 7\n")
@@ -109,6 +117,7 @@ def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
 
 
+@pytest.mark.full
 def test_an_unknown_agent_is_played_by_the_default_one(plan_repo: PlanRepo) -> None:
     """A task whose agent does not exist is worked on by the implementer, if the user accepts the plan's warnings."""
     plan_repo.plan({"agent": "swift-wizard"})
@@ -134,7 +143,7 @@ def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
     assert plan_repo.journal("limit")[0]["t"] < other["t"] < resume["t"]
 
 
-@pytest.mark.parametrize("seconds", [-4_000_000_000, -90_000, 10**15])
+@few_of("seconds", [-4_000_000_000, -90_000, 10**15], 1)
 def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int) -> None:
     """A limit that ends before 1970, long ago or in another age is waited for like any other (F79)."""
     plan_repo.simulated("busy", "researcher", [{"limit": seconds}], DONE)
@@ -147,6 +156,7 @@ def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int)
     assert plan_repo.repo.sow("agent", "resume", "010", "Go on").code == 0
 
 
+@pytest.mark.full
 def test_a_pause_holds_for_every_task_of_its_executor(plan_repo: PlanRepo) -> None:
     """Nothing else starts with an executor that has reached its limit."""
     plan_repo.simulated("busy", "implementer", [{"limit": 600}])
@@ -170,6 +180,7 @@ def test_a_limit_is_waited_for_only_so_long(plan_repo: PlanRepo, step: dict[str,
     assert plan_repo.runs()[-1]["pools"][0]["executor"] == "busy"
 
 
+@pytest.mark.full
 def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
     """At an executor's limit the role's fallback goes on from what is on disk, and takes the other tasks too."""
     plan_repo.simulated("busy", "implementer", [{"write": {"path": "begun.txt", "text": "half\n"}}, {"limit": 600}])
@@ -184,6 +195,7 @@ def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["iteration"] == 1
 
 
+@pytest.mark.full
 def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None:
     """Where the fallback is limited too, the executor whose reset comes first goes on, and no try is counted."""
     plan_repo.simulated("near", "implementer", [{"limit": 600}], DONE)
@@ -206,7 +218,7 @@ def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None
     assert (task["iteration"], task.get("retry_count", 0)) == (1, 0)
 
 
-@pytest.mark.parametrize("where", ["option", "config"])
+@few_of("where", ["option", "config"], 1)
 def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
     """What is done stays done, nothing new starts, the exit code is 4, and a larger budget lets it go on."""
     plan_repo.simulated("paid", "implementer", DONE)
@@ -224,6 +236,7 @@ def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
     assert plan_repo.run("--review", "off", "--max-cost", "100").code == 0
 
 
+@pytest.mark.full
 def test_so_many_starts_and_no_more(plan_repo: PlanRepo) -> None:
     """budgets.run_spawns counts every turn, reviews included, across calls of one run."""
     plan_repo.configure(budgets={"run_spawns": 2})
@@ -234,6 +247,7 @@ def test_so_many_starts_and_no_more(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("020") == 0
 
 
+@pytest.mark.full
 def test_the_budget_of_a_task_is_a_question(plan_repo: PlanRepo) -> None:
     """A task that has cost its budget asks before its next turn; an answer allows as much again, whatever it was."""
     turns = [[{"write": {"path": "part_010.txt", "text": f"{turn}\n"}}, {"status": "needs_review"}] for turn in "123"]
@@ -270,6 +284,7 @@ def test_starts_that_fail_in_a_row_open_the_breaker(plan_repo: PlanRepo) -> None
     assert list(plan_repo.statuses().values()).count("pending") == 3
 
 
+@pytest.mark.full
 def test_after_the_last_pause_somebody_has_to_look(plan_repo: PlanRepo) -> None:
     """A start that fails after the last pause ends the run: nothing more starts, and the report says why."""
     plan_repo.simulated("broken", "implementer", [{"exit": 1}])
@@ -289,6 +304,7 @@ def test_after_the_last_pause_somebody_has_to_look(plan_repo: PlanRepo) -> None:
     assert plan_repo.alive() == []
 
 
+@pytest.mark.full
 def test_work_that_fails_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
     """Tasks that fail after they did something do not keep others from starting."""
     plan_repo.act("implementer", f"{WORK}exit 5\n")
@@ -297,6 +313,7 @@ def test_work_that_fails_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
     assert set(plan_repo.statuses().values()) == {"failed"}
 
 
+@pytest.mark.full
 def test_an_executor_has_no_more_turns_than_it_may(plan_repo: PlanRepo) -> None:
     """max_concurrency of an executor bounds its turns at once, those of reviewers included; others go on beside it."""
     busy = plan_repo.folder / "busy"
@@ -314,6 +331,7 @@ def test_an_executor_has_no_more_turns_than_it_may(plan_repo: PlanRepo) -> None:
     assert {plan_repo.turns(task) for task in ("010", "020", "030")} == {1}
 
 
+@pytest.mark.full
 def test_a_task_waits_for_a_place_and_ends_with_the_run(plan_repo: PlanRepo) -> None:
     """A job whose reviewer is busy with another task waits its turn, and its review is held afterwards."""
     plan_repo.act(
@@ -338,7 +356,7 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("name", LEFT)
+@few_of("name", LEFT, 2)
 def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(plan_repo: PlanRepo, name: str) -> None:
     """A commit is reachable by a ref of ours also where its worker failed or asks, and so never collected."""
     where, after = LEFT[name]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import pytest
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 
 TASKS = "$SOW_ROOT/.sow/project/phases/implementation/tasks"
 WAIT = "for _ in $(seq 300); do [ -e {} ] && break; sleep 0.1; done\n"
@@ -32,7 +32,7 @@ def scene(plan_repo: PlanRepo, forge: str, until: str, *others: str) -> None:
     plan_repo.plan({"name": "First", "test_commands": [check]}, "Forger", *others)
 
 
-@pytest.mark.parametrize("more", [0, 50], ids=["as old as the last one", "newer than the last one"])
+@few_of("more", [0, 50], 1, ids=["as old as the last one", "newer than the last one"])
 def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(plan_repo: PlanRepo, more: int) -> None:
     """The evidence is added to the state as sow wrote it, the reviewer is asked, and the edit is set aside and said."""
     (plan_repo.folder / "forge.py").write_text(VERDICT)
@@ -57,7 +57,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@few_of("name", FORGED, 1)
 def test_a_task_begins_with_the_state_that_sow_wrote(plan_repo: PlanRepo, name: str) -> None:
     """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others go on."""
     forge = FORGED[name].format(f"{TASKS}/030/state.yaml")

@@ -30,6 +30,7 @@ def test_doctor_names_it(plan_repo: PlanRepo, left: Path) -> None:
     assert "left over" not in plan_repo.repo.ok("doctor").out
 
 
+@pytest.mark.full
 def test_the_next_run_removes_it(plan_repo: PlanRepo, left: Path) -> None:
     """The next run removes a clean worktree of an ended task, and says so (F31)."""
     result = plan_repo.run()
@@ -38,6 +39,7 @@ def test_the_next_run_removes_it(plan_repo: PlanRepo, left: Path) -> None:
     assert not left.exists()
 
 
+@pytest.mark.full
 def test_work_in_it_stays(plan_repo: PlanRepo, left: Path) -> None:
     """A worktree with work that is not committed stays, and the run says why."""
     (left / "mine.txt").write_text("by hand\n")

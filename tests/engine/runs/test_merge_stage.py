@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.samples import task
 from support.simulated_workers import wait_for
 
@@ -29,6 +30,7 @@ def conflict(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second")
 
 
+@pytest.mark.full
 def test_a_conflict_goes_back_to_its_worker(plan_repo: PlanRepo) -> None:
     """The task that came second hears what conflicts and with which branch, and its next iteration is merged."""
     conflict(plan_repo)
@@ -43,6 +45,7 @@ def test_a_conflict_goes_back_to_its_worker(plan_repo: PlanRepo) -> None:
     assert (plan_repo.task("020")["iteration"], plan_repo.task("020").get("retry_count", 0)) == (2, 0)
 
 
+@pytest.mark.full
 def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
     """A conflict that the worker leaves goes to an integrator, in the task's own worktree, with both sides named."""
     conflict(plan_repo)
@@ -58,6 +61,7 @@ def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
     assert (plan_repo.folder / "integrator-020-1.cwd").read_text().strip().endswith("/worktrees/020")
 
 
+@pytest.mark.full
 def test_then_a_person_is_asked(plan_repo: PlanRepo) -> None:
     """A conflict that neither worker nor integrator resolves is a question, and nothing of it is merged."""
     conflict(plan_repo)
@@ -67,7 +71,9 @@ def test_then_a_person_is_asked(plan_repo: PlanRepo) -> None:
     assert result.code == 4, result
     first, *_, place, outcome, by_hand = plan_repo.task("020")["question"]["text"].splitlines()
     assert first == "it could not be merged, and an integrator did not help"
-    assert "CONFLICT (add/add): Merge conflict in shared.txt" in plan_repo.repo.ok("inbox").out
+    shown = plan_repo.repo.ok("inbox").out
+    assert "CONFLICT (add/add): Merge conflict in shared.txt" in shown
+    assert "sow approve" not in shown + result.out  # it would lead to the same conflict
     assert place.startswith("The work is in /")
     assert place.endswith("/worktrees/020")
     assert "the work is tried again" in outcome
@@ -93,7 +99,7 @@ def by_hand(plan_repo: PlanRepo, worktree: Path, *steps: str) -> None:
     plan_repo.repo.ok("answer", "020", "resolved")
 
 
-@pytest.mark.parametrize("steps", [("git add -A", "git commit -qm both"), ("git add -A",), ()], ids=len)
+@few_of("steps", [("git add -A", "git commit -qm both"), ("git add -A",), ()], 1, ids=len)
 def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...]) -> None:
     """Resolved in the worktree, committed or not, a conflict needs no worker: it is reviewed, and merged as a merge."""
     worktree = asked(plan_repo)
@@ -107,6 +113,7 @@ def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...
     assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
 
 
+@pytest.mark.full
 def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     """A merge that a person has begun and not resolved is gone on with by a worker, who hears the answer."""
     worktree = asked(plan_repo)
@@ -119,6 +126,7 @@ def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
 
 
+@pytest.mark.full
 def test_an_answer_alone_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     """Where nobody has changed the worktree, a worker gets the answer, and a turn that was cut off is gone on with."""
     asked(plan_repo)
@@ -137,6 +145,7 @@ def test_an_answer_alone_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
 
 
+@pytest.mark.full
 def test_checks_are_repeated_on_the_merged_tree(plan_repo: PlanRepo) -> None:
     """Work that is good alone and bad together goes back with the failed check, and main stays good meanwhile."""
     plan_repo.act("implementer-010", "echo 1 > one.txt\n")
@@ -174,6 +183,7 @@ def test_the_users_commits_come_in_at_the_end(plan_repo: PlanRepo) -> None:
     assert "Mine" in plan_repo.repo.git("log", "--format=%s")
 
 
+@pytest.mark.full
 def test_users_commits_that_break_a_check_stay_apart(plan_repo: PlanRepo) -> None:
     """Where the user's commits make a task's test red, the branch stays where it is, exit 4, and the reason is said."""
     plan_repo.act(
@@ -193,6 +203,7 @@ def test_users_commits_that_break_a_check_stay_apart(plan_repo: PlanRepo) -> Non
     assert plan_repo.repo.git("rev-parse", "HEAD") == head
 
 
+@pytest.mark.full
 def test_a_file_in_the_way_is_not_overwritten(plan_repo: PlanRepo) -> None:
     """Where the user has an uncommitted file of the same name, the work waits on its branch for `sow integrate`."""
     plan_repo.plan("First")
@@ -210,7 +221,7 @@ def test_a_file_in_the_way_is_not_overwritten(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010") == 1
 
 
-@pytest.mark.parametrize("setting", [("trailer.separators", "#"), ("i18n.logOutputEncoding", "UTF-16")])
+@few_of("setting", [("trailer.separators", "#"), ("i18n.logOutputEncoding", "UTF-16")], 1)
 def test_the_users_git_settings_do_not_hide_a_merge(plan_repo: PlanRepo, setting: tuple[str, str]) -> None:
     """A run ends, with one merge of its task, whatever git makes of messages (F48)."""
     plan_repo.repo.git("config", *setting)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import SOW, Repo
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 from support.workflow_repo import Flow
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
@@ -74,6 +75,7 @@ def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, ear: Ear) -> None:
     assert not list(plan_repo.repo.root.rglob("owned"))
 
 
+@pytest.mark.full
 def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, ear: Ear) -> None:
     """A command as one text has its quotes, and nothing else of a shell."""
     plan_repo.configure(notify={"command": f"'{ear.path}' --as \"two words\" $HOME ; echo"})
@@ -84,6 +86,7 @@ def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, ear: Ear) -> No
     assert (over["event"], over["exit"]) == ("run_ended", 0)
 
 
+@pytest.mark.full
 def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Questions that come while a command still runs are told with the next one, with how many they are."""
     ear = Ear(tmp_path, more="sleep 1.2")
@@ -98,12 +101,13 @@ def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     assert any(each["text"].endswith(f"(and {each['count'] - 1} more: sow inbox)") for each in heard)
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("more", "said"),
     [
         ("echo no bus >&2; exit 3", "ended with exit code 3: no bus"),
         ("setsid sleep 300 & sleep 300", "took longer than 5 s"),
     ],
+    1,
     ids=["fails", "hangs"],
 )
 def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, more: str, said: str) -> None:
@@ -134,13 +138,14 @@ def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path
     assert plan_repo.journal()[-1]["event"] == "run_ended"
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("command", "said"),
     [
         (["no-such-program-here"], "notify.command: there is no program no-such-program-here"),
         (["./part"], "notify.command: must begin with the name of a program or an absolute path, not './part'"),
         ("say 'hello", "notify.command: a quote is not closed"),
     ],
+    1,
 )
 def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: Any, said: str) -> None:
     """A program that is missing, one of the repository, or a text that is no command: the run says so and goes on."""
@@ -155,6 +160,7 @@ def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: A
     assert not list(plan_repo.repo.root.rglob("owned"))
 
 
+@pytest.mark.full
 def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A command that prints megabytes neither waits for us nor fills our memory."""
     ear = Ear(tmp_path, "head -c 20000000 /dev/zero; exit 0")
@@ -165,6 +171,7 @@ def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path)
     assert "notified" not in result.out + result.err
 
 
+@pytest.mark.full
 def test_a_repository_names_no_command(plan_repo: PlanRepo, ear: Ear) -> None:
     """notify in a repository's own settings starts nothing."""
     plan_repo.plan("First")
@@ -201,9 +208,10 @@ def in_terminal(repo: Repo, *words: str) -> bytes:
     return seen
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("settings", "words", "rings"),
     [({}, (), True), ({"bell": False}, (), False), ({}, ("--json",), False)],
+    1,
     ids=["usual", "off", "json"],
 )
 def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[str, ...], rings: bool) -> None:
@@ -214,6 +222,7 @@ def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[st
     assert "\x07" not in plan_repo.run().out
 
 
+@pytest.mark.full
 def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
     """The end of a workflow's run is told as that of a plan's."""
     flow = Flow(repo, tmp_path).begin().crew({"first": []})
@@ -225,7 +234,7 @@ def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
         {"say": "done"},
     ]
     flow.scripted({"first": [work], "first_verifier": [[{"say": "I read it.\n\nVerification: PASSED"}]]})
-    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     config = Path(repo.environment["HOME"], ".config/sow/config.yaml")
     config.write_text(f'{config.read_text()}\nnotify:\n  command: ["{ear.path}"]\n')
     repo.ok("workflow", "run", "--executor", "script")

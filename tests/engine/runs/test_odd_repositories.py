@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 
 
 def test_head_is_a_symbolic_link(plan_repo: PlanRepo) -> None:
@@ -19,6 +20,7 @@ def test_head_is_a_symbolic_link(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_a_branch_named_sow(plan_repo: PlanRepo) -> None:
     """A branch `sow` leaves no room for ours: the error names it, and its hint solves it. (F49)"""
     plan_repo.repo.git("branch", "sow")
@@ -41,6 +43,7 @@ def test_a_branch_named_sow_on_main(plan_repo: PlanRepo) -> None:
     assert "error: your branch sow is in the way" in result.err
 
 
+@pytest.mark.full
 def test_unrelated_histories(plan_repo: PlanRepo) -> None:
     """If the user's branch starts anew during the run, nothing moves, and the error says what is the matter. (F43)"""
     script = f"{WORK}cd $SOW_ROOT; new=$(git commit-tree -m anew HEAD^{{tree}})\n"
@@ -60,7 +63,7 @@ def test_unrelated_histories(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
-@pytest.mark.parametrize("words", ["run plan.yaml", "project save", "integrate"])
+@few_of("words", ["run plan.yaml", "project save", "integrate"], 1)
 def test_a_repository_of_another_user(plan_repo: PlanRepo, words: str) -> None:
     """Git refuses to work in it; the error says so, and how to trust it. (F59)"""
     plan_repo.plan("First")

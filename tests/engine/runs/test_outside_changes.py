@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import Repo, Result
 from support.plan_crash_scene import BRANCH, Gated, Scene, template
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 from sow.engine.runs.budget import MeasuredBudget
@@ -57,6 +58,7 @@ def remarks(scene: Scene) -> str:
     return "".join(path.read_text() for path in scene.repo.root.glob(".sow/local/runs/*/journal.jsonl"))
 
 
+@pytest.mark.full
 def test_stash(stage: Stage) -> None:
     """`git stash -u` takes the state away: it comes back, the run ends well, and the stash is the user's."""
     scene = stage()
@@ -71,6 +73,7 @@ def test_stash(stage: Stage) -> None:
     assert "restored" in remarks(scene)
 
 
+@pytest.mark.full
 def test_older_state(stage: Stage) -> None:
     """State that git sets back to a committed, older one is not believed: what was done is not done again."""
     scene = stage()
@@ -94,6 +97,7 @@ def test_clean(stage: Stage) -> None:
     assert_done(scene)
 
 
+@pytest.mark.full
 def test_clean_while_a_check_runs(stage: Stage) -> None:
     """`git clean -fdx` deletes the output of a check that runs: the run goes on and ends well."""
     scene = stage()
@@ -109,6 +113,7 @@ def test_clean_while_a_check_runs(stage: Stage) -> None:
     assert statuses(scene) == {"completed"}
 
 
+@pytest.mark.full
 def test_clean_after_a_crash(stage: Stage) -> None:
     """Killed and cleaned, the same command goes on with the same run from the copies in the git folder."""
     scene = stage()
@@ -125,7 +130,7 @@ def test_clean_after_a_crash(stage: Stage) -> None:
     assert [path.name for path in (scene.repo.root / ".sow/local/runs").iterdir()] == [name]
 
 
-@pytest.mark.parametrize("words", [("switch", "-q", "-c", "elsewhere"), ("switch", "-q", "--detach")], ids=" ".join)
+@few_of("words", [("switch", "-q", "-c", "elsewhere"), ("switch", "-q", "--detach")], 1, ids=" ".join)
 def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
     """While another branch is checked out the run waits with exit 4 and says so; back on its own it goes on."""
     scene = stage()
@@ -144,6 +149,7 @@ def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
     assert statuses(scene) == {"completed"}
 
 
+@pytest.mark.full
 def test_commit(stage: Stage) -> None:
     """What the user commits meanwhile is merged with the run's work, and both are on the branch."""
     scene = stage()
@@ -157,6 +163,7 @@ def test_commit(stage: Stage) -> None:
     assert scene.repo.git("status", "--porcelain", "--", "other.txt", "staged.txt").split("\n")[0] == " M other.txt"
 
 
+@pytest.mark.full
 def test_branch_deleted(stage: Stage) -> None:
     """The integration branch that the user deleted comes back where it was, and the run ends well and removes it."""
     scene = stage()
@@ -168,6 +175,22 @@ def test_branch_deleted(stage: Stage) -> None:
     assert scene.repo.git("for-each-ref", f"refs/heads/{branch}") == ""
 
 
+@pytest.mark.full
+def test_branch_renamed(stage: Stage) -> None:
+    """The run stops and names the command that adopts the project; after it, the same run ends well (B13)."""
+    scene = stage()
+    process = scene.begin()
+    scene.repo.git("branch", "-m", "feat/renamed")
+    assert scene.open(process) == 4
+    refused = start(scene)
+    assert (refused.code, "sow project adopt" in refused.err) == (2, True)
+    scene.repo.ok("project", "adopt")
+    assert start(scene).code == 0
+    assert statuses(scene) == {"completed"}
+    assert len(scene.repo.ok("runs", "list", "--json").json["runs"]) == 1
+
+
+@pytest.mark.full
 def test_worktree_deleted(stage: Stage) -> None:
     """A worktree that somebody removed by hand is made again, and the loss is said."""
     scene = stage()
@@ -202,6 +225,7 @@ def test_no_commit(stage: Stage, tmp_path: Path) -> None:
     assert (refused.code, "has no commit yet" in refused.err) == (2, True)
 
 
+@pytest.mark.full
 def test_merge_in_progress(stage: Stage) -> None:
     """A merge of the user's stays as it is: the run works, and brings its work home when the merge is done."""
     scene = stage()
@@ -223,6 +247,7 @@ def test_merge_in_progress(stage: Stage) -> None:
     assert_done(scene)
 
 
+@pytest.mark.full
 def test_submodule(stage: Stage, tmp_path: Path) -> None:
     """A submodule of the user's stays as it is, files and commit."""
     scene = stage()
@@ -256,7 +281,7 @@ MISCHIEF = {
 }
 
 
-@pytest.mark.parametrize("name", MISCHIEF)
+@few_of("name", MISCHIEF, 1)
 def test_agent_in_its_worktree(stage: Stage, name: str) -> None:
     """Whatever an agent does to git in its own worktree, its files are merged and its commits are kept."""
     scene = stage(before=[shell(MISCHIEF[name])])
@@ -276,6 +301,7 @@ def test_agent_edits_foreign_state(stage: Stage) -> None:
     assert '"restored"' in said or "task 020: its state file was edited by hand" in said
 
 
+@pytest.mark.full
 def test_agent_writes_outside(stage: Stage) -> None:
     """A file that an agent writes into the home checkout is said in the remarks, and stays for the user to see."""
     scene = stage(before=[shell("echo x > $SOW_ROOT/stray-{task}.txt")])
@@ -287,6 +313,7 @@ def test_agent_writes_outside(stage: Stage) -> None:
     assert "stray-010.txt" in remarks(scene)
 
 
+@pytest.mark.full
 def test_agent_completes_itself_before_a_crash(stage: Stage) -> None:
     """An agent that writes `completed` into its own state while the run is killed is reviewed all the same."""
     path = "$SOW_DESK/state.yaml"
@@ -305,6 +332,7 @@ def test_agent_completes_itself_before_a_crash(stage: Stage) -> None:
     assert parts(scene) == ["part_010.txt", "part_020.txt", "part_030.txt"]
 
 
+@pytest.mark.full
 def test_check_of_a_killed_run(stage: Stage) -> None:
     """A command of the plan that was running when sow was killed is ended by the next call."""
     scene = stage()

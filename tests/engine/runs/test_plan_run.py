@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Repo
 from support.plan_repo import PlanRepo
 
@@ -11,6 +12,7 @@ def changes(repo: Repo) -> list[str]:
     return [line for line in repo.git("status", "--porcelain").splitlines() if " .sow/" not in line]
 
 
+@pytest.mark.full
 def test_a_plan_becomes_merged_work(plan_repo: PlanRepo) -> None:
     """Every task is worked on, reviewed, pinned and merged, a dependent sees its base, the user's branch has all."""
     plan_repo.act("implementer-020", "cat part_010.txt > copy.txt\n")
@@ -30,6 +32,7 @@ def test_a_plan_becomes_merged_work(plan_repo: PlanRepo) -> None:
     assert any(each.endswith("/010/1") for each in kept), kept
 
 
+@pytest.mark.full
 def test_nothing_is_left_behind(plan_repo: PlanRepo) -> None:
     """After a run that is done there is no worktree, no process, no claim, and its state says that it has ended."""
     plan_repo.plan("First", "Second < 1")
@@ -41,6 +44,7 @@ def test_nothing_is_left_behind(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010") == 1
 
 
+@pytest.mark.full
 def test_on_main_a_branch_is_made(plan_repo: PlanRepo) -> None:
     """On main the run makes sow/<plan> at the same commit, and main does not move."""
     plan_repo.plan("First")
@@ -90,6 +94,7 @@ def test_the_users_own_files_stay_as_they_are(plan_repo: PlanRepo) -> None:
     assert (root / "part_010.txt").read_text() == "by 010\n"
 
 
+@pytest.mark.full
 def test_a_worktree_is_prepared_as_the_user_wants_it(plan_repo: PlanRepo) -> None:
     """Links and set-up commands of the user's config are in a task's worktree, and where its merge is checked."""
     (plan_repo.repo.root / ".gitignore").write_text("deps/\nready.txt\n")
@@ -155,6 +160,7 @@ def test_in_one_folder_only_disjoint_files_are_written_at_once(plan_repo: PlanRe
     assert not overlap(plan_repo, "020", "030")
 
 
+@pytest.mark.full
 def test_waves_are_barriers(plan_repo: PlanRepo) -> None:
     """With --schedule waves a task waits for the whole wave before it, not only for its own dependencies."""
     merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
@@ -164,6 +170,7 @@ def test_waves_are_barriers(plan_repo: PlanRepo) -> None:
     assert not overlap(plan_repo, "020", "030")
 
 
+@pytest.mark.full
 def test_ready_tasks_do_not_wait_for_a_wave(plan_repo: PlanRepo) -> None:
     """By default a task starts when its own dependencies are done, while others of their wave still run."""
     plan_repo.act("implementer-020", "while [ ! -e ../030/part_030.txt ]; do sleep 0.05; done; echo x > slow.txt\n")
@@ -171,6 +178,7 @@ def test_ready_tasks_do_not_wait_for_a_wave(plan_repo: PlanRepo) -> None:
     assert plan_repo.run("--timeout", "120s").code == 0
 
 
+@pytest.mark.full
 def test_tasks_of_a_group_are_worked_on_in_turn(plan_repo: PlanRepo) -> None:
     """The tasks of one worktree group never work at the same time, and each finds what the one before it has merged."""
     see = "ls part_*.txt 2>/dev/null | tr -d '\\n'"
@@ -183,6 +191,7 @@ def test_tasks_of_a_group_are_worked_on_in_turn(plan_repo: PlanRepo) -> None:
     assert order == [(event, task) for task in ("010", "020", "030") for event in ("task_started", "task_ended")]
 
 
+@pytest.mark.full
 def test_a_new_session_finds_nothing_of_an_earlier_projects_work(plan_repo: PlanRepo) -> None:
     """What an earlier project left in the worktree of the same id stays reachable, and no new worker gets it."""
     plan_repo.act("implementer-010-1", "echo old > old.txt\ngit add old.txt\ngit commit -qm Old\nexit 5\n")
@@ -192,24 +201,24 @@ def test_a_new_session_finds_nothing_of_an_earlier_projects_work(plan_repo: Plan
     lost = plan_repo.repo.git("log", "--all", "--format=%H", "--grep", "Old").split()[0]
     assert plan_repo.worktrees() == {"010"} | {each for each in plan_repo.worktrees() if each.startswith("integration")}
     plan_repo.repo.ok("cleanup", "--yes")
-    plan_repo.repo.git("add", "-A", ".sow")
-    plan_repo.repo.git("commit", "-q", "-m", "Clean up")
     result = plan_repo.run()
     assert result.code == 0, result
     assert "old.txt" not in (plan_repo.repo.root / "seen.txt").read_text().split()
     assert plan_repo.repo.git("for-each-ref", "--contains", lost, "refs/sow/keep") != ""
 
 
+@pytest.mark.full
 def test_a_run_with_nothing_to_do_is_not_the_last(plan_repo: PlanRepo) -> None:
     """After a re-run without any work, `last` is still the run that did the work, until another one does some."""
-    plan_repo.plan("First")
-    assert plan_repo.run().code == 0
+    plan_repo.act("implementer-020", "exit 1\n")
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 1
     did = plan_repo.runs()[-1]["id"]
-    assert plan_repo.run().code == 0
+    assert plan_repo.run().code == 1  # a failed task is not tried again
     assert len(plan_repo.runs()) == 2
     for words in (["runs", "show", "--json"], ["runs", "show", "last", "--json"]):
         assert plan_repo.repo.ok(*words).json["run"]["id"] == did
     assert f"has everything of run {did} already" in plan_repo.repo.ok("integrate").out
-    plan_repo.plan("First", "Second")
-    assert plan_repo.run().code == 0
+    plan_repo.plan("First", "Second", "Third")
+    assert plan_repo.run().code == 1
     assert plan_repo.repo.ok("runs", "show", "--json").json["run"]["id"] == plan_repo.runs()[-1]["id"]

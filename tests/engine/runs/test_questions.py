@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -53,6 +54,7 @@ def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
     assert {each["number"] for each in plan_repo.journal("question")} == {1, 2}
 
 
+@pytest.mark.full
 def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
     """While other tasks run, `sow answer` lets the task go on in its session within seconds."""
     plan_repo.act("implementer-010-1", ASK)
@@ -70,6 +72,7 @@ def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["iteration"] == 2
 
 
+@pytest.mark.full
 def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> None:
     """Who answers while the worker still ends its turn finds both, question and answer, in the journal at its end."""
     plan_repo.act("implementer-010-1", f"{ASK}until test -e {plan_repo.folder}/go; do sleep 0.05; done\n")
@@ -86,6 +89,7 @@ def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> No
     assert told[:4] == ["turn_started", "question", "answered", "turn_started"]
 
 
+@pytest.mark.full
 def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
     """Who answers when the turn is over and the run has not looked yet lets the job go on, and its end tells of it.
 
@@ -114,6 +118,7 @@ def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
     assert plan_repo.journal("answered")[0]["origin"] == "ada"
 
 
+@pytest.mark.full
 def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> None:
     """The same command goes on with the answer, in the same run and the same session."""
     plan_repo.act("implementer-010-1", ASK)
@@ -131,6 +136,7 @@ def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> Non
     assert len(list((plan_repo.repo.root / ".sow/local/sessions/010").iterdir())) == 2  # the worker's, and a review
 
 
+@pytest.mark.full
 def test_an_open_note_holds_the_work_back(plan_repo: PlanRepo) -> None:
     """A worker with an open note cannot hand in: it is reminded, and its work counts when the note is resolved."""
     plan_repo.act("implementer-010-1", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
@@ -142,6 +148,7 @@ def test_an_open_note_holds_the_work_back(plan_repo: PlanRepo) -> None:
     assert "Resolve or escalate every open note first" in plan_repo.prompt("010", 2)
 
 
+@pytest.mark.full
 def test_a_note_that_stays_open_is_no_done(plan_repo: PlanRepo) -> None:
     """Work with a note that nobody resolved is never reviewed or merged."""
     plan_repo.act("implementer-010", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
@@ -151,6 +158,7 @@ def test_a_note_that_stays_open_is_no_done(plan_repo: PlanRepo) -> None:
     assert not (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_the_report_knows_of_answers_between_two_calls(plan_repo: PlanRepo) -> None:
     """A question that was answered while nothing ran is answered in the report, too, and says by whom."""
     plan_repo.act("implementer-010-1", ASK)
@@ -164,6 +172,7 @@ def test_the_report_knows_of_answers_between_two_calls(plan_repo: PlanRepo) -> N
     assert asked["waited_seconds"] >= 0
 
 
+@pytest.mark.full
 def test_a_hand_edit_is_told_and_kept(plan_repo: PlanRepo) -> None:
     """What a person writes into the state of a task that nobody works on does not count, is said, and is kept aside."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")

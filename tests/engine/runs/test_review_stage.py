@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from support.plan_repo import GREEN, WORK, PlanRepo
+from support.quick_cases import few_of
 
 
 def verdicts(plan_repo: PlanRepo, task: str = "010") -> list[tuple[int, str]]:
-    return [(each["iteration"], each["verdict"]) for each in plan_repo.task(task)["reviews"]]
+    return [(each["iteration"], each["verdict"]) for each in plan_repo.task(task).get("reviews", [])]
 
 
 def finding(text: str) -> str:
@@ -19,6 +21,7 @@ def finding(text: str) -> str:
     return f"echo '{block}'\n"
 
 
+@pytest.mark.full
 def test_red_goes_back_to_the_same_session(plan_repo: PlanRepo) -> None:
     """After a RED the same session goes on with the findings, in the next iteration, and GREEN ends it."""
     plan_repo.judge("010", "RED", "GREEN")
@@ -37,6 +40,7 @@ def test_red_goes_back_to_the_same_session(plan_repo: PlanRepo) -> None:
     assert len(list((plan_repo.repo.desk("010") / "feedback").iterdir())) == 1
 
 
+@pytest.mark.full
 def test_after_the_last_red_a_person_is_asked(plan_repo: PlanRepo) -> None:
     """RED beyond --retries is a question that blocks its dependents, while everything else goes on; exit 4."""
     plan_repo.judge("010", "RED", "RED", "GREEN")
@@ -52,6 +56,7 @@ def test_after_the_last_red_a_person_is_asked(plan_repo: PlanRepo) -> None:
     assert "030" not in plan_repo.worktrees()
 
 
+@pytest.mark.full
 def test_an_answer_gives_one_more_try_with_the_findings(plan_repo: PlanRepo) -> None:
     """After the answer the same command goes on, and the worker hears the person and the last review."""
     plan_repo.judge("010", "RED", "GREEN")
@@ -66,6 +71,7 @@ def test_an_answer_gives_one_more_try_with_the_findings(plan_repo: PlanRepo) -> 
     assert len(plan_repo.runs()) == 1
 
 
+@pytest.mark.full
 def test_the_same_finding_twice_is_a_question(plan_repo: PlanRepo) -> None:
     """A finding that the last try did not change is not sent back again, although tries are left."""
     plan_repo.act("quality-control-010-1", finding("the file is empty, line 1"))
@@ -89,6 +95,7 @@ exit 1
 """
 
 
+@pytest.mark.full
 def test_the_same_check_output_twice_is_a_question(plan_repo: PlanRepo) -> None:
     """A check that fails with the same output is not sent back again, whatever times and process ids it prints."""
     (plan_repo.folder / "check.sh").write_text(CHANGING)
@@ -102,7 +109,7 @@ def test_the_same_check_output_twice_is_a_question(plan_repo: PlanRepo) -> None:
     assert "FAILED test_it: 2 of 3" in question.partition("What was found:")[2]
 
 
-@pytest.mark.parametrize("output", ["cat part_010.txt", "true"])
+@few_of("output", ["cat part_010.txt", "true"], 1)
 def test_another_output_or_none_goes_back(plan_repo: PlanRepo, output: str) -> None:
     """A check that fails differently, or says nothing, is tried again until the retries are used up."""
     plan_repo.act("implementer-010", "echo x >> part_010.txt\n")
@@ -111,6 +118,7 @@ def test_another_output_or_none_goes_back(plan_repo: PlanRepo, output: str) -> N
     assert plan_repo.turns("010") == 3
 
 
+@pytest.mark.full
 def test_yellow_passes_and_keeps_its_notes(plan_repo: PlanRepo) -> None:
     """YELLOW is merged, and what the reviewer remarked stays in the task's state."""
     plan_repo.judge("010", "YELLOW")
@@ -120,26 +128,35 @@ def test_yellow_passes_and_keeps_its_notes(plan_repo: PlanRepo) -> None:
     assert (task["status"], task["result"], task["review_feedback"]) == ("completed", "YELLOW", "round 1 of 010")
 
 
+@pytest.mark.full
 def test_a_doubtful_verdict_is_asked_for_once_more(plan_repo: PlanRepo) -> None:
     """An answer without a clear verdict gets one repair turn of the same reviewer, which counts."""
     plan_repo.act("quality-control-010-1", "echo 'looks good to me'\n")
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0, result
-    assert "no verdict that can be read" in plan_repo.prompt("010", 2, "quality-control")
+    assert "cannot be read: there is no verdict" in plan_repo.prompt("010", 2, "quality-control")
     assert verdicts(plan_repo) == [(1, "GREEN")]
 
 
-def test_a_verdict_that_stays_doubtful_is_red(plan_repo: PlanRepo) -> None:
-    """Without a clear verdict after the repair turn the work is RED, and its worker is told why."""
+FENCED = "printf 'All is well.\\n\\n```\\nQuality Control: GREEN\\n```\\n'\n"
+
+
+@few_of("accepts", [True, False], 1)
+def test_a_verdict_that_stays_doubtful_is_a_question(plan_repo: PlanRepo, accepts: bool) -> None:
+    """(C13) A person accepts the work or asks the reviewer again; the worker is not sent back for the form."""
     for turn in (1, 2):
-        plan_repo.act(f"quality-control-010-{turn}", "echo 'looks good to me'\n")
-    plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
+        plan_repo.act(f"quality-control-010-{turn}", FENCED)
     plan_repo.plan("First")
     result = plan_repo.run()
-    assert result.code == 0, result
-    assert verdicts(plan_repo) == [(1, "RED"), (2, "GREEN")]
-    assert "no clear verdict" in plan_repo.prompt("010", 2)
+    assert result.code == 4, result
+    (item,) = plan_repo.repo.ok("inbox", "--json").json["items"]
+    assert item["text"].startswith("no verdict: quality-control ") and "All is well." in item["text"]
+    plan_repo.repo.ok(*(shlex.split(item["accept"]) if accepts else shlex.split(item["do"]))[1:])
+    assert plan_repo.run().code == 0
+    assert plan_repo.turns("010") == 1
+    assert verdicts(plan_repo) == ([] if accepts else [(2, "GREEN")])
+    assert plan_repo.statuses() == {"010": "completed"}
 
 
 def test_words_of_the_worker_are_no_verdict(plan_repo: PlanRepo) -> None:
@@ -165,6 +182,7 @@ def test_a_reviewer_that_fails_is_no_pass(plan_repo: PlanRepo) -> None:
     assert not (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_after_the_answer_the_reviewer_is_asked_and_not_the_worker(plan_repo: PlanRepo) -> None:
     """Work that nobody could review goes to its reviewer once the person has answered; its worker is left alone."""
     plan_repo.act("quality-control", "exit 3\n")
@@ -179,6 +197,7 @@ def test_after_the_answer_the_reviewer_is_asked_and_not_the_worker(plan_repo: Pl
     assert verdicts(plan_repo) == [(2, "GREEN")]
 
 
+@pytest.mark.full
 def test_after_that_red_still_goes_back_to_the_worker(plan_repo: PlanRepo) -> None:
     """An answered question of the run does not keep the findings of the next review from the worker."""
     plan_repo.act("quality-control", "exit 3\n")
@@ -194,6 +213,7 @@ def test_after_that_red_still_goes_back_to_the_worker(plan_repo: PlanRepo) -> No
     assert "too short" in plan_repo.prompt("010", 2)
 
 
+@pytest.mark.full
 def test_of_several_reviewers_the_strictest_wins(plan_repo: PlanRepo) -> None:
     """With two reviewers in the config one RED sends the work back, whatever the other says."""
     plan_repo.configure(review={"agents": ["quality-control", "reviewer"]})
@@ -206,6 +226,7 @@ def test_of_several_reviewers_the_strictest_wins(plan_repo: PlanRepo) -> None:
     assert "too short" in plan_repo.prompt("010", 2)
 
 
+@pytest.mark.full
 def test_without_reviews_the_work_is_merged(plan_repo: PlanRepo) -> None:
     """With --review off nobody is asked, and the checks alone decide."""
     plan_repo.act("quality-control", "exit 3\n")
@@ -215,6 +236,7 @@ def test_without_reviews_the_work_is_merged(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["result"] == "GREEN"
 
 
+@pytest.mark.full
 def test_the_plan_says_who_reviews_and_how_often(plan_repo: PlanRepo) -> None:
     """quality_control of a plan switches reviews, names the reviewer, and says how often RED goes back."""
     plan_repo.act("reviewer", "printf 'Quality Control: RED\\n\\nFeedback: no\\n'\n")
@@ -227,6 +249,7 @@ def test_the_plan_says_who_reviews_and_how_often(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010", "quality-control") == 0
 
 
+@pytest.mark.full
 def test_a_plan_adds_and_blocks_reviewers(plan_repo: PlanRepo) -> None:
     """`additional` reviewers come besides the usual ones, and a `blocked` one is not asked, unless nobody were left."""
     plan_repo.settings["agents"]["bindings"]["verifier"] = "judge"
@@ -237,6 +260,7 @@ def test_a_plan_adds_and_blocks_reviewers(plan_repo: PlanRepo) -> None:
     assert [plan_repo.turns("010", name) for name in ("quality-control", "reviewer", "verifier")] == [1, 0, 1]
 
 
+@pytest.mark.full
 def test_a_plan_cannot_block_everybody(plan_repo: PlanRepo) -> None:
     """A plan that blocks all reviewers is reviewed by the usual ones."""
     plan_repo.plan("First", quality_control={"agents": {"blocked": ["quality-control"]}})
@@ -244,6 +268,7 @@ def test_a_plan_cannot_block_everybody(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010", "quality-control") == 1
 
 
+@pytest.mark.full
 def test_a_plan_may_appoint_only_judges(plan_repo: PlanRepo) -> None:
     """A role of the repository's own does not review, whatever the plan says: the usual one does, and it is said."""
     folder = plan_repo.repo.root / ".claude" / "agents"
@@ -272,6 +297,7 @@ def test_the_reviewer_sees_task_change_and_evidence(plan_repo: PlanRepo) -> None
     assert cwd.endswith("/.sow/local/worktrees/010-review")
 
 
+@pytest.mark.full
 def test_a_limited_reviewer_is_replaced_by_its_fallback(plan_repo: PlanRepo) -> None:
     """Where the reviewer's executor has reached a limit, its fallback judges, and no try of the worker is counted."""
     plan_repo.simulated("busy", "quality-control", [{"limit": 600}])
@@ -285,6 +311,21 @@ def test_a_limited_reviewer_is_replaced_by_its_fallback(plan_repo: PlanRepo) -> 
     assert plan_repo.turns("010", "quality-control") == 1
 
 
+def test_a_reviewer_that_is_limited_after_an_unclear_answer_is_replaced(plan_repo: PlanRepo) -> None:
+    """Where the limit comes with the second turn of an unclear review, the fallback judges and no person is asked."""
+    plan_repo.simulated("busy", "quality-control", [{"say": "looks good to me"}], [{"limit": 600}])
+    plan_repo.settings["agents"]["fallbacks"] = {"quality-control": ["judge"]}
+    plan_repo.configure()
+    plan_repo.act("quality-control", GREEN)
+    plan_repo.plan("First")
+    result = plan_repo.run()
+    assert result.code == 0, result
+    kinds = [each["kind"] for each in plan_repo.journal("turn_started") if each["role"] == "quality-control"]
+    assert kinds == ["review", "reminder", "review"]
+    assert verdicts(plan_repo) == [(1, "GREEN")]
+
+
+@pytest.mark.full
 def test_a_limited_reviewer_is_waited_for(plan_repo: PlanRepo) -> None:
     """Without a fallback the task waits for the reviewer's reset, and its worker is not asked again."""
     marker = plan_repo.folder / "once"
@@ -315,6 +356,7 @@ echo by $SOW_TASK > part_$SOW_TASK.txt
 """
 
 
+@pytest.mark.full
 def test_notes_of_siblings_on_one_topic_are_side_by_side_for_the_reviewer(plan_repo: PlanRepo) -> None:
     """A reviewer sees what two tasks of the run assume about one topic, and nothing of what is unrelated."""
     first, second, third = "Assuming prices are gross", "Assuming prices are net", "The footer has two columns"
@@ -339,6 +381,7 @@ def a_reviewer_of_mine(plan_repo: PlanRepo, folder: Path) -> None:
     plan_repo.act("picky", GREEN)
 
 
+@pytest.mark.full
 def test_a_reviewer_of_the_users_own_has_its_words_and_only_reads(plan_repo: PlanRepo) -> None:
     """A role of any name that the user lets review gets the words of its file, and a command that may not write."""
     home = Path(plan_repo.repo.environment["HOME"])
@@ -372,7 +415,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
+@few_of("name", EDITS, 1)
 def test_a_reviewer_writes_no_state(plan_repo: PlanRepo, name: str) -> None:
     """What a reviewer edits in the state of any task is undone at the end of its turn, and said; only words count."""
     task, words = EDITS[name]
@@ -389,6 +432,7 @@ def test_a_reviewer_writes_no_state(plan_repo: PlanRepo, name: str) -> None:
     assert plan_repo.task(task)["status"] == "completed"
 
 
+@pytest.mark.full
 def test_an_edit_of_a_worker_in_a_task_under_review_is_undone(plan_repo: PlanRepo) -> None:
     """The end of the review looks at the task that nobody else may touch until then."""
     begun, edited = plan_repo.folder / "begun", plan_repo.folder / "edited"

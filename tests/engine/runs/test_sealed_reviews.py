@@ -11,7 +11,7 @@ import pytest
 from support.plan_repo import WORK, PlanRepo
 
 from sow.system import plain_file
-from sow.system.process.child_process import Child, Lines, ProcessLimits
+from sow.system.process.child_process import Child, GrowingLines, ProcessLimits
 
 # The worker of task 020 stops sow while the reviewer of 010 speaks, and rewrites every file of that session.
 STOPPER = """
@@ -46,6 +46,7 @@ def test_another_worker_does_not_change_a_verdict(plan_repo: PlanRepo) -> None:
     assert "it is broken" in (sessions / "turn-001.out").read_text()
 
 
+@pytest.mark.full
 def test_the_prompt_of_a_judge_is_sealed(plan_repo: PlanRepo) -> None:
     """A reviewer reads the prompt that sow wrote, also when the file of the prompt was changed meanwhile."""
     (plan_repo.folder / "player").write_text(
@@ -65,6 +66,7 @@ def test_the_prompt_of_a_judge_is_sealed(plan_repo: PlanRepo) -> None:
     assert "What the runner found" in plan_repo.prompt("010", role="quality-control")
 
 
+@pytest.mark.full
 def test_a_worker_still_has_a_transcript_while_it_works(plan_repo: PlanRepo) -> None:
     """What a worker says is on disk at once, so that it survives a crash of sow."""
     out = plan_repo.repo.root / ".sow/local/sessions/010/1/turn-001.out"
@@ -108,7 +110,7 @@ def test_a_nameless_file_where_the_system_has_none(tmp_path: Path, monkeypatch: 
     descriptor = plain_file.create_unnamed(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
     subprocess.run(["echo", "one"], stdout=descriptor, check=True)
-    lines = Lines(descriptor)
+    lines = GrowingLines(descriptor)
     assert lines.read() == ["one"]
     lines.close()
     os.close(descriptor)

@@ -37,6 +37,7 @@ def test_a_run_in_a_sparse_checkout(sparse: PlanRepo) -> None:
     assert sparse.statuses() == {"010": "completed", "020": "completed"}
 
 
+@pytest.mark.full
 def test_the_project_is_saved_in_a_sparse_checkout(sparse: PlanRepo) -> None:
     """`sow project save` commits the state although the user's sparse checkout leaves it out."""
     repo = sparse.repo

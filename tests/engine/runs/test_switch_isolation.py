@@ -6,6 +6,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
 from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -48,6 +49,7 @@ def test_collected_work_is_not_judged_elsewhere(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_unfinished_work_is_not_left_behind(plan_repo: PlanRepo) -> None:
     """A file that nobody has committed yet is work, too."""
     plan_repo.plan("First")
@@ -55,6 +57,7 @@ def test_unfinished_work_is_not_left_behind(plan_repo: PlanRepo) -> None:
     assert_refused(plan_repo)
 
 
+@pytest.mark.full
 def test_a_branch_without_its_worktree_is_work(plan_repo: PlanRepo) -> None:
     """Where the folder is gone, the commits on the task's branch are still what the task has done."""
     plan_repo.plan("First")
@@ -63,6 +66,7 @@ def test_a_branch_without_its_worktree_is_work(plan_repo: PlanRepo) -> None:
     assert_refused(plan_repo)
 
 
+@pytest.mark.full
 def test_a_deleted_folder_is_no_end_of_its_commits(plan_repo: PlanRepo) -> None:
     """The same holds where somebody deleted the folder and git still has its record."""
     plan_repo.plan("First")
@@ -71,6 +75,7 @@ def test_a_deleted_folder_is_no_end_of_its_commits(plan_repo: PlanRepo) -> None:
     assert_refused(plan_repo)
 
 
+@pytest.mark.full
 def test_collected_work_without_its_branch_is_work(plan_repo: PlanRepo) -> None:
     """Where worktree and branch are gone, what was handed in is still the commit that the task names."""
     plan_repo.plan("First")
@@ -81,6 +86,7 @@ def test_collected_work_without_its_branch_is_work(plan_repo: PlanRepo) -> None:
     assert_refused(plan_repo, plan_repo.task("010")["work"]["commit"])
 
 
+@pytest.mark.full
 def test_an_empty_worktree_is_no_obstacle(plan_repo: PlanRepo) -> None:
     """A worker that was stopped before it did anything is followed by one who works where the run is."""
     plan_repo.plan("First", "Second < 1")
@@ -92,6 +98,7 @@ def test_an_empty_worktree_is_no_obstacle(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
 
 
+@pytest.mark.full
 def test_a_folder_by_another_name_is_the_same(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Through a link to the checkout the session goes on: it is no session of another folder."""
     plan_repo.plan("First")
@@ -106,6 +113,7 @@ def test_a_folder_by_another_name_is_the_same(plan_repo: PlanRepo, tmp_path: Pat
     ]
 
 
+@pytest.mark.full
 def test_completed_and_other_tasks_are_no_obstacle(plan_repo: PlanRepo) -> None:
     """Branches of tasks that are done, and worktrees of tasks that the run is not about, keep nobody from anything."""
     plan_repo.plan("First", "Second", "Third")
@@ -116,6 +124,7 @@ def test_completed_and_other_tasks_are_no_obstacle(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses()["030"] == "completed"
 
 
+@pytest.mark.full
 def test_work_that_a_person_has_merged_is_here(plan_repo: PlanRepo) -> None:
     """Merged by hand, as the refusal says, the work is in the shared folder, and is judged there."""
     plan_repo.plan("First")
@@ -129,6 +138,7 @@ def test_work_that_a_person_has_merged_is_here(plan_repo: PlanRepo) -> None:
     assert (plan_repo.repo.root / "part_010.txt").exists()
 
 
+@pytest.mark.full
 def test_the_way_on_holds_with_the_users_settings(plan_repo: PlanRepo) -> None:
     """Who has one folder as a setting is told the option that goes on in worktrees, with the tasks they asked for."""
     plan_repo.plan("First", "Second")

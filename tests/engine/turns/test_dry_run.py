@@ -14,7 +14,7 @@ from fakes import install
 from support.simulated_workers import Yard
 
 ROLE = "---\nname: painter\ndescription: Paints.\n---\nYou paint.\n"
-FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd", "environment", "files", "prompt"]
+FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd", "environment", "files", "commands"]
 
 
 def looked(yard: Yard, *words: str) -> Result:
@@ -29,7 +29,7 @@ def document(yard: Yard, *words: str) -> dict[str, Any]:
     result = looked(yard, *words, "--json")
     assert (result.code, result.err) == (0, ""), result
     found: dict[str, Any] = result.json
-    assert list(found) == [*FIELDS, "session"]
+    assert list(found) == [*FIELDS, "prompt", "session"]
     return found
 
 
@@ -65,7 +65,7 @@ def test_the_command_closes_what_is_not_the_workers_own(claude: Yard) -> None:
     root, desk = str(claude.repo.root), str(claude.repo.desk("010"))
     added = [argv[index + 1] for index, word in enumerate(argv) if word == "--add-dir"]
     assert added == [root, desk, f"{root}/.git"]
-    assert argv[argv.index("--allowedTools") + 1 :][:2] == [f"Bash({SOW}:*)", "Bash(git:*)"]
+    assert argv[argv.index("--allowedTools") + 1 :][:3] == [f"Bash({SOW}:*)", "Bash(sow:*)", "Bash(git:*)"]
     denied = argv[argv.index("--disallowedTools") + 1 :]
     assert f"Edit(/{root}/.sow/local/sessions/**)" in denied and f"Edit(/{root}/.git/sow/**)" in denied
     assert not any(f"{desk}/" in each for each in denied)
@@ -82,10 +82,33 @@ def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
     path.write_text(yaml.safe_dump(plan))
     claude.repo.ok("plan", "import", str(path))
     granted = []
+    (claude.repo.root / "go.mod").write_text("module x\n")
     for agent in ("implementer", "reviewer"):
+        claude.repo.ok("task", "set", "--id", "020", "agent", agent)
         argv = document(claude, "spawn", agent, "020", "--executor", "claude-code")["argv"]
         granted.append([word for word in argv if word.startswith("Bash(")])
-    assert granted == [[f"Bash({SOW}:*)", "Bash(git:*)", "Bash(make -s test:*)"], [f"Bash({SOW}:*)"]]
+    always = [f"Bash({SOW}:*)", "Bash(sow:*)"]
+    assert granted[0][:4] == [*always, "Bash(git:*)", "Bash(make -s test:*)"]
+    assert "Bash(go test:*)" in granted[0] and not [each for each in granted[0] if "rm" in each or "true" in each]
+    assert granted[1] == always
+
+
+def test_what_may_be_run_is_shown(claude: Yard) -> None:
+    """The list is one line for people and one field for programs; with yolo_mode everything may be run (A1)."""
+    (claude.repo.root / "package.json").write_text('{"scripts": {"test": "vitest", "deploy": "ship"}}')
+    found = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["commands"]
+    assert found[:4] == [SOW, "sow", "git", "npm test"] and "npm run test" in found
+    assert not [each for each in found if "deploy" in each or "pytest" in each]
+    lines = looked(claude, "spawn", "implementer", "010", "--executor", "claude-code").out.splitlines()
+    expected = "sow, git, npm test, node --test, npm run test; and commands that only read, such as ls and grep"
+    assert lines[-1] == f"may run: {expected}"
+    config = Path(claude.repo.environment["HOME"], ".config/sow/config.yaml")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    settings = {"type": "claude", "settings": {"yolo_mode": True}}
+    config.write_text(yaml.safe_dump({"agents": {"executors": {"bold": settings}}}))
+    lines = looked(claude, "spawn", "implementer", "010", "--executor", "bold").out.splitlines()
+    assert lines[-1] == "may run: every command (yolo_mode)"
+    assert document(claude, "spawn", "implementer", "010", "--executor", "bold")["commands"] is None
 
 
 def test_files_that_would_be_written_are_named(claude: Yard) -> None:
@@ -93,6 +116,7 @@ def test_files_that_would_be_written_are_named(claude: Yard) -> None:
     role = Path(claude.repo.environment["HOME"], ".claude/agents/painter.md")
     role.parent.mkdir(parents=True)
     role.write_text(ROLE)
+    claude.repo.ok("task", "set", "--id", "010", "agent", "painter")
     found = document(claude, "spawn", "painter", "010", "--executor", "claude-code")
     assert found["files"] == [f"{found['session']['folder']}/agents.json"]
     assert found["files"][0] in found["argv"]
@@ -137,10 +161,11 @@ def test_eyes_are_told_the_same(yard: Yard) -> None:
     assert shlex.split(lines[0])[1:3] == ["-m", "sow.simulated"]
     assert lines[1] == f"in {yard.repo.root}, with the prompt on stdin"
     assert lines[2].startswith("environment: ") and "SOW_TASK" in lines[2]
-    assert lines[3:] == ["session: new; the CLI takes a session id"]
+    assert lines[3] == "session: new; the CLI takes a session id"
+    assert lines[4:] == ["may run: what the CLI itself allows; sow gives it no list"]
     yard.spawn()
     lines = looked(yard, "resume", "010", "go on").out.splitlines()
-    assert lines[3:] == [f"session: goes on: {yard.record()['session_id']}"]
+    assert lines[3] == f"session: goes on: {yard.record()['session_id']}"
 
 
 def test_what_would_be_refused_is_refused(yard: Yard) -> None:

@@ -12,6 +12,7 @@ import time
 import pytest
 from conftest import SOW
 from fakes import install
+from support.quick_cases import few_of
 from support.simulated_workers import Yard, end, wait_for
 
 BEGUN = {"run": ["touch", "begun"]}
@@ -31,7 +32,7 @@ def interrupt(yard: Yard, *words: str) -> tuple[int, str, list[str]]:
     return code, out, err.splitlines()[-2:]
 
 
-@pytest.mark.parametrize(
+@few_of(
     ("steps", "status", "door"),
     [
         ([], "in_progress", 'sow agent resume 010 "Go on"'),
@@ -39,6 +40,7 @@ def interrupt(yard: Yard, *words: str) -> tuple[int, str, list[str]]:
         ([{"status": "needs_review"}], "needs_review", 'sow agent resume 010 "what is wrong"'),
         ([{"status": "failed"}], "failed", 'sow agent resume 010 "Go on"'),
     ],
+    2,
 )
 def test_the_task_is_told_as_it_is_now(yard: Yard, steps: list[dict[str, object]], status: str, door: str) -> None:
     """Whatever the worker had said before it was stopped counts, and the hint is a command that goes on from there."""
@@ -79,6 +81,7 @@ def test_a_cli_that_cannot_resume_starts_afresh(yard: Yard) -> None:
     assert yard.spawn("--fresh").out.splitlines()[-1] == "task 010: status is needs_review"
 
 
+@pytest.mark.full
 def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(yard: Yard) -> None:
     """Stopped while it waits for somebody who changes the project, it has started nothing, and says how to start."""
     descriptor = os.open(yard.repo.root / ".sow", os.O_RDONLY)
@@ -97,6 +100,7 @@ def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(yard: Yard) -> None
     assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
+@pytest.mark.full
 def test_an_interrupted_reminder_fails_no_task(yard: Yard) -> None:
     """A worker that is stopped while it is reminded has not been told no: its task stays in progress."""
     yard.scenario([{"say": "I am done."}], [BEGUN, {"hang": True}], [{"status": "needs_review"}])

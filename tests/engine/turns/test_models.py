@@ -100,4 +100,4 @@ def test_a_resume_goes_on_with_the_sessions_model_or_the_wanted_one(yard: Yard) 
     for wanted in ((), ("--model", "haiku"), ()):
         yard.resume("go on", *wanted)
     assert models(yard)[:2] == ["opus", "opus"]  # the first turn and its reminder
-    assert models(yard)[2::2] == ["opus", "haiku", "opus"]
+    assert models(yard)[2:] == ["opus", "haiku", "opus"]

@@ -23,7 +23,9 @@ def test_what_this_sow_installed_steers_nobody(root: Path) -> None:
     assert not holds_only_installed_files(str(root), ".qwen") and not holds_only_installed_files(str(root), "GEMINI.md")
 
 
-@pytest.mark.parametrize("path", ["settings.json", "commands/mine.toml", "commands/run.toml", "commands/project/.env"])
+@pytest.mark.parametrize(
+    "path", ["settings.json", "commands/mine.toml", "commands/sow/run.toml", "commands/project/.env"]
+)
 def test_anything_more_is_not(root: Path, path: str) -> None:
     """One file more, or one of ours with other words, and the folder is the repository's again."""
     (root / ".gemini" / path).write_text("x")
@@ -35,7 +37,7 @@ def test_a_link_is_nobodys_proof(root: Path, tmp_path: Path) -> None:
     (root / ".gemini/more").symlink_to(tmp_path)
     assert not holds_only_installed_files(str(root), ".gemini")
     (root / ".gemini/more").unlink()
-    run = root / ".gemini/commands/run.toml"
+    run = root / ".gemini/commands/sow/run.toml"
     run.rename(tmp_path / "run.toml")
     run.symlink_to(tmp_path / "run.toml")
     assert not holds_only_installed_files(str(root), ".gemini")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import SOW
 from fakes import install
+from support.quick_cases import few_of
 from support.simulated_workers import Yard, end, script, wait_for
 
 HANGING = [{"run": ["touch", "begun"]}, {"hang": True}]
@@ -87,7 +88,7 @@ def test_a_task_that_nobody_works_on_is_told(yard: Yard) -> None:
     assert known["next"]["command"] == door
     assert f"task 010  →  {door}" in yard.repo.ok("status").out
     findings = yard.repo.sow("doctor", "--json").json["findings"]
-    told = {"state": "warning", "what": "task 010 is in progress, and nobody works on it", "hint": f"go on: {door}"}
+    told = {"state": "warning", "what": "nobody continues task 010", "hint": f"continue it: {door}"}
     assert told in findings
     yard.resume()
     assert yard.repo.ok("status", "--json").json["idle"] == []
@@ -152,8 +153,8 @@ def slow(folder: Path, name: str) -> None:
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("executor", "name"), [("cursor", "cursor-agent"), ("codex", "codex"), ("opencode", "opencode"), ("amp", "amp")]
+@few_of(
+    ("executor", "name"), [("cursor", "cursor-agent"), ("codex", "codex"), ("opencode", "opencode"), ("amp", "amp")], 3
 )
 def test_a_cli_that_never_said_its_session_gets_a_fresh_one(yard: Yard, executor: str, name: str) -> None:
     """A crash before a CLI told the id that it chose leaves no session: resume starts anew, with the packet."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
-from knowledge.compiler_case import FILLER
+from knowledge.choice_case import FILLER
 from knowledge.labelled_set import shelve, write
 from support.plan_repo import PlanRepo
 from support.simulated_workers import Yard
@@ -70,6 +70,18 @@ def test_a_worker_gets_exactly_what_was_chosen(reader: Yard) -> None:
     assert json.loads((reader.repo.root / "read.json").read_text()) == dict.fromkeys(wanted, TOKENS)
 
 
+def test_what_may_fit_is_a_list_of_its_own(reader: Yard) -> None:
+    """A worker reads what fits, and judges by their names what may fit; it may open both."""
+    write(reader.repo.root / ".sow/knowledge", {"designs/login.md": "# Login\nTokens are rotated.\n"})
+    assert reader.spawn().code == 0
+    prompt = reader.transcript(1, "prompt").read_text()
+    path = ".sow/knowledge/designs/login.md"
+    assert f"{reader.repo.root}/{path}" not in named(prompt)
+    _, found, may_fit = prompt.partition("These documents may fit too.")
+    assert (bool(found), f"- {reader.repo.root}/{path} (" in may_fit, "may fit: " in may_fit) == (True, True, False)
+    assert path in json.loads((reader.repo.root / "read.json").read_text())
+
+
 def test_a_spawn_chooses_by_itself(reader: Yard) -> None:
     """Without a choice before, the spawn makes the one that 'sow context' would have made."""
     before = reader.repo.ok("context", "010", "--dry-run", "--json").json["references"]
@@ -89,6 +101,7 @@ def test_a_choice_that_was_made_stays(reader: Yard) -> None:
     assert len(named(reader.transcript(1, "prompt").read_text())) == 1
 
 
+@pytest.mark.full
 def test_a_choice_of_what_is_gone_is_made_anew(reader: Yard) -> None:
     """A worker is never sent to a sink that was removed since: the spawn chooses again, and says so."""
     reader.repo.ok("context", "010")
@@ -100,6 +113,7 @@ def test_a_choice_of_what_is_gone_is_made_anew(reader: Yard) -> None:
     assert named(reader.transcript(1, "prompt").read_text()) == [f"{reader.repo.root}/{chosen(reader)[0]}"]
 
 
+@pytest.mark.full
 def test_an_empty_choice_stays_too(reader: Yard) -> None:
     """Who chose nothing is not overruled."""
     reader.repo.ok("context", "010", "--budget", "1")
@@ -108,6 +122,7 @@ def test_an_empty_choice_stays_too(reader: Yard) -> None:
     assert HEAD not in reader.transcript(1, "prompt").read_text()
 
 
+@pytest.mark.full
 def test_a_user_can_do_without(reader: Yard) -> None:
     """With context.enabled false nothing is chosen, and what was given by hand is named all the same."""
     path = Path(reader.repo.environment["HOME"], ".config", "sow", "config.yaml")
@@ -152,6 +167,7 @@ def plan(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"name": "Types of tokens", "files": ["types.txt"]}, {"name": NAME, "depends_on": [1]})
 
 
+@pytest.mark.full
 def test_a_run_points_its_workers_to_what_is_there(plan_repo: PlanRepo) -> None:
     """In its worktree a worker reads sinks in the home checkout, and what the task before it wrote beside it."""
     shelf(plan_repo.repo.root)

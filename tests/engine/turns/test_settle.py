@@ -134,6 +134,7 @@ def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: Yard) -> None:
 SILENT = "#!/bin/sh\ntouch made-$SOW_TASK\n"
 
 
+@pytest.mark.full
 def test_a_shared_folder_is_no_evidence(pair: Yard) -> None:
     """Where another worker was at work in the folder, its changes are not taken for those of a silent one."""
     scenarios(pair, t020=[WAIT, HAND_IN])
@@ -247,6 +248,7 @@ def test_notes_by_hand_follow_the_rules(yard: Yard, case: str) -> None:
     assert yard.repo.task("010")["status"] == ("needs_review" if expected == "resolved" else "failed"), result
 
 
+@pytest.mark.full
 def test_a_note_that_a_worker_takes_away_comes_back(yard: Yard) -> None:
     """No note is lost by removing it, and its gate stays closed."""
     yard.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(yard.repo, "010"))]}, HAND_IN])
@@ -276,6 +278,7 @@ def test_a_note_written_by_hand_counts(yard: Yard) -> None:
     assert "unresolved notes: note_001" in result.err
 
 
+@pytest.mark.full
 def test_nobody_decides_on_a_task_in_mid_turn(yard: Yard) -> None:
     """While a live worker has a task it is neither approved nor abandoned, and the project is not removed."""
     scenarios(yard, t010=[HAND_IN, WAIT])
@@ -312,6 +315,7 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     assert settle.undo_deferred_edits(seen) == []
 
 
+@pytest.mark.full
 def test_what_is_owed_is_looked_at_while_others_go_on(plan_repo: PlanRepo) -> None:
     """Where a look takes long, what a turn wrote elsewhere is undone soon, however long the others take."""
     plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))
@@ -327,6 +331,7 @@ def test_what_is_owed_is_looked_at_while_others_go_on(plan_repo: PlanRepo) -> No
     assert run.returncode == 0
 
 
+@pytest.mark.full
 def test_the_end_of_a_run_owes_nothing(plan_repo: PlanRepo) -> None:
     """Among so many tasks that a look takes long, what the last turn wrote elsewhere is undone before the run ends."""
     plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -36,6 +37,18 @@ def test_the_session_is_kept_through_reviews_and_cleared_at_the_end(yard: Yard) 
     assert "session_id" not in yard.repo.task("010")
 
 
+@pytest.mark.full
+def test_spawn_and_resume_are_in_the_projects_log(yard: Yard) -> None:
+    """The log of the project says who was put on which task, and what the worker was told or asked (A3, B12)."""
+    yard.spawn()
+    yard.resume("The error text tells too much")
+    entries = yard.repo.ok("log", "--list", "--json").json["entries"]
+    assert [entry["action"] for entry in entries[-2:]] == ["agent_spawn", "agent_resume"]
+    assert entries[-1]["text"].endswith(", iteration 1: The error text tells too much")
+    assert entries[-2]["text"] == f"implementer on task 010 ({yard.repo.task('010')['name']}), iteration 1"
+
+
+@pytest.mark.full
 def test_a_question_is_answered_by_resume(yard: Yard) -> None:
     """A paused worker is answered: its note is resolved with the answer, and the same session goes on."""
     yard.scenario(
@@ -49,6 +62,7 @@ def test_a_question_is_answered_by_resume(yard: Yard) -> None:
     assert "Use RS256" in yard.transcript(2, "prompt").read_text()
 
 
+@pytest.mark.full
 def test_an_answer_before_the_end_of_the_turn(yard: Yard) -> None:
     """Who answers while the worker is still ending its turn sets the task going, and nothing counts as handed in."""
     go = yard.folder / "go"
@@ -104,6 +118,7 @@ def test_an_open_note_keeps_a_silent_worker_from_being_done(yard: Yard) -> None:
     assert yard.spawn().out.splitlines()[-1] == "task 010: status is failed"
 
 
+@pytest.mark.full
 def test_a_second_spawn_is_refused(yard: Yard) -> None:
     """A task with a session is resumed, or started afresh on demand with what is on disk."""
     yard.spawn()
@@ -118,16 +133,21 @@ def test_a_second_spawn_is_refused(yard: Yard) -> None:
 
 
 def test_a_rate_limit_is_waiting_and_no_attempt(yard: Yard) -> None:
-    """A limited worker leaves the task where it was, exit 4, with the time of the reset."""
+    """A limited worker leaves the task where it was, exit 4, with the time of the reset and its zone (A24)."""
     yard.scenario([{"limit": 3600}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    yard.repo.environment["TZ"] = "Asia/Tokyo"
     result = yard.spawn()
     assert result.code == 4
     assert "has reached its limit" in result.err
+    assert "five_hour" not in result.err
+    assert re.search(r"^  ! the five hour limit is reached \(until .*\d\d:\d\d JST\)$", result.err, re.MULTILINE)
+    assert re.search(r"go on at .*\d\d:\d\d JST: sow agent resume 010", result.err)
     assert yard.outcomes() == ["limited"]
     assert (yard.repo.task("010")["iteration"], yard.repo.task("010")["status"]) == (1, "in_progress")
     assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
+@pytest.mark.full
 def test_a_fallback_takes_over(yard: Yard) -> None:
     """Where a role names a fallback, a limited executor is followed by it, with a packet of what is on disk."""
     config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
@@ -178,6 +198,7 @@ def by_hand(yard: Yard, status: str) -> dict[str, list[str]]:
     return {"run": ["sed", "-i", f"s/status: in_progress/status: {status}/", path]}
 
 
+@pytest.mark.full
 def test_a_pause_by_hand_is_a_question(yard: Yard) -> None:
     """A worker that pauses by editing its state file asks its last log entry, with a number as any other question."""
     yard.scenario([{"log": "Which algorithm?"}, by_hand(yard, "paused")], [{"status": "needs_review"}])
@@ -188,6 +209,7 @@ def test_a_pause_by_hand_is_a_question(yard: Yard) -> None:
     assert yard.repo.task("010")["questions"][0]["answer"] == "Use RS256"
 
 
+@pytest.mark.full
 def test_an_open_note_gates_a_hand_in_by_hand(yard: Yard) -> None:
     """Editing the state file is no way around the gate: the state is put back, and the reason is told."""
     yard.scenario([{"note": {"description": "unsure"}}, by_hand(yard, "needs_review")], [{"status": "failed"}])
@@ -218,6 +240,7 @@ def test_verbose_says_how_the_executor_was_chosen(yard: Yard) -> None:
     ]
 
 
+@pytest.mark.full
 def test_two_spawns_at_once_share_nothing(yard: Yard) -> None:
     """While one call works on a task, a second is refused, naming the process that has it."""
     yard.scenario([{"run": ["touch", "begun"]}, {"sleep": 4}, {"status": "needs_review"}])
@@ -236,7 +259,7 @@ LATE = {
     "the time": (
         [{"hang": True}],
         "timeout",
-        "(timeout: it took longer than --timeout 10s allows)",
+        "(timeout: it took longer than --timeout (10s) allows)",
     ),
     "an exit code": ([{"exit": 7}], "failed", "the turn ended badly (failed: it ended with exit code 7"),
 }
@@ -258,6 +281,7 @@ def test_a_worker_that_had_set_its_status_has_ended_its_turn(yard: Yard, case: s
     assert not (yard.repo.root / ".sow/local/sessions/010/2").exists()
 
 
+@pytest.mark.full
 def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(yard: Yard) -> None:
     """Where the task is still in progress, what a person says is feedback and in the log, and no new iteration."""
     yard.scenario([{"limit": 60}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
@@ -266,19 +290,23 @@ def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(yard: Yard) ->
     task = yard.repo.task("010")
     assert ([each["text"] for each in task["feedback"]], task["iteration"]) == (["Mind the tests"], 1)
     entry = yard.repo.ok("status", "--json").json["log"][-1]
-    assert (entry["action"], entry["text"]) == ("go_on", "task 010 (Add login), iteration 1: Mind the tests")
+    assert (entry["action"], entry["text"]) == ("agent_resume", "task 010 (Add login), iteration 1: Mind the tests")
 
 
 def test_a_turn_that_fails_did_happen(yard: Yard) -> None:
-    """A worker that dies is a failed turn in the error too, with both doors."""
-    yard.scenario([{"kill": True}])
+    """A worker that dies fails its spawn or its resume, and the error says how to continue (A15)."""
+    yard.scenario([{"kill": True}], [{"kill": True}])
     result = yard.spawn()
     assert result.code == 1
-    assert "error: the turn on task 010 failed: it ended with exit code -9 and no result" in result.err
+    assert "error: agent execution failed: it was ended by SIGKILL (killed) and gave no result" in result.err
     assert 'try again: sow agent resume 010 "Go on"' in result.err
     assert "or begin a new session: sow agent spawn implementer 010 --fresh" in result.err
+    resumed = yard.resume("Go on")
+    assert resumed.code == 1
+    assert "error: agent resumption failed: it was ended by SIGKILL (killed) and gave no result" in resumed.err
 
 
+@pytest.mark.full
 def test_the_last_words_are_kept_and_shown_once(yard: Yard) -> None:
     """The final text is in a file of its own and in the document; people see it once, live or at the end."""
     yard.scenario([{"status": "needs_review"}, {"say": "All is done here."}], [{"status": "failed"}])
@@ -292,6 +320,7 @@ def test_the_last_words_are_kept_and_shown_once(yard: Yard) -> None:
     assert yard.resume("go on", "--json").json["text"] == "Only the result says this."
 
 
+@pytest.mark.full
 def test_sow_in_a_folder_with_a_blank_is_quoted(yard: Yard) -> None:
     """Every command in a prompt is one that a shell can run, wherever sow is."""
     place = yard.folder / "my programs"
@@ -314,3 +343,21 @@ def test_a_scenario_in_the_home_is_found(yard: Yard) -> None:
     config.parent.mkdir(parents=True)
     config.write_text("agents: {executors: {mine: {type: simulated, settings: {scenario: ~/mine.yaml}}}}\n")
     assert "from home" in yard.spawn("--executor", "mine").out
+
+
+@pytest.mark.full
+def test_a_decision_between_two_turns_reaches_the_worker(yard: Yard) -> None:
+    """The prompt that continues a session has the decisions since its last turn, and no older ones (B3)."""
+    yard.repo.ok("project", "remember", "Logs are JSON")
+    memories = yard.repo.project / "context/memories.md"
+    memories.write_text(memories.read_text().replace("## 20", "## 19"))
+    yard.scenario([{"status": "needs_review"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
+    yard.spawn()
+    assert "Logs are JSON" in yard.transcript(1, "prompt").read_text()
+    yard.resume("Once more")
+    assert "Logs are JSON" not in yard.transcript(2, "prompt").read_text()
+    yard.repo.ok("project", "remember", "Logs are plain text")
+    yard.resume("Once more")
+    told = yard.transcript(3, "prompt").read_text()
+    assert "Logs are plain text" in told
+    assert "Logs are JSON" not in told

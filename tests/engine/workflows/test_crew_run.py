@@ -9,6 +9,8 @@ from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
+from sow.reports import run_report
+from sow.store.runs import run_folder
 from sow.store.workflows import members
 
 FAILED = {"result": "failed", "missing_evidence": ["a test run"], "findings": [{"text": "the output is too short"}]}
@@ -66,7 +68,8 @@ def test_a_failed_verification_sends_the_work_back(stage: Stage) -> None:
     rounds = [json.loads(path.read_text())["result"] for path in sorted((desk / "verification_history").iterdir())]
     assert rounds == ["failed", "passed"]
     assert stage.members()["data"]["outputs"][0]["version"] == 2
-    assert [each["result"] for each in stage.told("verification")] == ["failed", "passed"]
+    told = [(each["result"], each["reason"]) for each in stage.told("verification")]
+    assert told == [("failed", "a test run"), ("passed", "")]
 
 
 def test_five_failed_rounds_are_a_question(stage: Stage) -> None:
@@ -111,7 +114,7 @@ def test_an_output_that_is_missing_needs_no_verifier(stage: Stage) -> None:
 
 @pytest.mark.parametrize("kind", ["failed", "timeout"])
 def test_three_bad_turns_fail_an_agent_and_the_others_finish(stage: Stage, kind: str) -> None:
-    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest goes on."""
+    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest goes on (C6)."""
     crash = [True]
 
     def script(turn: Turn) -> str | Outcome:
@@ -122,6 +125,10 @@ def test_three_bad_turns_fail_an_agent_and_the_others_finish(stage: Stage, kind:
     assert stage.statuses() == {"data": "failed", "other": "verified", "api": "pending"}
     assert [each for each in stage.log if each.startswith("data")] == ["data:spawn", "data:resume", "data:resume"]
     assert stage.members()["data"]["question"]["kind"] == "failed"
+    home = stage.home()
+    (folder,) = run_folder.listed(home)
+    rows = run_report.report_data(home, folder)["tasks"]
+    assert {row["id"]: row["tries"] for row in rows} == {"data": 3, "other": 1, "api": 0}
     crash.clear()
     stage.answer("Try it again")
     assert stage.run(script) == 0
@@ -179,7 +186,7 @@ def test_an_answer_of_the_person_passes_the_architect(stage: Stage) -> None:
     assert stage.told("question")[0]["number"] == "w1"
     stage.answer("Yes, unique")
     assert stage.run(script) == 0
-    assert "Yes, unique" in prompts[1]
+    assert "Yes, unique" in prompts[1] and "| Goal: " in prompts[1]
     assert "Make it unique, as the person says" in prompts[2]
     (note,) = next(stage.sessions())["notes"]
     assert (note["status"], note["resolved_by"]) == ("resolved", "user")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.in_process_crew import Stage, Turn, design, good, member
 
-from sow.domain.workflows.stages import ROUNDS
+from sow.domain.workflows.stages import MAX_VERIFICATIONS
 
 
 def output(stage: Stage, name: str) -> Path:
@@ -98,7 +98,7 @@ def test_an_output_that_is_spoiled_again_and_again_is_a_question(stage: Stage) -
 
     stage.events = Spoiler()
     assert stage.run(good) == 4
-    assert rounds(stage, "data") == ["passed"] * ROUNDS
+    assert rounds(stage, "data") == ["passed"] * MAX_VERIFICATIONS
     assert stage.members()["data"]["question"]["kind"] == "rounds"
     assert stage.statuses()["api"] == "pending"
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from conftest import SOW, Repo
 from support.in_process_crew import member, write_design
+from support.quick_cases import few_of
 from support.simulated_workers import environment_of, processes, wait_for
 
 from sow.store.files.checkout_home import Home
@@ -55,7 +56,7 @@ class Crew:
         found = checkout.at(str(repo.root))
         assert found is not None
         write_design(Home(found), [member("data"), member("api", "data")])
-        verified = repo.sow("workflow", "verify", "--no-agent", "--yes")
+        verified = repo.sow("workflow", "verify", "--executor", "simulated", "--yes", SOW_SIMULATED_SCENARIO="")
         assert verified.code == 0, verified
 
     def play(self) -> None:
@@ -103,7 +104,7 @@ def test_a_crew_of_processes_comes_to_its_end_and_is_told_of(crew: Crew) -> None
     assert "data" in crew.repo.ok("runs", "report").out
 
 
-@pytest.mark.parametrize("part", range(6))
+@few_of("part", range(6), 1)
 def test_killed_anywhere_it_goes_on(crew: Crew, part: int, tmp_path: Path) -> None:
     """kill -9 at a boundary, and the same command comes to the same end; nobody who is verified works again."""
     crossings = tmp_path / "crossings"
@@ -120,6 +121,7 @@ def test_killed_anywhere_it_goes_on(crew: Crew, part: int, tmp_path: Path) -> No
     assert done.isdisjoint(crew.starts()[begun:])
 
 
+@pytest.mark.full
 def test_two_runs_at_once_are_refused_and_one_can_be_stopped(crew: Crew) -> None:
     """A second run is refused while the first lives; `sow runs stop` ends it politely, and it goes on later."""
     hang = [{"append": {"path": str(crew.ledger), "text": "{task}\n"}}, {"hang": True}]

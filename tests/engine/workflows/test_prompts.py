@@ -6,6 +6,8 @@ import pytest
 from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.domain.workflows.crew_plan import TIMEOUT
+from sow.store.projects import memory
+from sow.store.projects import project as projects
 
 
 def tell_verifier(stage: Stage) -> None:
@@ -36,6 +38,24 @@ def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(stage: 
     assert "Your own instructions are in" in prompt and "agents/checker/agent_instructions.md" in prompt
 
 
+def test_members_and_verifiers_know_the_project_s_decisions(stage: Stage) -> None:
+    """If the checkout has a project, its goal and decisions are in both prompts (B3)."""
+    seen: dict[str, str] = {}
+
+    def script(turn: Turn) -> str:
+        seen[turn.role] = turn.prompt
+        return good(turn)
+
+    home = stage.home()
+    design(home, [member("data")])
+    memory.add(home, "Gates open inwards", by="ada", now="2026-01-31T09:00:00Z")
+    assert stage.run(script) == 0
+    assert len(seen) == 2
+    for prompt in seen.values():
+        assert f"| Goal: {projects.load(home)['name']}\n" in prompt
+        assert "| Decided 2026-01-31T09:00:00Z · ada: Gates open inwards" in prompt
+
+
 def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(stage: Stage) -> None:
     """What two agents assume differently about one thing comes to the verifier together."""
     seen: list[str] = []
@@ -55,17 +75,27 @@ def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(stage: Stage)
     assert "is a string" in beside and "is a number" in beside
 
 
-@pytest.mark.parametrize(("planned", "given", "expected"), [("", 0, TIMEOUT), ("90s", 0, 90), ("90s", 20, 20)])
-def test_a_turn_has_its_time(stage: Stage, planned: str, given: float, expected: float) -> None:
-    """60 minutes, or what the plan says for an agent, or --timeout over both."""
-    seen: list[float] = []
+IN_PLAN = "its timeout in the coordination plan"
+
+
+@pytest.mark.parametrize(
+    ("planned", "given", "expected", "late"),
+    [
+        ("", 0, TIMEOUT, f"{IN_PLAN} (1h)"),
+        ("90s", 0, 90, f"{IN_PLAN} (1m 30s)"),
+        ("90s", 20, 20, "--timeout (20s)"),
+    ],
+)
+def test_a_turn_has_its_time(stage: Stage, planned: str, given: float, expected: float, late: str) -> None:
+    """60 minutes, or what the plan says for an agent, or --timeout over both; a late turn is told which (C17)."""
+    seen: list[tuple[float, str]] = []
 
     def script(turn: Turn) -> str:
         if turn.name == "data":
-            seen.append(turn.timeout)
+            seen.append((turn.timeout, turn.late))
         return good(turn)
 
     design(stage.home(), [member("data", **({"timeout": planned} if planned else {}))])
     stage.timeout = given
     assert stage.run(script) == 0
-    assert seen == [expected]
+    assert seen == [(expected, f"it took longer than {late} allows")]

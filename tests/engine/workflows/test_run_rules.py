@@ -12,7 +12,7 @@ from support.in_process_crew import COST, Script, Stage, Turn, design, good, mem
 from sow.domain.actor import WORKER, Actor
 from sow.executors.adapter import Outcome
 from sow.store import note_updates
-from sow.store.user.standing_answers import StandingAnswers
+from sow.store.user.saved_answers import SavedAnswers
 from sow.store.workflows import members
 
 TWO = """
@@ -40,7 +40,7 @@ def asks_person(text: str = "May it be blue?", category: str = "requirements") -
 
 
 def stands(stage: Stage, question: str, answer: str) -> None:
-    StandingAnswers(stage.home(), stage.environment).keep(question, answer)
+    SavedAnswers(stage.home(), stage.environment).keep(question, answer)
 
 
 def test_a_standing_answer_goes_through_the_architect(stage: Stage) -> None:

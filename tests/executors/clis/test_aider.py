@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import FOLDER, JUDGE, NARROW, READER, SESSION, outcome, request, told, words
 from sow.executors.clis.aider import Aider, usage
@@ -32,7 +33,7 @@ BUSY = "litellm.ServiceUnavailableError: ServiceUnavailableError: OpenAIExceptio
 KEY = "litellm.AuthenticationError: AuthenticationError: OpenAIException - stub 401"
 
 
-@pytest.mark.parametrize(("asked", "expected"), LINES)
+@all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Aider(), **asked) == expected
@@ -62,7 +63,7 @@ def test_messages_of_a_turn_add_up_and_its_banner_is_left_out() -> None:
     assert story.raw == "Here it is.\nBetter.\n"
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stopped", "kind"),
     [
         (["Hello.", TOKENS], 0, "", "done"),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import Role
@@ -44,7 +45,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "expected"), LINES)
+@all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Claude(), **asked) == expected
@@ -130,7 +131,7 @@ SESSION_LIMIT = "You've hit your session limit · resets 5:30am (Asia/Calcutta)"
 UNKNOWN = f"No conversation found with session ID: {SESSION}"
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "stopped", "kind"),
     [
         ([INIT, TEXT, RESULT], 0, "", "", "done"),
@@ -166,6 +167,7 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
 def test_a_limit_has_its_time() -> None:
     """The time at which a limit is over comes from the event, else from the words of the final event."""
     assert outcome(Claude(), limit("rejected"), refused(429), code=1).reset_at == 1794740000
+    assert outcome(Claude(), limit("rejected"), code=1).reason == "the five hour limit is reached"
     said = {**RESULT, "is_error": True, "result": "Claude AI usage limit reached|1794741111"}
     assert outcome(Claude(), said, code=1).reset_at == 1794741111
     assert outcome(Claude(), {**said, "result": SESSION_LIMIT}, code=1).reset_at == 0
@@ -187,7 +189,7 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"assistant","
 GARBAGE += ['{"type":"rate_limit_event","rate_limit_info":[]}', '{"type":"result","usage":[],"errors":{}}', "[" * 5000]
 
 
-@pytest.mark.parametrize("line", GARBAGE)
+@all_of("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
     assert isinstance(told(Claude(), line), TurnSummary)

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import ASSIGNED, Role
@@ -40,7 +40,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "expected"), LINES)
+@all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Codex(), **asked) == expected
@@ -105,7 +105,7 @@ def test_a_declined_command_is_a_denial() -> None:
     assert told(Codex(), RUNS, declined, TEXT, DONE).refusal_count == 1
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "stopped", "kind"),
     [
         ([STARTED, TEXT, DONE], 0, "", "", "done"),
@@ -152,7 +152,7 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"item.completed","item":3}', "half
 GARBAGE += ['{"type":"item.completed","item":{"type":"file_change","changes":[1]}}', '{"type":"error","message":{}}']
 
 
-@pytest.mark.parametrize("line", GARBAGE)
+@all_of("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
     assert isinstance(told(Codex(), line), TurnSummary)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.clis.copilot import Copilot
@@ -80,7 +81,7 @@ def refused(status: int) -> list[dict[str, Any]]:
     return [tried, tried, event("session.error", errorType="query", message="Failed", statusCode=status), FAILED]
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "stopped", "kind"),
     [
         ([event("assistant.message", content="x"), RESULT], 0, "", "", "done"),

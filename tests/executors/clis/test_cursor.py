@@ -123,12 +123,13 @@ def test_a_chat_that_is_gone_is_followed_by_a_fresh_one(yard: Repo) -> None:
 
 
 def test_without_yolo_nothing_happens_and_the_hint_says_why(yard: Repo) -> None:
-    """Without yolo_mode Cursor only proposes: the turn is failed, before and after it the setting is named."""
+    """Without yolo_mode Cursor only proposes: before the start the setting is named, and the turn is failed (A11)."""
     configure(yard)
     result = spawn(yard, "[[sh:touch made.txt]]")
     assert result.code == 0 and result.out.endswith("task 010: status is failed\n"), result
     assert not (yard.root / "made.txt").exists()
-    assert "cursor can change nothing without yolo_mode: true" in result.err
+    assert result.err.startswith("note: cursor can change nothing without yolo_mode: true in agents.executors.cursor.")
+    assert result.err.count("can change nothing") == 1
     assert "The worker was denied what it needed" in result.err
 
 

@@ -8,9 +8,10 @@ import tomllib
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
-from sow.executors.adapter import ProcessEnd, Role
+from sow.executors.adapter import READ_ONLY_COMMANDS, ProcessEnd, Role
 from sow.executors.clis.gemini import Gemini
 from sow.executors.events import TurnSummary
 
@@ -37,7 +38,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "expected"), LINES)
+@all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Gemini(), **asked) == expected
@@ -58,7 +59,7 @@ READER = Role(name="reader", tools=("Read", "Bash"))
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ({}, [("allow", SHELL, ["/bin/sow", "git"])]),
+        ({}, [("deny", SHELL, None), ("allow", SHELL, ["/bin/sow", "git", *READ_ONLY_COMMANDS])]),
         ({"yolo": True}, []),
         (
             {"role": JUDGE},
@@ -72,7 +73,8 @@ READER = Role(name="reader", tools=("Read", "Bash"))
         (
             {"role": READER},
             [
-                ("allow", SHELL, ["/bin/sow", "git"]),
+                ("deny", SHELL, None),
+                ("allow", SHELL, ["/bin/sow", "git", *READ_ONLY_COMMANDS]),
                 ("allow", ["read_file", "read_many_files"], None),
                 ("deny", "*", None),
             ],
@@ -97,7 +99,7 @@ def denied(path: str, **asked: Any) -> bool:
     return any(re.search(pattern, json.dumps({"file_path": path}, separators=(",", ":"))) for pattern in patterns)
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("path", "closed"),
     [
         (".sow/config.yaml", True),
@@ -172,7 +174,7 @@ UNKNOWN = 'Error resuming session: Invalid session identifier "x".'
 TAKEN = f'Error starting session: Session ID "{SESSION}" already exists. Use --resume to resume it'
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "stopped", "kind"),
     [
         ([INIT, delta("x"), RESULT], 0, "YOLO mode is enabled.", "", "done"),
@@ -196,7 +198,7 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
     assert outcome(Gemini(), *lines, code=code, stderr=stderr, stopped=stopped).kind == kind
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("line", "status"),
     [
         ('Attempt 1 failed with status 503. Retrying with backoff... _ApiError: {"error":{}}', 503),
@@ -223,7 +225,7 @@ def test_a_retry_is_read_from_stderr(line: str, status: int | None) -> None:
 GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","stats":3,"error":[]}', "half a char �"]
 
 
-@pytest.mark.parametrize("line", [*GARBAGE, '{"type":"tool_result","error":"x"}', '{"type":"tool_use"}'])
+@all_of("line", [*GARBAGE, '{"type":"tool_result","error":"x"}', '{"type":"tool_use"}'])
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
     assert isinstance(told(Gemini(), line), TurnSummary)

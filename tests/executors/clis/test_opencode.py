@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import DESK, FOLDER, JUDGE, NARROW, outcome, request, told, words
 from sow.executors.clis.opencode import OpenCode
@@ -49,7 +50,9 @@ def permission(**changes: Any) -> Any:
 def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
     """Without yolo it may edit, run sow and git, and reach the desk and the git folder; nothing is left to be asked."""
     rules = permission()
-    assert rules["bash"] == {"*": "deny", "/bin/sow *": "allow", "git *": "allow"}
+    assert list(rules["bash"].items())[:3] == [("*", "deny"), ("/bin/sow *", "allow"), ("git *", "allow")]
+    assert (rules["bash"]["cat *"], rules["bash"]["find* -delete*"]) == ("allow", "deny")
+    assert list(rules["bash"]).index("find *") < list(rules["bash"]).index("find* -delete*")
     assert rules["external_directory"] == {"*": "deny", f"{DESK}/*": "allow", "/repo/.git/*": "allow"}
     assert '"ask"' not in json.dumps(rules)
 
@@ -132,7 +135,7 @@ def test_a_refused_tool_is_told_apart() -> None:
 ERROR = {"name": "APIError", "data": {"message": "stub", "statusCode": 429}}
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "kind"),
     [
         ([{"type": "error", "sessionID": ID, "error": ERROR}], 1, "", "limited"),

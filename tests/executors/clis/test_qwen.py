@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import CLOSED, DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import ProcessEnd, Role
@@ -46,7 +46,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "expected"), LINES)
+@all_of(("asked", "expected"), LINES)
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Qwen(), **asked) == expected
@@ -95,7 +95,7 @@ UNKNOWN = f"No saved session found with ID {SESSION}. Run `qwen --resume` withou
 TAKEN = f"Error: Session Id {SESSION} already exists (active or archived). Delete or unarchive it first."
 
 
-@pytest.mark.parametrize(
+@all_of(
     ("lines", "code", "stderr", "stopped", "kind"),
     [
         ([INIT, TEXT, RESULT], 0, "Ripgrep not available", "", "done"),
@@ -138,7 +138,7 @@ def test_a_failed_request_is_read_from_its_own_record() -> None:
 GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","error":3}', "half a char �"]
 
 
-@pytest.mark.parametrize("line", [*GARBAGE, '{"systemPayload":[]}', '{"systemPayload":{"uiEvent":"x"}}'])
+@all_of("line", [*GARBAGE, '{"systemPayload":[]}', '{"systemPayload":{"uiEvent":"x"}}'])
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
     assert isinstance(told(Qwen(), line), TurnSummary)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import SESSION, told
 from sow.executors.clis.amp import Amp
@@ -98,7 +99,7 @@ AT_ONCE = {
 }
 
 
-@pytest.mark.parametrize("case", AT_ONCE)
+@all_of("case", AT_ONCE)
 def test_a_refused_command_is_told_once_with_its_command(case: str) -> None:
     """Each CLI's refusal names tool, command and reason, and a refusal that is told twice counts once."""
     adapter, lines, tool, reason = AT_ONCE[case]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from executors.sample_turn import SESSION, told
 from sow.executors.adapter import Adapter
@@ -23,7 +24,7 @@ FIELDS: list[tuple[Adapter, str]] = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@all_of("text", HOSTILE)
 def test_a_hostile_id_is_none(text: str) -> None:
     """It never becomes part of a record or a command line."""
     assert not is_session_id(text)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from sow.executors.registry import ADAPTERS, adapter
-from sow.simulated.scenario import nonce_in
+from sow.simulated.scenario import nonce_in, steps
 
 NONCE = "6f1c1f0e-9d7a-4a53-8d0e-2f6a4b1c0d3e"
 
@@ -49,6 +49,20 @@ def test_a_judge_gives_the_nonce_back(tmp_path: Path) -> None:
 def test_the_nonce_of_a_prompt(prompt: str, found: str) -> None:
     """The last one that has the form of a nonce counts; a prompt without one has none."""
     assert nonce_in(prompt) == found
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("Quality Control: [GREEN/RED/YELLOW]", "Quality Control: GREEN"),
+        ("| Quality Control: RED\nVerification: [PASSED/FAILED]", "Verification: PASSED"),
+    ],
+)
+def test_a_judge_without_a_scenario_gives_a_verdict(prompt: str, answer: str) -> None:
+    """A simulated judge answers in the form that the end of its prompt asks for; a worker does its work (C13)."""
+    (step,) = steps("", {}, turn=1, prompt=prompt, judging=True)
+    assert step["say"].startswith(f"{answer}\n\nFeedback: ")
+    assert {"status": "needs_review"} in steps("", {}, turn=1, prompt=prompt)
 
 
 @pytest.mark.parametrize(("prompt", "word"), [("please design it", "drawn"), ("please build it", "built")])

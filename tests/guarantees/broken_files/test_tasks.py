@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL, Repo, fresh_environment
 from support.call_server import Answer, Caller
+from support.quick_cases import few_of
 
 Damage = Callable[[Path], None]
 
@@ -198,7 +199,7 @@ def asides(repo: Repo) -> list[Path]:
     return sorted(repo.desk("010").glob("state.broken-*"))
 
 
-@pytest.mark.parametrize("damage", BROKEN.values(), ids=BROKEN)
+@few_of("damage", BROKEN.values(), 6, ids=BROKEN)
 def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_tasks, damage):
     """The rest goes on, and the next change of the task restores it, keeps the bad file and says so."""
     path = two_tasks.desk("010") / "state.yaml"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import FULL, Repo, fresh_environment
 from support.call_server import Answer, Caller
+from support.quick_cases import few_of
 from support.workflow_store import Flow
 
 from guarantees.broken_files.test_tasks import Damage, content, cut, full_folder, instead, listening, swap, text, void
@@ -170,7 +171,7 @@ def everybody_can_look(caller: Caller, repo: Repo) -> None:
             assert "Traceback" not in answer.err
 
 
-@pytest.mark.parametrize("damage", BROKEN_NOTES.values(), ids=BROKEN_NOTES)
+@few_of("damage", BROKEN_NOTES.values(), 6, ids=BROKEN_NOTES)
 def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: Damage) -> None:
     """The other agent goes on, the last good notes are back, and the bad file is kept for its agent to read."""
     path = crew.root / NOTES
@@ -190,7 +191,7 @@ def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: 
     assert refused.code == 2, refused
 
 
-@pytest.mark.parametrize("damage", BROKEN_STATE.values(), ids=BROKEN_STATE)
+@few_of("damage", BROKEN_STATE.values(), 5, ids=BROKEN_STATE)
 def test_a_broken_state_is_mended_by_the_next_change(caller: Caller, crew: Repo, damage: Damage) -> None:
     """Every view of the project works, and whoever changes the workflow next brings the last good state back."""
     path = crew.root / STATE
@@ -208,7 +209,7 @@ def test_a_broken_state_is_mended_by_the_next_change(caller: Caller, crew: Repo,
     assert "verified" not in path.read_text()
 
 
-@pytest.mark.parametrize("damage", ANY.values(), ids=ANY)
+@few_of("damage", ANY.values(), 8, ids=ANY)
 def test_a_broken_view_is_made_anew(caller: Caller, crew: Repo, damage: Damage) -> None:
     """Nothing is read from it, and the next change of anybody writes it as the state has it."""
     path = crew.root / VIEW

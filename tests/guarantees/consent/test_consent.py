@@ -11,6 +11,7 @@ import pytest
 import yaml
 from conftest import Repo, Result
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 from sow.store.user import consents
 
@@ -84,7 +85,7 @@ def hint_of(result: Result) -> str:
     return result.err.rsplit("hint: ", 1)[1].strip()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@few_of("form", FORMS, 8)
 def test_every_form_of_a_command_needs_consent(asking: PlanRepo, mark: Path, form: str) -> None:
     """No command of a plan runs without consent, in whatever way it is written; the whole of it is shown."""
     command = form.format(mark=mark)
@@ -108,7 +109,7 @@ def test_every_form_of_a_command_needs_consent(asking: PlanRepo, mark: Path, for
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("form", ["touch {mark}", "sh -c 'touch {mark}; true'", "true; touch {mark}"])
+@few_of("form", ["touch {mark}", "sh -c 'touch {mark}; true'", "true; touch {mark}"], 1)
 def test_the_hint_works_as_printed(asking: PlanRepo, mark: Path, form: str) -> None:
     """The hint repeats the call with --yes; the consent is remembered, and the command runs."""
     asking.plan({"test_commands": [form.format(mark=mark)]})
@@ -160,6 +161,7 @@ def test_one_question_lists_all_by_program(asking: PlanRepo) -> None:
     assert sum("test -e a" in line for line in lines) == 1
 
 
+@pytest.mark.full
 def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: PlanRepo, mark: Path) -> None:
     """A stored task with the plan's digest and other checks is shown as a change; the plan's command runs (F60)."""
     asking.configure(checks={"allow": ["grep*"]})
@@ -226,6 +228,7 @@ def test_a_wildcard_covers_no_shell_text(asking: PlanRepo, mark: Path) -> None:
     assert not mark.exists()
 
 
+@pytest.mark.full
 def test_patterns_of_the_config_are_consent(asking: PlanRepo, mark: Path) -> None:
     """A command that a pattern covers runs without a question, also without a terminal."""
     asking.configure(checks={"allow": ["touch *"]})
@@ -234,6 +237,7 @@ def test_patterns_of_the_config_are_consent(asking: PlanRepo, mark: Path) -> Non
     assert mark.exists()
 
 
+@pytest.mark.full
 def test_a_changed_command_needs_consent_again(asking: PlanRepo, mark: Path) -> None:
     """Consent is for the exact text: a plan whose command changed by one letter is asked about again."""
     asking.plan({"test_commands": ["true"]})
@@ -245,6 +249,7 @@ def test_a_changed_command_needs_consent_again(asking: PlanRepo, mark: Path) -> 
     assert f"true {mark}" in refused.err
 
 
+@pytest.mark.full
 def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> None:
     """The same command in another repository is asked about; in a linked worktree it is agreed to."""
     asking.plan({"test_commands": ["true"]})
@@ -259,6 +264,7 @@ def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> 
         assert [each["agreed"] for each in dry.json["commands"]] == [agreed]
 
 
+@pytest.mark.full
 def test_old_and_damaged_consents_do_no_harm(asking: PlanRepo) -> None:
     """Consents by plan of older versions are not used, and a damaged file means that the user is asked again."""
     asking.plan({"test_commands": ["true"]})
@@ -287,6 +293,7 @@ def test_consent_is_not_in_the_repository(asking: PlanRepo) -> None:
     assert list(asking.repo.root.rglob(name)) == [folder / name]
 
 
+@pytest.mark.full
 def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: PlanRepo, mark: Path, tmp_path: Path) -> None:
     """With --yes and a state folder that cannot be written, the run goes on, says so, and asks again next time."""
     asking.plan({"test_commands": [f"touch {mark}"]})
@@ -297,6 +304,7 @@ def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: PlanRepo, ma
     assert mark.exists()
 
 
+@pytest.mark.full
 def test_the_users_own_setup_needs_no_question(asking: PlanRepo, mark: Path) -> None:
     """worktree.setup is in the user's own file: it runs, and --dry-run shows it with its origin."""
     asking.configure(worktree={"setup": [["touch", str(mark)]]})
@@ -307,6 +315,7 @@ def test_the_users_own_setup_needs_no_question(asking: PlanRepo, mark: Path) -> 
     assert mark.exists()
 
 
+@pytest.mark.full
 def test_repeated_evidence_needs_consent(asking: PlanRepo, mark: Path) -> None:
     """`sow runs verify` asks about commands of stored evidence, and its hint works as printed."""
     asking.plan({"test_commands": ["true"]})
@@ -323,6 +332,7 @@ def test_repeated_evidence_needs_consent(asking: PlanRepo, mark: Path) -> None:
     assert mark.exists()
 
 
+@pytest.mark.full
 def test_integrating_needs_consent(asking: PlanRepo, mark: Path) -> None:
     """`sow integrate` asks about the stored checks that it would run on the merge with the user's new commits."""
     asking.plan({"test_commands": ["true"]})
@@ -358,6 +368,7 @@ def test_a_worker_is_granted_agreed_commands_only(asking: PlanRepo, mark: Path) 
     assert f"touch {mark}" not in said
 
 
+@pytest.mark.full
 def test_a_detected_setup_is_in_the_same_list(asking: PlanRepo, mark: Path) -> None:
     """Without a terminal the commands of a detected setup are listed with those of the plan, and --yes covers both."""
     tool = asking.folder / "uv"

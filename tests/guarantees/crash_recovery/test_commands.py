@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from conftest import FULL, Result
 from support.plan_crash_scene import Gated, Scene, template, was_killed
+from support.quick_cases import few_of
 
 from sow.system.crash_points import CROSSINGS, VARIABLE
 
@@ -24,10 +25,12 @@ COMMANDS = {
     "restore": ("salvage", "restore", "{pin}", "--branch", "back"),
     "prune": ("salvage", "prune", "--older-than", "0s", "--yes"),
     "answer": ("answer", "1", "blue", "--always"),
+    "revert": ("revert", "010", "--reason", "wrong"),
 }
 DONE_BEFORE = {  # what the second call says where the first had done it all
     "restore": "there is a branch back already",
     "answer": "no open question",
+    "revert": "task 010 is in_progress",
 }
 
 
@@ -53,7 +56,7 @@ class Office:
     def call(self, name: str, kill_at: int = 0) -> Result:
         """The command, from the same beginning, which may be told to die at a boundary."""
         shutil.rmtree(self.folder / "scene")
-        saved = self.folder / ("integrated" if name == "prune" else "saved")
+        saved = self.folder / ("integrated" if name in ("prune", "revert") else "saved")
         shutil.copytree(saved, self.folder / "scene", symlinks=True)
         crossings = str(self.folder / "scene/crossings")
         return self.again(name, **{VARIABLE: str(kill_at), CROSSINGS: crossings})
@@ -86,7 +89,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office(tmp_path_factory.mktemp("office"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@few_of("name", COMMANDS, 1)
 def test_killed_command(office: Office, name: str) -> None:
     """Killed at a boundary and typed again, a command ends as if nothing had been, and no commit is lost."""
     calm = office.call(name)
@@ -128,7 +131,7 @@ def gated(tmp_path: Path) -> Iterator[Gated]:
     scene.leave()
 
 
-@pytest.mark.parametrize("seed", range(STOPS))
+@few_of("seed", range(STOPS), 1)
 def test_killed_while_it_stops(gated: Gated, seed: int) -> None:
     """`sow runs stop` killed, or the run killed while it stops: both typed again, the plan comes to its end."""
     dice = random.Random(seed)

@@ -6,8 +6,8 @@ import os
 import shutil
 from typing import Any
 
-import pytest
 from conftest import FULL
+from support.quick_cases import few_of
 from support.worktree_repo import WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process
@@ -78,7 +78,7 @@ def is_reachable(worktree_repo: WorktreeRepo, commit: str) -> bool:
     return bool(worktree_repo.git("for-each-ref", "--contains", commit))
 
 
-@pytest.mark.parametrize("name", GIT_ACTS)
+@few_of("name", GIT_ACTS, 1)
 def test_killed_between_two_calls(worktree_repo: WorktreeRepo, name: str) -> None:
     """Killed at a boundary and done again, an act ends as if nothing had been, and every commit is still reachable."""
     worktree_repo.write("README.md", "changed by the user\n")

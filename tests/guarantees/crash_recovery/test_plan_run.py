@@ -13,10 +13,10 @@ from support.plan_crash_scene import MEETING, ROUGH, Scene, meeting, rough, temp
 
 from guarantees.fresh_process import shard
 
-POINTS = 8  # one in each part of the run; a full count visits every boundary
-ROUGH_POINTS = 2
+POINTS = 4  # one in each part of the run; a full count visits every boundary
+ROUGH_POINTS = 1
 RANDOM = 500
-GROUPS = 40 if FULL else 2
+GROUPS = 40 if FULL else 1
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,7 @@ def test_killed_on_a_rough_way(rough_stage: Stage, group: int) -> None:
     visit(rough_stage, points(sum(rough_stage.counts), ROUGH_POINTS)[group :: GROUPS if FULL else 1])
 
 
+@pytest.mark.full
 def test_killed_around_a_merge(meeting_stage: Stage) -> None:
     """Killed between the record of a merge and the branch, or around the final checks, a run comes to the same end."""
     steps = enumerate(meeting_stage.steps, 1)
@@ -90,6 +91,7 @@ def test_killed_around_a_merge(meeting_stage: Stage) -> None:
     visit(meeting_stage, [*(number + 1 for number in written[2:6]), *back, *every])
 
 
+@pytest.mark.full
 def test_killed_around_the_end_of_a_silent_turn(stage: Stage) -> None:
     """A turn that ended well without a status is settled after a crash, at whatever step of its end that came."""
     chosen = stage.after("/sessions/020/1/record.yaml")[1:3]  # the first is that of its beginning
@@ -97,12 +99,14 @@ def test_killed_around_the_end_of_a_silent_turn(stage: Stage) -> None:
     visit(stage, chosen)
 
 
+@pytest.mark.full
 def test_killed_before_a_turn_is_settled(stage: Stage) -> None:
     """A turn that its worker handed in, or paused, itself is not taken for the next iteration's after a crash."""
     chosen = [stage.after(f"/sessions/{task}/1/record.yaml")[1] for task in ("010", "030")]
     visit(stage, chosen)
 
 
+@pytest.mark.full
 def test_killed_while_it_sends_work_back(stage: Stage) -> None:
     """A RED whose feedback was written and whose state was not is sent back once, with that one feedback."""
     chosen = stage.after("/010/feedback/001.md")
@@ -111,6 +115,7 @@ def test_killed_while_it_sends_work_back(stage: Stage) -> None:
     assert len(stage.said["010"]) == 1
 
 
+@pytest.mark.full
 def test_killed_before_the_copy_of_a_state_is_kept(rough_stage: Stage) -> None:
     """A task that was sent back and whose copy is older stays sent back: its worker's next call knows of it."""
     said = rough_stage.after("/010/feedback/001.md")[0]
@@ -118,6 +123,7 @@ def test_killed_before_the_copy_of_a_state_is_kept(rough_stage: Stage) -> None:
     visit(rough_stage, [chosen])
 
 
+@pytest.mark.full
 def test_killed_while_a_desk_is_made(stage: Stage) -> None:
     """Half a desk is gone after the next run."""
     made = [number for number, step in enumerate(stage.steps, 1) if "/.new." in step and step.endswith("state.yaml")]

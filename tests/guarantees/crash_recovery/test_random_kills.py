@@ -44,6 +44,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "scene", template(tmp_path / "source"), scenario(tmp_path / "scene/ledger"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "kills"), [(20, 40) if FULL else (5, 4)])
 def test_many_kills(scene: Scene, size: int, kills: int) -> None:
     """Killed again and again, often in the middle of a git call, the run comes to the end that it would have had."""

@@ -12,6 +12,7 @@ import pytest
 from conftest import FULL, Repo, Result
 from support.crew_crash_scene import plain
 from support.plan_crash_scene import was_killed
+from support.quick_cases import few_of
 from support.workflow_repo import Flow as Designed
 from support.workflow_store import Flow, result
 
@@ -45,7 +46,7 @@ def ended(flow: Flow) -> None:
     for name in (DATA, API):
         flow.start(name)
         flow.hand_in(name)
-        members.record_verified(flow.home, name, result("passed", verifier=name.replace("agent", "verifier")))
+        members.record_verification(flow.home, name, result("passed", verifier=name.replace("agent", "verifier")))
     for name in (DATA, API):
         members.complete_member(flow.home, name)
     members.set_workflow_status(flow.home, "completed")
@@ -59,7 +60,7 @@ def designed(repo: Repo, folder: Path) -> None:
 def verified(repo: Repo, folder: Path) -> None:
     """A design that passed its check, and that nobody has approved."""
     designed(repo, folder)
-    repo.ok("workflow", "verify", "--no-agent")
+    repo.ok("workflow", "verify", "--executor", "simulated")
 
 
 def nothing(repo: Repo, folder: Path) -> None:
@@ -87,7 +88,7 @@ class Command:
 
 COMMANDS = {
     "new": Command("workflow new user_management --summary summary.md", nothing, "there is a workflow already"),
-    "verify": Command("workflow verify --no-agent --yes", designed),
+    "verify": Command("workflow verify --executor simulated --yes", designed),
     "approve": Command("workflow approve", verified),
     "archive": Command("workflow archive", crew(ended), "there is no workflow"),
     "answer": Command("answer w1 blue", crew(asking), "is answered already"),
@@ -141,7 +142,7 @@ class Desk:
         return {**seen, "inbox": plain(str(inbox)), "doctor": self.repo.sow("doctor").code}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@few_of("name", COMMANDS, 1)
 def test_killed_command(repo: Repo, tmp_path: Path, name: str) -> None:
     """Killed at a boundary and typed again, a command ends as if nothing had been."""
     desk = Desk(repo, tmp_path, COMMANDS[name])

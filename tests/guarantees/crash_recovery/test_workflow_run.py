@@ -13,7 +13,7 @@ from support.plan_crash_scene import template, was_killed
 
 from guarantees.fresh_process import shard
 
-POINTS = 3  # one in each part of the run; a full count visits every boundary
+POINTS = 2  # one in each part of the run; a full count visits every boundary
 GROUPS = 40 if FULL else 1
 CHAINS = 20 if FULL else 1
 KILLS = 1000 if FULL else 8  # in a chain
@@ -52,6 +52,7 @@ def test_killed_at_a_boundary(stage: Stage, group: int) -> None:
     visit(stage, chosen)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(CHAINS))
 def test_killed_again_and_again(stage: Stage, seed: int) -> None:
     """Killed after a few steps, and again, and again, also while it puts in order what the last kill left: the same."""
@@ -73,18 +74,21 @@ def test_killed_again_and_again(stage: Stage, seed: int) -> None:
     scene.kills = 1
 
 
+@pytest.mark.full
 def test_killed_between_the_state_and_its_view(stage: Stage) -> None:
     """A view that is older than the state is made anew, and never taken for an edit by hand."""
     before = [number - 1 for number in stage.after("/orchestration/shared_status.json")]
     visit(stage, before[len(before) // 2 :][:1])
 
 
+@pytest.mark.full
 def test_killed_while_notes_are_resolved(stage: Stage) -> None:
     """An answer that is in the history or in the note, and in nothing else, is the agent's answer after all."""
     written = stage.after("/agents/api/completion_drive/session_current.json")[1]  # the first is an empty session
     visit(stage, [written - 3, written])
 
 
+@pytest.mark.full
 def test_killed_between_the_end_of_a_turn_and_its_settlement(stage: Stage) -> None:
     """A turn that ended is settled after the crash, with what its agent read, and is not taken again."""
     ended = stage.after("/sessions/api/1/turn-003.txt")[0] + 3  # the record says that the turn is over
@@ -92,6 +96,7 @@ def test_killed_between_the_end_of_a_turn_and_its_settlement(stage: Stage) -> No
     visit(stage, [ended])
 
 
+@pytest.mark.full
 def test_killed_around_archival(stage: Stage) -> None:
     """A session whose copy is gone, that has its last name, or that is in the index alone, is archived all the same."""
     moved = next(number for number, step in enumerate(stage.steps, 1) if "/api/completion_drive/session_2" in step)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo, fresh_environment
+from support.quick_cases import few_of
 from support.simulated_workers import Yard, script
 from support.ui_client import Answer, Dashboard
 
@@ -441,7 +442,7 @@ def as_agent(dashboard: Dashboard, act: str, way: str) -> str:
 
 
 @pytest.mark.parametrize("act", ["act", "session"])
-@pytest.mark.parametrize("way", WAYS)
+@few_of("way", WAYS, 6)
 def test_an_agent_with_the_token_cannot_act(dashboard: Dashboard, way: str, act: str):
     """A process with a mark of ours, or below one, gets neither an act nor a cookie, whatever it sends."""
     before = state_of(dashboard.repo)

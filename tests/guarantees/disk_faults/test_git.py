@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Repo
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.disk_faults.test_state import MEANS, MOUNTED, prefix_for
@@ -63,7 +63,7 @@ def starve(root: str, name: str, means: str) -> dict[str, Any]:
     return {"told": str(told), "same": same, "fed": ACTS[name](WorktreeRepo(worktree_repo.repo))}
 
 
-@pytest.mark.parametrize("name", ACTS)
+@few_of("name", ACTS, 1)
 def test_a_full_disk(worktree_repo: WorktreeRepo, tmp_path: Path, name: str) -> None:
     """On a full disk the act fails with the reason and leaves the user's side; with room it does its work."""
     prefix = prefix_for("full", tmp_path)

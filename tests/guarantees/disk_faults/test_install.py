@@ -30,7 +30,7 @@ def lay(root: Path) -> dict[str, str]:
     """What is there before: an old file of ours, one that the user changed, one that is gone now, and two of theirs."""
     old = file_mark.add_mark("---\ndescription: old\n---\nOld.\n", "0.1.0", file_mark.FRONTMATTER)
     files = {
-        ".claude/commands/run.md": old,
+        ".claude/commands/sow/run.md": old,
         ".claude/commands/project/new.md": f"{old}Changed.\n",
         ".claude/commands/gone.md": old,
         ".claude/commands/mine.md": MINE,

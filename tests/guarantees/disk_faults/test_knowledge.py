@@ -62,6 +62,7 @@ def install(keeper: Sinks, remote: Remote) -> str:
     return attempt(keeper.install, remote.url, "api", ref=None, name="", cwd="/")
 
 
+@pytest.mark.full
 def test_an_update_that_fails_leaves_the_old_sink(bare_repo: Repo, remote: Remote) -> None:
     """Each error at each call of the disk is told, and files and index are the old ones together, or the new."""
     old = state(bare_repo, "python-style")
@@ -99,6 +100,7 @@ def test_an_installation_that_fails_leaves_nothing(bare_repo: Repo, remote: Remo
     assert bare_repo.ok("sinks", "show", "api", "--json").json["edited"] is False
 
 
+@pytest.mark.full
 def test_a_kill_at_any_step_can_be_repeated(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """Killed before any boundary, the same installation works afterwards without anybody's help."""
     crossings = tmp_path / "crossings"
@@ -115,6 +117,7 @@ def test_a_kill_at_any_step_can_be_repeated(bare_repo: Repo, remote: Remote, tmp
         bare_repo.ok("sinks", "remove", "api")
 
 
+@pytest.mark.full
 def test_an_update_that_was_killed_can_be_repeated(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """Killed before any boundary, the same update ends with the new files and their entry."""
     crossings = tmp_path / "crossings"

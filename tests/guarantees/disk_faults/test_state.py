@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import SOW, Repo
+from support.quick_cases import few_of
 
 from guarantees.fake_disks import Counting, refusing
 from guarantees.fresh_process import ended, fork, in_fresh_process
@@ -49,7 +49,7 @@ def complaint_about(act: Act, tree: Tree, disk: Counting, reason: str = "") -> s
     return "" if act.done(home_at(tree.root)) else "acknowledged, but not done"
 
 
-@pytest.mark.parametrize("name", ACTS)
+@few_of("name", ACTS, 3)
 def test_every_error_at_every_call(repo: Repo, name: str) -> None:
     """Whatever error the system reports at whatever call, it is told with its place, and no file is half changed."""
     act, tree = ACTS[name], Tree(str(repo.root))
@@ -100,7 +100,7 @@ def limited(act: Act, tree: Tree, kind: str, limit: int) -> str:
     return "crashed" if ended(child) or not said else said.strip("-")
 
 
-@pytest.mark.parametrize(("kind", "limits"), [("NOFILE", range(1, 6)), ("FSIZE", (0, 1, 100, 500))])
+@few_of(("kind", "limits"), [("NOFILE", range(1, 6)), ("FSIZE", (0, 1, 100, 500))], 1)
 def test_real_limits(repo: Repo, kind: str, limits: Sequence[int]) -> None:
     """With too few handles, or with files that may not grow, the error is clear and no file is half changed."""
     assert in_fresh_process(within_limits, repo.root, kind, *map(str, limits)) == []
@@ -196,7 +196,7 @@ def call(place: str, words: tuple[str, ...]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("means", MEANS)
+@few_of("means", MEANS, 1)
 def test_real_disk(task_repo: Repo, tmp_path: Path, means: str) -> None:
     """Where nothing can be written every command says so and where, changes no state, and works again afterwards."""
     prefix = prefix_for(means, tmp_path)

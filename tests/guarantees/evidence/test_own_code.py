@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.ecosystems import Library, commit, workspace
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 node = pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
 cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is not installed")
@@ -29,7 +30,7 @@ def is_green(task: dict) -> bool:
     return task["status"] == "completed" and task["result"] == "GREEN"
 
 
-@pytest.mark.parametrize("source", ["src", "."])
+@few_of("source", ["src", "."], 1)
 def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
     """A library that is installed in place is broken by a task: its check fails, with a setup of its own (D1)."""
     library = Library(plan_repo, source=source)
@@ -40,7 +41,8 @@ def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: st
     assert not evidence["passed"]
 
 
-@pytest.mark.parametrize("source", ["src", "."])
+@pytest.mark.full
+@few_of("source", ["src", "."], 1)
 def test_correct_work_on_an_installed_library(plan_repo: PlanRepo, source: str) -> None:
     """New code that only the task's checkout has is found by its check, and the user's environment stays as it is."""
     library = Library(plan_repo, source=source)
@@ -67,7 +69,7 @@ def test_imports_from_outside_are_a_question(plan_repo: PlanRepo, install: str) 
     assert plan_repo.turns("010") == 0
 
 
-@pytest.mark.parametrize("install", ["install_by_path", "install_by_finder", "install_by_egg_link"])
+@few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 1)
 def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance correct work is YELLOW, also after a GREEN review."""
     library = Library(plan_repo)
@@ -83,6 +85,7 @@ def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) 
     assert plan_repo.runs()[-1]["accepted"] == ["outside_imports"]
 
 
+@pytest.mark.full
 def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) -> None:
     """If HEAD has a setup of its own and the work removes it, the acceptance holds, and the result is YELLOW."""
     library = Library(plan_repo)
@@ -96,6 +99,7 @@ def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) 
     assert [each["kind"] for each in task["concerns"]] == ["environment"]
 
 
+@pytest.mark.full
 def test_an_acceptance_that_is_not_needed_changes_nothing(plan_repo: PlanRepo) -> None:
     """If the checks import their own code, the result is GREEN, with the environment of a run without acceptance."""
     library = Library(plan_repo)
@@ -108,7 +112,7 @@ def test_an_acceptance_that_is_not_needed_changes_nothing(plan_repo: PlanRepo) -
     assert plan_repo.repo.sow("runs", "verify").code == 0
 
 
-@pytest.mark.parametrize("install", ["install_by_path", "install_by_finder", "install_by_egg_link"])
+@few_of("install", ["install_by_path", "install_by_finder", "install_by_egg_link"], 2)
 def test_broken_work_with_an_accepted_doubt(plan_repo: PlanRepo, install: str) -> None:
     """With the user's acceptance a broken import still fails its check: the code of the checkout comes first."""
     library = Library(plan_repo)
@@ -119,6 +123,7 @@ def test_broken_work_with_an_accepted_doubt(plan_repo: PlanRepo, install: str) -
     assert (code, is_green(task)) == (4, False)
 
 
+@pytest.mark.full
 def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A library that is installed into an environment elsewhere gets an environment of its own as well."""
     library = Library(plan_repo, venv=tmp_path / "envs/lib")
@@ -129,6 +134,7 @@ def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: P
     assert not evidence["passed"]
 
 
+@pytest.mark.full
 def test_a_worker_imports_its_own_code(plan_repo: PlanRepo) -> None:
     """The programs that a worker starts import the code of its worktree."""
     library = Library(plan_repo)
@@ -160,6 +166,7 @@ def test_a_tool_of_the_users_environment_is_not_used(plan_repo: PlanRepo) -> Non
     assert plan_repo.turns("010") == 0
 
 
+@pytest.mark.full
 @node
 def test_a_broken_workspace_package(plan_repo: PlanRepo) -> None:
     """A package of the repository that node_modules links to is broken by a task: its check fails."""
@@ -168,6 +175,7 @@ def test_a_broken_workspace_package(plan_repo: PlanRepo) -> None:
     assert (code, is_green(task)) == (4, False)
 
 
+@pytest.mark.full
 @node
 def test_correct_work_on_a_workspace_package(plan_repo: PlanRepo) -> None:
     """A check finds the new code of a package that is linked, in the task's own checkout."""
@@ -187,6 +195,7 @@ def test_workspace_links_without_a_setup(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("010") == 0
 
 
+@pytest.mark.full
 def test_linked_packages_of_others_are_fine(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A package that is linked from elsewhere, and a .pth file that leads elsewhere, are no question."""
     library = Library(plan_repo)
@@ -201,7 +210,7 @@ def test_linked_packages_of_others_are_fine(plan_repo: PlanRepo, tmp_path: Path)
 
 
 @cargo
-@pytest.mark.parametrize(("body", "code"), [("42", 0), ("41", 4)])
+@few_of(("body", "code"), [("42", 0), ("41", 4)], 1)
 def test_a_crate(plan_repo: PlanRepo, body: str, code: int) -> None:
     """Cargo builds the code of the task's checkout, also if the user's shell names one target folder for all."""
     test = "#[test]\nfn test() { assert_eq!(answer(), 42); }\n"

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 # Pairs of tasks without a textual conflict: what the second does breaks the check of the first.
@@ -52,7 +53,7 @@ def after(plan_repo: PlanRepo, script: str, task: str = "010") -> str:
     return f"{wait}git merge -q $(git for-each-ref --format='%(refname)' refs/heads/sow/int)\n{script}\n"
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@few_of("name", PAIRS, 1, always=["a file appears"])
 def test_the_second_breaks_the_first(plan_repo: PlanRepo, name: str) -> None:
     """The task that broke another one's check is sent back with the output, and the fixed tree is delivered (F33)."""
     first, check, bad, good = PAIRS[name]
@@ -122,6 +123,7 @@ def test_a_list_that_was_broken_is_checked_before_the_next_merge(plan_repo: Plan
     delivered(plan_repo, "test -e wanted.txt -a -e not-yet.txt")
 
 
+@pytest.mark.full
 def test_work_that_waits_for_a_waiver_is_merged_with_it(plan_repo: PlanRepo) -> None:
     """If a person waives the list that the next try still breaks, that try is merged and not lost."""
     breaking(plan_repo, words=("--retries", "1"))
@@ -130,6 +132,7 @@ def test_work_that_waits_for_a_waiver_is_merged_with_it(plan_repo: PlanRepo) -> 
     assert (plan_repo.repo.root / "broken.txt").read_text() == "more\nmore\n"
 
 
+@pytest.mark.full
 def test_the_same_output_of_a_broken_list_is_a_question(plan_repo: PlanRepo) -> None:
     """If the next try breaks the list with the same output, a person decides, although retries are left."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
@@ -144,6 +147,7 @@ def test_the_same_output_of_a_broken_list_is_a_question(plan_repo: PlanRepo) -> 
     assert plan_repo.statuses() == {"010": "completed", "020": "failed"}
 
 
+@pytest.mark.full
 def test_retries_that_are_spent_are_a_question(plan_repo: PlanRepo) -> None:
     """Sent back as often as allowed, the run asks, shows the output and the choices, and delivers nothing."""
     breaking(plan_repo, words=("--retries", "1"))
@@ -165,6 +169,7 @@ def test_retries_that_are_spent_are_a_question(plan_repo: PlanRepo) -> None:
         assert (refused.code, "sow answer" in refused.err) == (4, True), refused
 
 
+@pytest.mark.full
 def test_a_person_sends_it_back(plan_repo: PlanRepo) -> None:
     """With "send back" the worker has one more turn, on the integration head, with the output."""
     breaking(plan_repo, words=("--retries", "0"))
@@ -175,6 +180,7 @@ def test_a_person_sends_it_back(plan_repo: PlanRepo) -> None:
     delivered(plan_repo, "test -e wanted.txt")
 
 
+@pytest.mark.full
 def test_a_person_waives_the_check(plan_repo: PlanRepo) -> None:
     """With "waive" the check is not run again, the rest is delivered, and the report names the waiver."""
     breaking(plan_repo, words=("--retries", "0"))
@@ -182,12 +188,34 @@ def test_a_person_waives_the_check(plan_repo: PlanRepo) -> None:
     assert plan_repo.turns("020") == 1
     assert (plan_repo.task("020")["status"], plan_repo.task("020")["result"]) == ("completed", "GREEN")
     waiver = plan_repo.task("010")["waivers"][0]
-    assert (waiver["command"], waiver["reason"]) == ("test -e wanted.txt", "waive: the file is not needed any more")
+    assert (waiver["command"], waiver["reason"]) == ("test -e wanted.txt", "the file is not needed any more")
     delivered(plan_repo, "test -e broken.txt")
     for form in ("md", "html", "json"):
         assert "test -e wanted.txt" in plan_repo.repo.ok("runs", "report", "--format", form).out, form
 
 
+@few_of("words", [["answer", "020", "waive"], ["approve", "020"]], 1)
+def test_every_check_of_a_list_that_fails_is_waived(plan_repo: PlanRepo, words: list[str]) -> None:
+    """A list with two failed commands is settled by one answer, or by one approval that names both."""
+    checks = ["test -e wanted.txt", "test -f wanted.txt"]
+    plan_repo.act("implementer-010", "touch wanted.txt\n")
+    plan_repo.act("implementer-020", after(plan_repo, BREAKS))
+    plan_repo.plan({"test_commands": checks}, "Second")
+    assert plan_repo.run("--yes", "--retries", "0").code == 4
+    if words[0] == "approve":
+        refused = plan_repo.repo.sow(*words, "--waive", checks[0])
+        assert (refused.code, f"`{checks[1]}` fails" in refused.err) == (2, True), refused
+        words = [*words, *(word for check in checks for word in ("--waive", check)), "--reason", "not needed"]
+    plan_repo.repo.ok(*words)
+    result = plan_repo.run("--yes", "--retries", "0")
+    assert result.code == 0, result
+    assert [waiver["command"] for waiver in plan_repo.task("010")["waivers"]] == checks
+    assert [each["command"] for each in plan_repo.journal("waived")] == checks
+    assert plan_repo.turns("020") == 1
+    delivered(plan_repo, "test -e broken.txt")
+
+
+@pytest.mark.full
 def test_a_person_stops_it(plan_repo: PlanRepo) -> None:
     """With "stop" the task fails, its merge is taken out, and the rest is delivered."""
     breaking(plan_repo, words=("--retries", "0"))
@@ -199,6 +227,7 @@ def test_a_person_stops_it(plan_repo: PlanRepo) -> None:
     assert "task 020: its merge was taken out" in plan_repo.repo.ok("runs", "report").out
 
 
+@pytest.mark.full
 def test_an_abandoned_task_does_not_hold_up_the_rest(plan_repo: PlanRepo) -> None:
     """After the breaking task is abandoned, `sow integrate` delivers what the others did, and the run is over."""
     plan_repo.act("implementer-030", after(plan_repo, "touch three.txt", "020"))
@@ -211,6 +240,7 @@ def test_an_abandoned_task_does_not_hold_up_the_rest(plan_repo: PlanRepo) -> Non
     assert plan_repo.journal("branch_moved") == []
 
 
+@pytest.mark.full
 def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(plan_repo: PlanRepo) -> None:
     """A task that began on top of a merge that is taken out delivers only its own changes."""
     plan_repo.act("implementer-030-1", after(plan_repo, "sow task set status paused", "020"))
@@ -223,6 +253,7 @@ def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(plan_repo: PlanRe
     delivered(plan_repo, "test -e wanted.txt -a -e three.txt -a ! -e broken.txt")
 
 
+@pytest.mark.full
 def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(plan_repo: PlanRepo) -> None:
     """Where a later merge needs the one that is taken out, its task asks, and the rest is delivered."""
     plan_repo.act("implementer-030-1", after(plan_repo, "echo 3 >> broken.txt", "020"))
@@ -238,6 +269,7 @@ def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(plan_repo: P
     assert not (plan_repo.repo.root / "broken.txt").exists()
 
 
+@pytest.mark.full
 def test_a_task_that_builds_on_the_other_is_a_question(plan_repo: PlanRepo) -> None:
     """A task that depends on the one whose check it breaks may be right: a person decides, with retries left."""
     breaking(plan_repo, "Second < 1")
@@ -276,6 +308,7 @@ def test_a_check_that_cannot_be_relied_on_is_a_question(plan_repo: PlanRepo) -> 
     assert plan_repo.task("020")["status"] == "completed"
 
 
+@pytest.mark.full
 def test_the_users_commits_are_not_a_tasks_fault(plan_repo: PlanRepo) -> None:
     """Where the user's new commits break a check of any kind, no task is sent back and the branch stays (F34)."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\ntouch wanted.txt\n")
@@ -298,6 +331,7 @@ def test_the_users_commits_are_not_a_tasks_fault(plan_repo: PlanRepo) -> None:
     assert "sow integrate" not in [each["command"] for each in steps]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["option", "config"])
 def test_final_checks_can_be_off(plan_repo: PlanRepo, how: str) -> None:
     """Without final checks the tree is delivered as it is, and `sow runs verify` still says what fails in it."""
@@ -315,6 +349,7 @@ def test_final_checks_can_be_off(plan_repo: PlanRepo, how: str) -> None:
     assert "final tree, task 010: test -e wanted.txt (exit 1)" in verified.out
 
 
+@pytest.mark.full
 def test_equal_lists_run_once(plan_repo: PlanRepo) -> None:
     """Tasks with equal lists share one run on the final tree, and a list that passed on that tree is not repeated."""
     counter = plan_repo.folder / "runs"
@@ -329,6 +364,7 @@ def test_equal_lists_run_once(plan_repo: PlanRepo) -> None:
     assert [line.strip() for line in counter.read_text().splitlines()].count("3") == 1
 
 
+@pytest.mark.full
 def test_an_interrupted_run_delivers_nothing_unchecked(plan_repo: PlanRepo) -> None:
     """After Ctrl-C the user's branch does not move to a tree whose lists were not run; the next call does it."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
@@ -347,6 +383,7 @@ def test_an_interrupted_run_delivers_nothing_unchecked(plan_repo: PlanRepo) -> N
     delivered(plan_repo, "test -e wanted.txt -a -e three.txt")
 
 
+@pytest.mark.full
 def test_one_commit_for_each_task(plan_repo: PlanRepo) -> None:
     """After six tasks the branch has six commits and one of the state, made from the tasks, and no branch is left."""
     plan_repo.act("implementer", 'echo one > "a_$SOW_TASK"; git add -A; git commit -qm wip; echo two > "b_$SOW_TASK"\n')
@@ -370,6 +407,7 @@ def test_one_commit_for_each_task(plan_repo: PlanRepo) -> None:
     assert {each["task"] for each in kept_work["kept"]} >= {"010", "060"}
 
 
+@pytest.mark.full
 def test_full_history(plan_repo: PlanRepo) -> None:
     """With full history every commit of a worker is on the branch, below a merge."""
     plan_repo.act("implementer", "echo one > one; git add -A; git commit -qm 'My own'; echo two > two\n")
@@ -380,6 +418,7 @@ def test_full_history(plan_repo: PlanRepo) -> None:
     assert len(plan_repo.repo.git("rev-list", "--merges", f"{base}..HEAD").split()) == 1
 
 
+@pytest.mark.full
 def test_forged_merges_do_not_count(plan_repo: PlanRepo) -> None:
     """A commit of a worker on the integration branch completes nothing, and is reported (F10, F17)."""
     forge = """echo part > part_010.txt
@@ -417,6 +456,7 @@ def laundered(plan_repo: PlanRepo, *words: str) -> None:
     assert (plan_repo.repo.root / "tests/conftest.py").exists()
 
 
+@pytest.mark.full
 def test_a_concern_stays_as_long_as_its_merge(plan_repo: PlanRepo) -> None:
     """A concern about an iteration that was merged and sent back keeps the next one from being GREEN."""
     laundered(plan_repo, "--review", "off")
@@ -425,6 +465,7 @@ def test_a_concern_stays_as_long_as_its_merge(plan_repo: PlanRepo) -> None:
     assert "tests/conftest.py" in plan_repo.repo.ok("runs", "report").out
 
 
+@pytest.mark.full
 def test_the_reviewer_sees_what_is_merged_already(plan_repo: PlanRepo) -> None:
     """The reviewer of the next iteration sees the change of the merged one, and the concern about it."""
     laundered(plan_repo)
@@ -433,6 +474,7 @@ def test_the_reviewer_sees_what_is_merged_already(plan_repo: PlanRepo) -> None:
     assert "look at this: " in asked
 
 
+@pytest.mark.full
 def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(plan_repo: PlanRepo) -> None:
     """The question about it is on a task of this run, so nothing is delivered until a person decides."""
     script = plan_repo.folder / "sometimes"
@@ -454,7 +496,7 @@ def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(plan_repo: PlanRepo) 
     delivered(plan_repo, "test -e part_070.txt")
 
 
-@pytest.mark.parametrize("earlier", [False, True])
+@few_of("earlier", [False, True], 1)
 def test_a_check_that_spoils_its_setup_blames_the_right_merge(plan_repo: PlanRepo, earlier: bool) -> None:
     """The search for a merge builds the setup again, so what a failed check left there does not change the result."""
     spoils = "test ! -e made/spoiled && { test ! -e bad.txt || { touch made/spoiled; false; }; }"
@@ -472,6 +514,7 @@ def test_a_check_that_spoils_its_setup_blames_the_right_merge(plan_repo: PlanRep
     assert not (plan_repo.repo.root / "bad.txt").exists()
 
 
+@pytest.mark.full
 def test_no_merge_is_blamed_for_the_world_outside(plan_repo: PlanRepo) -> None:
     """A list that fails now where it passed before is a question, and no task is sent back for it."""
     outside = plan_repo.folder / "outside"
@@ -484,6 +527,7 @@ def test_no_merge_is_blamed_for_the_world_outside(plan_repo: PlanRepo) -> None:
     assert (plan_repo.task("020")["status"], plan_repo.turns("020")) == ("completed", 1)
 
 
+@pytest.mark.full
 def test_final_checks_that_cannot_run_wait_for_a_person(plan_repo: PlanRepo) -> None:
     """A setup that fails in the final checks ends the call with exit 4 and a report; later the rest is delivered."""
     works = plan_repo.folder / "works"
@@ -503,6 +547,7 @@ def test_final_checks_that_cannot_run_wait_for_a_person(plan_repo: PlanRepo) -> 
     delivered(plan_repo, "test -e part_010.txt")
 
 
+@pytest.mark.full
 def test_a_list_that_failed_before_the_run_is_reported(plan_repo: PlanRepo) -> None:
     """A list of an earlier task that the user broke before this run does not hold it up, and the report says so."""
     plan_repo.plan({"test_commands": ["test -e part_010.txt"]})
@@ -515,21 +560,55 @@ def test_a_list_that_failed_before_the_run_is_reported(plan_repo: PlanRepo) -> N
     assert said in plan_repo.repo.ok("runs", "report", "--format", "json").json["remarks"]
 
 
-def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(plan_repo: PlanRepo) -> None:
-    """After Ctrl-C in the final checks, the next step is `sow integrate`; after that the run is over."""
+@few_of("number", [signal.SIGINT, signal.SIGKILL], 1)
+def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(plan_repo: PlanRepo, number: int) -> None:
+    """After Ctrl-C or a crash in the final checks, every list of next steps names `sow integrate`, which ends the run.
+
+    Until then the last phase cannot be left, and the project cannot be removed.
+    """
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     check = f"test ! -e two.txt || test -e {go} || {{ touch {begun}; sleep 60; }}"
     plan_repo.act("implementer-020", "touch two.txt\n")
     plan_repo.plan({"test_commands": [check]}, "Second < 1")
     run = plan_repo.start("--yes")
     wait_for(begun.exists)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(number)
     run.communicate(timeout=300)
-    assert run.returncode == 130
-    steps = plan_repo.repo.ok("runs", "report", "--format", "json").json["next"]
-    assert steps[0]["command"] == "sow integrate"
+    repo = plan_repo.repo
+    assert repo.ok("runs", "report", "--format", "json").json["next"][0]["command"] == "sow integrate"
+    (waiting,) = repo.ok("inbox", "--json").json["items"]
+    assert (waiting["kind"], waiting["do"]) == ("delivery", "sow integrate")
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
+    for words in (("phase", "advance"), ("cleanup",)):
+        refused = repo.sow(*words)
+        assert (refused.code, "sow integrate" in refused.err) == (4, True), refused
     go.touch()
-    assert plan_repo.repo.sow("integrate", "--yes").code == 0
+    assert repo.sow("integrate", "--yes").code == 0
     assert plan_repo.runs()[-1]["status"] == "ended"
-    assert plan_repo.repo.git("for-each-ref", "refs/heads/sow/int", "refs/heads/sow/task") == ""
+    assert repo.git("for-each-ref", "refs/heads/sow/int", "refs/heads/sow/task") == ""
+    delivered(plan_repo, "test -e two.txt")
+    repo.ok("phase", "advance")
+    repo.ok("cleanup")
+
+
+@pytest.mark.full
+def test_another_branch_during_the_final_checks(plan_repo: PlanRepo) -> None:
+    """The run waits with exit 4, and every hint says to go back; there the same command delivers the work."""
+    begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
+    waits = f"{{ touch {begun}; while [ ! -e {go} ]; do sleep 0.05; done; }}"
+    plan_repo.act("implementer-020", "touch two.txt\n")
+    plan_repo.plan({"test_commands": [f"test ! -e two.txt || {waits}"]}, "Second < 1")
+    run = plan_repo.start("--yes")
+    wait_for(begun.exists)
+    plan_repo.repo.git("switch", "-q", "main")
+    go.touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 4, err
+    assert "git switch feat/harbour" in out.decode()
+    for words in (("status",), ("inbox",)):
+        refused = plan_repo.repo.sow(*words)
+        assert "git switch feat/harbour" in refused.err
+        assert "sow project delete" not in refused.err
+    plan_repo.repo.git("switch", "-q", "feat/harbour")
+    assert plan_repo.run("--yes").code == 0
     delivered(plan_repo, "test -e two.txt")

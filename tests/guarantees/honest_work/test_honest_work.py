@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 from guarantees.dishonest_workers import RIGHT, Case, Folder, cases, script
 
@@ -45,7 +46,7 @@ def prepare(plan_repo: PlanRepo, folders: list[Folder]) -> None:
     plan_repo.repo.git("commit", "-q", "-m", "calculators")
 
 
-@pytest.mark.parametrize(("number", "start"), BATCHES)
+@few_of(("number", "start"), BATCHES, 1)
 def test_no_false_claim_is_green_and_no_correct_work_is_refused(
     plan_repo: PlanRepo, tmp_path: Path, number: int, start: int
 ) -> None:
@@ -105,12 +106,14 @@ def test_a_module_in_the_place_of_the_runner_is_not_green(plan_repo: PlanRepo) -
 HIDE = "cd calc; echo done > README.md; printf '[pytest]\\naddopts = -k neg\\n' > pytest.ini; echo pytest.ini >> "
 
 
+@pytest.mark.full
 def test_an_ignored_configuration_has_no_effect(plan_repo: PlanRepo) -> None:
     """A pytest.ini that git ignores is not part of the commit that is checked."""
     task = run_one(plan_repo, f"{HIDE}../.gitignore\n")
     assert (task["status"], task["result"]) == ("paused", "RED")
 
 
+@pytest.mark.full
 def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(plan_repo: PlanRepo) -> None:
     """A worker that hides a pytest.ini through .git/info/exclude does not hide it from sow: it is a concern."""
     task = run_one(plan_repo, f"{HIDE}$(git rev-parse --git-common-dir)/info/exclude\n")
@@ -118,6 +121,7 @@ def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(plan_repo: Pla
     assert "pytest.ini" in str(task["concerns"])
 
 
+@pytest.mark.full
 def test_correct_work_alone_is_green(plan_repo: PlanRepo) -> None:
     """The honest worker of a single run is GREEN and without concerns."""
     task = run_one(plan_repo, f"cat > calc/calc.py <<'END'\n{RIGHT}END\n")

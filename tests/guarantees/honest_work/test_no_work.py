@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import SOW
 from support.plan_repo import PlanRepo
+from support.quick_cases import few_of
 
 DONE = {"status": "needs_review"}
 WRITE = {"write": {"path": "part_{task}.txt", "text": "by {task}\n"}}
@@ -29,7 +30,7 @@ def concerns(plan_repo: PlanRepo, task: str = "010") -> list[str]:
     return [each["kind"] for each in plan_repo.task(task).get("concerns", ())]
 
 
-@pytest.mark.parametrize("case", IDLE)
+@few_of("case", IDLE, 1, always=["only its status"])
 def test_no_changes_without_a_review_are_yellow(plan_repo: PlanRepo, case: str) -> None:
     """A worker that leaves the tree as it was gets YELLOW at best, and that is told live and in the reports."""
     plan_repo.simulated("idle", "implementer", IDLE[case])
@@ -44,6 +45,7 @@ def test_no_changes_without_a_review_are_yellow(plan_repo: PlanRepo, case: str) 
     assert NO_CHANGES in plan_repo.repo.ok("task", "show", "010").out
 
 
+@pytest.mark.full
 def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo) -> None:
     """The reviewer is told that there are no changes, and its verdict is the result."""
     plan_repo.simulated("idle", "implementer", [DONE])
@@ -53,6 +55,7 @@ def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo)
     assert plan_repo.task("010")["result"] == "GREEN"
 
 
+@pytest.mark.full
 def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
     """With allow_empty in its plan a task without changes is fine, and nothing is said about it."""
     plan_repo.simulated("idle", "implementer", [DONE])
@@ -63,6 +66,7 @@ def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("020")["result"] == "YELLOW"
 
 
+@pytest.mark.full
 def test_real_work_is_green(plan_repo: PlanRepo) -> None:
     """Changed files and nothing refused: no concern, and GREEN without a review."""
     plan_repo.simulated("busy", "implementer", [WRITE, DONE])
@@ -90,6 +94,7 @@ def test_work_after_a_refusal_is_yellow_and_names_the_command(plan_repo: PlanRep
     assert [(each["command"], each["count"]) for each in row["refusals"]] == [("npm install", 2)]
 
 
+@pytest.mark.full
 def test_the_reviewer_hears_of_refused_commands(plan_repo: PlanRepo) -> None:
     """The reviewer's prompt names what the worker was refused, and a reviewer's own refusals do not count."""
     plan_repo.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
@@ -104,6 +109,7 @@ def test_the_reviewer_hears_of_refused_commands(plan_repo: PlanRepo) -> None:
     assert (plan_repo.task("020")["result"], concerns(plan_repo, "020")) == ("GREEN", [])
 
 
+@pytest.mark.full
 def test_the_next_iteration_starts_without_old_refusals(plan_repo: PlanRepo) -> None:
     """Work that was sent back and done again without a refusal has no concern any more."""
     plan_repo.judge("010", "RED", "GREEN")

@@ -9,6 +9,7 @@ import pytest
 from conftest import Repo
 from knowledge.remotes import guides
 from support.call_server import Caller
+from support.quick_cases import few_of
 
 from guarantees.folder_snapshot import Picture
 from guarantees.hostile_values import HOSTILE
@@ -84,7 +85,7 @@ def is_one_plain_word(value: str, words: list[str]) -> bool:
     return all(not word.startswith("-") or word.startswith(("-c", "--git-dir=")) for word in holding if len(value) > 3)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=" ".join)
+@few_of("row", ROWS, 6, ids=" ".join)
 def test_a_hostile_value_does_no_harm(caller: Caller, scene: Repo, tmp_path: Path, row: tuple[str, str]) -> None:
     """It is refused with nothing changed, or stored; git never takes it for a flag, and nothing of it is run."""
     before = Picture(tmp_path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.quick_cases import all_of
 
 import sow
 
@@ -79,7 +80,7 @@ def test_the_package_was_found():
     assert {"cli/main.py", "store/formats/yaml_text.py", "system/git.py", "store/validators/task.py"} <= names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@all_of("path", MODULES)
 def test_a_module_starts_nothing_but_at_the_door(path):
     """No module evaluates text, unpickles, asks for a shell, or starts a process outside of sow.system."""
     room = path.relative_to(PACKAGE).parts[0]
@@ -120,7 +121,7 @@ BAD_OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD)
+@all_of("text", BAD)
 def test_what_is_forbidden_is_seen(text):
     """The walk finds each forbidden thing, even in sow.system."""
     assert complaints(text, in_system=True)

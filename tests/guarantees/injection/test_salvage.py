@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.call_server import Caller
 from support.plan_repo import PlanRepo
 
@@ -9,6 +10,7 @@ from guarantees.hostile_values import HOSTILE
 from sow.domain.text.branch_name import is_branch_name
 
 
+@pytest.mark.full
 def test_no_hostile_word_reaches_git(plan_repo: PlanRepo):
     """Whatever is given as a name, or as the name of a branch, git hears nothing of it, and no ref changes."""
     plan_repo.plan("First")

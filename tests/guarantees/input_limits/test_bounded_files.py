@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 from conftest import FULL, Repo
 from support.call_server import MEMORY, Answer, Call, Caller
+from support.quick_cases import few_of
 
 from guarantees.fresh_process import in_fresh_process, shard
 from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
@@ -84,13 +85,13 @@ def check(name: str, answer: Answer) -> None:
     """Our error, or a file that is valid after all; no crash, no bug of ours, and a short message."""
     assert answer.code in (0, 2), (name, answer)
     assert answer.seconds < GENEROUS, (name, answer)
-    assert len(answer.err) < 1500, name
+    assert len(answer.err) < 6000, name
 
 
 PARTS = 8
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@few_of("part", range(PARTS), 1)
 def test_a_bomb_is_an_error_of_ours(caller, tmp_path, environment, part):
     """`sow validate` says what is wrong with any bomb, within a gibibyte of memory and a moment of time."""
     batch: list[tuple[str, Call]] = []
@@ -121,6 +122,7 @@ def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
         shutil.rmtree(call.cwd)
 
 
+@pytest.mark.full
 def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
     """A large bomb in the place of a task's state leaves the project in order, and the next change fixes the task."""
     words = ("status", "task set --id 010 priority high")
@@ -174,7 +176,7 @@ def read_plans(part: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@few_of("part", range(PARTS), 1)
 def test_a_plan_that_is_a_bomb_is_read_or_refused(part: int):
     """The reader of plans answers to any bomb, within a gibibyte of memory and a moment of time."""
     assert in_fresh_process(read_plans, str(part)) == []

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from support.quick_cases import few_of
 
 from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
 from guarantees.oversized_texts import JSON, YAML, Make, numbered, pattern
@@ -115,44 +116,44 @@ def slowness(read: Callable[[str], object], make: Make) -> str:
 FLAT = [name for name in YAML if name != "laughs" and not name.startswith("steps")]
 
 
-@pytest.mark.parametrize("name", FLAT)
+@few_of("name", FLAT, 6)
 def test_yaml_is_read_in_linear_time(name):
     """Twice the YAML takes about twice the time, up to the limit of a state file."""
     check_linear(lambda text: yaml_text.load(text, "f.yaml"), YAML[name])
 
 
-@pytest.mark.parametrize("name", OUR_LAYOUT)
+@few_of("name", OUR_LAYOUT, 2)
 def test_a_state_is_checked_in_linear_time(name):
     """Twice the state takes about twice the time to read and to validate."""
     check_linear(lambda text: state_file.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
 
 
-@pytest.mark.parametrize("name", PLAN_MARKDOWN)
+@few_of("name", PLAN_MARKDOWN, 1)
 def test_a_plan_in_markdown_is_read_in_linear_time(name):
     """Twice the Markdown takes about twice the time to read, to resolve and to check."""
     check_linear(lambda text: read_plan([PlanSource("plan.md", text)]), PLAN_MARKDOWN[name])
 
 
-@pytest.mark.parametrize("name", [*FLAT, *PLAN_YAML])
+@few_of("name", [*FLAT, *PLAN_YAML], 8)
 def test_a_plan_in_yaml_is_read_in_linear_time(name):
     """Twice the YAML takes about twice the time to read, to resolve and to check."""
     check_linear(lambda text: read_plan([PlanSource("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
 
 
-@pytest.mark.parametrize("name", JSON)
+@few_of("name", JSON, 6)
 def test_json_is_read_in_linear_time(name):
     """Twice the JSON takes about twice the time."""
     check_linear(lambda text: json_text.load(text, "f.json"), JSON[name])
 
 
-@pytest.mark.parametrize("name", LOGS)
+@few_of("name", LOGS, 2)
 def test_a_log_is_read_in_linear_time(name):
     """Twice the log takes about twice the time to read and to validate."""
     check_linear(log.parse, LOGS[name])
     check_linear(lambda text: log.validate_text(text, "log.md"), LOGS[name])
 
 
-@pytest.mark.parametrize("name", LOGS)
+@few_of("name", LOGS, 5)
 def test_a_text_is_rendered_in_linear_time(name):
     """Twice the text takes about twice the time to write into a log."""
     entry = {"timestamp": "2026-01-31T09:00:00Z", "agent": "a", "action": "a", "result": "b", "files": []}

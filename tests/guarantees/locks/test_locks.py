@@ -148,6 +148,7 @@ def delete_under_a_writer(root: str) -> list[int]:
     return [ended(first), ended(second), desk(home_at(root)).load()["revision"] - before]
 
 
+@pytest.mark.full
 def test_deletion_under_a_writer(repo: Repo) -> None:
     """Deleting .sow/local, as git clean does, under a writer lets no other one in: both changes are there."""
     assert in_fresh_process(delete_under_a_writer, repo.root) == [0, 0, 2]
@@ -170,6 +171,7 @@ def delete_all_the_time(root: str) -> list[int]:
     return [*codes, desk(home_at(root)).load()["revision"] - before]
 
 
+@pytest.mark.full
 def test_deletion_all_the_time(repo: Repo) -> None:
     """Writers neither fail nor lose a change while .sow/local is deleted again and again."""
     assert in_fresh_process(delete_all_the_time, repo.root) == [0, 0, 0, 0, 200]

@@ -43,6 +43,7 @@ def enter(scene: Gated) -> float:
     return waited
 
 
+@pytest.mark.full
 def test_killed_run(scene: Gated) -> None:
     """After kill -9 of a run at work the next one gets in within a second, every time, and ends what was left."""
     for _ in range(ROUNDS):
@@ -66,6 +67,7 @@ def test_second_run(scene: Gated) -> None:
     assert scene.open(process) == 0
 
 
+@pytest.mark.full
 def test_workers_never_wait(scene: Gated) -> None:
     """Workers change their tasks and write their logs while a run is at work, which ends only after they have."""
     process = scene.begin()

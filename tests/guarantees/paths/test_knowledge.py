@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from knowledge.remotes import Remote, guides
+from support.quick_cases import few_of
 
 from guarantees.folder_snapshot import Picture
 
@@ -50,8 +51,8 @@ def remote(bare_repo: Repo, tmp_path: Path) -> Remote:
     return made
 
 
-@pytest.mark.parametrize("there", ["a copy", "something empty", "nothing"])
-@pytest.mark.parametrize("place", PLACES)
+@few_of("there", ["a copy", "something empty", "nothing"], 2)
+@few_of("place", PLACES, 2)
 def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, place: str, there: str) -> None:
     """With a link in the place of anything of ours, no command writes or deletes beyond it, and none crashes."""
     path, target = bare_repo.root / place, tmp_path / "outside/target"
@@ -73,7 +74,7 @@ def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, p
     assert source.changes() == []
 
 
-@pytest.mark.parametrize("name", ["..", "../x", "/tmp/x", ".", "a/b", "~", "%2e%2e", "index.json", ".git"])
+@few_of("name", ["..", "../x", "/tmp/x", ".", "a/b", "~", "%2e%2e", "index.json", ".git"], 3)
 def test_a_name_is_no_path(bare_repo: Repo, remote: Remote, tmp_path: Path, name: str) -> None:
     """A path where a name belongs is refused, and nothing is made, moved or removed."""
     before = Picture(tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from support.plan_repo import WORK, PlanRepo
+from support.quick_cases import few_of
 
 from sow.system import git
 
@@ -97,7 +98,7 @@ def plant(plan_repo: PlanRepo, script: str, tmp_path: Path, who: str = "implemen
     plan_repo.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@few_of("name", PLANTED, 2, always=["a submodule with settings of its own"])
 def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path, tmp_path: Path, name: str) -> None:
     """A second task, the merges, the reviews and the user's branch come after the plant, and nothing of it runs."""
     (plan_repo.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")
@@ -125,7 +126,7 @@ def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path,
     assert any(told[0]["changes"][0] in each for each in report["remarks"])
 
 
-@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+@few_of("kind", ["worktree", "submodule"], 1)
 def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, tmp_path: Path, kind: str) -> None:
     """The same in a linked worktree of the user, and in a submodule, whose settings name its folder."""
     repo = plan_repo.repo
@@ -151,6 +152,7 @@ def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, t
     assert "filter.evil" not in repo.git("config", "--list")
 
 
+@pytest.mark.full
 def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """Later commands ignore it and doctor names it, until it is undone; the next run then has nothing to say."""
     plant(plan_repo, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
@@ -177,6 +179,7 @@ def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Pa
     assert seals(plan_repo.repo) == []
 
 
+@pytest.mark.full
 def test_changes_that_are_kept_are_used(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """After the user has accepted a filter, it is the user's own, and runs."""
     plant(plan_repo, PLANTED["a clean and a smudge filter"], tmp_path)
@@ -192,6 +195,7 @@ def test_changes_that_are_kept_are_used(plan_repo: PlanRepo, evil: Path, tmp_pat
     assert "appeared in the git folder" not in result.err
 
 
+@pytest.mark.full
 def test_the_users_own_filter_works(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A filter that was there when the run started cleans what is collected and smudges what is checked out."""
     repo = plan_repo.repo
@@ -212,6 +216,7 @@ def test_the_users_own_filter_works(plan_repo: PlanRepo, tmp_path: Path) -> None
     assert seals(repo) == []
 
 
+@pytest.mark.full
 def test_a_filter_that_changes_is_used_as_it_was(plan_repo: PlanRepo, evil: Path, tmp_path: Path) -> None:
     """A worker that changes the command of the user's own filter changes nothing for us."""
     repo = plan_repo.repo
@@ -242,6 +247,7 @@ def test_replaced_objects_are_not_believed(plan_repo: PlanRepo) -> None:
     assert plan_repo.repo.git("replace", "--list") == ""
 
 
+@pytest.mark.full
 def test_a_graft_and_a_shallow_list_are_not_believed(plan_repo: PlanRepo) -> None:
     """A worker that cuts the history off for git changes nothing for us."""
     script = f"{WORK}common=$(git rev-parse --git-common-dir); git rev-parse HEAD > $common/shallow\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
+from support.quick_cases import few_of
 from support.simulated_workers import Yard, script, wait_for
 
 MEGABYTE = 1 << 20
@@ -14,7 +15,7 @@ SIZE = (1024 if FULL else 50) * MEGABYTE
 MEMORY = 100 * MEGABYTE
 
 
-@pytest.mark.parametrize("step", ["flood", "long_line"])
+@few_of("step", ["flood", "long_line"], 1)
 def test_endless_output_is_capped(yard: Yard, step: str) -> None:
     """A worker that prints without end is stopped at the cap, and its transcript is no larger than that."""
     yard.limits(transcript_mb=8)
@@ -35,6 +36,7 @@ def test_a_long_line_is_read_without_being_kept(yard: Yard) -> None:
     assert json.loads(out)["turn"]["tools"] == 2
 
 
+@pytest.mark.full
 def test_memory_stays_bounded(yard: Yard) -> None:
     """While a worker prints far more than we may hold, our own process stays small."""
     yard.scenario(
@@ -47,7 +49,7 @@ def test_memory_stays_bounded(yard: Yard) -> None:
     assert int(peak.split()[1]) * 1024 < MEMORY
 
 
-@pytest.mark.parametrize(
+@few_of(
     "steps",
     [
         [{"raw": "not json at all {"}],
@@ -60,6 +62,7 @@ def test_memory_stays_bounded(yard: Yard) -> None:
         [{"bytes": "fffe000041"}],
         [{"bytes": "1b5d35323b633b1b5c"}],
     ],
+    5,
 )
 def test_garbage_is_survived(yard: Yard, steps: list[dict[str, str]]) -> None:
     """Whatever stands between the events, the turn ends with what the worker did."""
@@ -85,7 +88,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+@few_of("flood", FLOODS, 1)
 def test_millions_of_short_lines_do_not_hold_us(yard: Yard, flood: str) -> None:
     """However slowly lines are read that come fast, the limits are kept, and the call ends soon after its worker."""
     script(yard, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
@@ -113,6 +116,7 @@ def test_a_program_that_is_none_is_said(yard: Yard, text: str, error: str) -> No
     assert yard.spawn("--fresh").err.count("was cut off") == 0
 
 
+@pytest.mark.full
 def test_a_prompt_of_two_megabytes_arrives(yard: Yard) -> None:
     """A long prompt reaches the worker whole, through its stdin."""
     yard.spawn()

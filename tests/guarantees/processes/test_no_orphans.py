@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, SOW
+from support.quick_cases import few_of
 from support.simulated_workers import Yard, end, environment_of, script, wait_for
 
 ORPHANS = {
@@ -34,8 +35,8 @@ def sleepers(yard: Yard) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("kind", ORPHANS)
+@few_of("ending", ENDINGS, 3)
+@few_of("kind", ORPHANS, 3)
 def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
     """However the call ends, a family that forks, hides and ignores signals is gone afterwards."""
     yard.limits(stop_grace="500ms")

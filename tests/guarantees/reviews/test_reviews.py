@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 from conftest import FULL
+from support.quick_cases import all_of
 from support.samples import NOW, task
 from support.task_histories import MOST_ANSWERS, History
 
@@ -103,7 +104,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@all_of("name", CHANGES)
 def test_what_differs_on_each_run_is_not_another_finding(name):
     """Times, durations, temporary paths, process ids and addresses in a text do not make it a new finding."""
     first, second = (read({"text": f"it fails: {each} and stops"})["id"] for each in CHANGES[name])
@@ -142,7 +143,7 @@ def test_no_verdict_is_no_pass(reviewers):
 FLAGS = ("GREEN", "YELLOW", "", None, "RED")
 
 
-@pytest.mark.parametrize("flags", list(product(FLAGS, repeat=3)), ids=str)
+@all_of("flags", list(product(FLAGS, repeat=3)))
 def test_together_reviewers_are_as_strict_as_the_strictest(flags):
     """Of all that three reviewers can say, only GREEN and YELLOW of all of them pass, and one RED is RED."""
     together = combined([None if each is None else Verdict(each) for each in flags])

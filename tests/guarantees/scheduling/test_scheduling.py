@@ -226,7 +226,7 @@ class Run:
         elif self.dice.random() < 0.3:
             self.pause(pool)
         else:
-            self.board.resume(pool)
+            self.board.pause(pool, 0.0)
             self.model.paused.pop(pool, None)
 
 

@@ -152,6 +152,7 @@ def test_words_of_a_role_that_are_given_in_a_file_are_struck_too(yard: Yard) -> 
     (folder / "swiftdev.md").write_text("---\nname: swiftdev\ndescription: d\n---\nSay sk-dummy-secret-1.\n")
     yard.repo.environment["ANTHROPIC_API_KEY"] = "sk-dummy-secret-1"
     install(yard.repo, "claude", yard.folder / "bin")
+    yard.repo.ok("task", "set", "--id", "010", "agent", "swiftdev")
     yard.repo.sow("agent", "spawn", "swiftdev", "010", "--executor", "claude-code")
     told = (yard.repo.root / ".sow/local/sessions/010/1/agents.json").read_text()
     assert "Say *****************." in told

@@ -56,6 +56,7 @@ def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]
     }
 
 
+@pytest.mark.full
 def test_parallel_writers(repo: Repo) -> None:
     """Many processes that change one task and its log at once make exactly as many changes and entries."""
     seen = in_fresh_process(race, repo.root, str(PROCESSES), str(CHANGES), "0")
@@ -77,6 +78,7 @@ def test_parallel_writers_of_whom_some_are_killed(repo: Repo) -> None:
     assert all(text.startswith(("writer-", "victim-")) for text in there)
 
 
+@pytest.mark.full
 def test_parallel_commands(task_repo: Repo) -> None:
     """Real commands that run at the same time lose no change, no entry and no task."""
     count, home = 5, home_at(str(task_repo.root))

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from conftest import Repo
+from support.quick_cases import few_of
 
 from guarantees.fake_disks import Durable, Gone, gone, rebuild
 from guarantees.state_tree import Tree, compare, is_done, use, versions_of
@@ -60,7 +61,7 @@ def cut_at_every_call(root: str, name: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("name", ACTS)
+@few_of("name", ACTS, 8)
 def test_power_cut_at_every_call(repo: Repo, name: str) -> None:
     """After a power cut at any call every file is old or new, and after the last call the act is done."""
     assert cut_at_every_call(str(repo.root), name) == []
@@ -88,7 +89,7 @@ def cut_after_repetition(root: str, name: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("name", ACTS)
+@few_of("name", ACTS, 3)
 def test_power_cut_after_a_repetition(repo: Repo, name: str) -> None:
     """What is acknowledged after an interrupted attempt is as durable as at the first attempt."""
     assert cut_after_repetition(str(repo.root), name) == []

@@ -8,8 +8,8 @@ import os
 import random
 import time
 
-import pytest
 from conftest import FULL, Repo
+from support.quick_cases import few_of
 
 from guarantees.fake_disks import Counting, Fault, dead_after, dead_before, full, refusing, short
 from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
@@ -67,7 +67,7 @@ def attempt(act: Act, tree: Tree, disk: Counting, kind: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ACTS)
+@few_of("name", ACTS, 1)
 def test_every_fault_at_every_call(repo: Repo, name: str) -> None:
     """Whatever call fails or is the last, every file is old or new, all can be read, and the act can be repeated."""
     assert in_fresh_process(injure, repo.root, name) == []
@@ -125,11 +125,11 @@ def missing(home: Home, said: list[list[str]]) -> list[str]:
     return wrong + [f"revision {what}" for kind, what in said if kind == "revision" and int(what) > revision]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@few_of("part", range(PARTS), 1)
 def test_killed_writers(repo: Repo, part: int) -> None:
     """A writer that is killed at any instant leaves every file readable, and all that it acknowledged is there."""
     number, of = shard()
-    count = (50_000 if FULL else 1_000) // (PARTS * of)
+    count = (50_000 if FULL else 600) // (PARTS * of)
     acknowledged, wrong = in_fresh_process(kill_writers, repo.root, str(count), f"{number}/{of}/{part}")
     assert wrong == []
     assert acknowledged > count

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from support.quick_cases import all_of
 from support.samples import ACTORS, ADA, LATER, note, task
 
 from sow.domain import note as notes
@@ -32,12 +33,14 @@ TASK_MOVES = {
     ("needs_review", "in_progress"),
     ("needs_review", "abandoned"),
     ("paused", "in_progress"),
+    ("paused", "completed"),
     ("paused", "abandoned"),
     ("failed", "in_progress"),
+    ("failed", "completed"),
     ("failed", "abandoned"),
     ("completed", "in_progress"),
 }
-ONLY_A_RUN = {("completed", "in_progress")}  # after a final check of the merged tree
+ONLY_A_RUN = {("completed", "in_progress")}  # after a final check of the merged tree, or a revert
 WORKER_MOVES = {
     ("pending", "in_progress"),
     ("in_progress", "needs_review"),
@@ -104,7 +107,7 @@ EVERY_PAIR = [
 ]
 
 
-@pytest.mark.parametrize(("noun", "source", "to"), EVERY_PAIR)
+@all_of(("noun", "source", "to"), EVERY_PAIR)
 def test_a_pair_is_legal_exactly_when_the_design_has_it(noun, source, to):
     """Every pair of statuses of every lifecycle is legal or raises, as the design says."""
     lifecycle, _, legal = LIFECYCLES[noun]
@@ -127,8 +130,8 @@ def test_a_lifecycle_has_no_other_statuses(noun):
             lifecycle.move(noun, source, "done")
 
 
-@pytest.mark.parametrize("actor", ACTORS)
-@pytest.mark.parametrize(("source", "to"), list(product(TASK_STATUSES, [*TASK_STATUSES, "done"])))
+@all_of("actor", ACTORS)
+@all_of(("source", "to"), list(product(TASK_STATUSES, [*TASK_STATUSES, "done"])))
 def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
     """A person and the orchestrator make every move of the table, a worker its four on its own task, nobody another."""
     before = task(status=source, session_id="s-1", iteration=3)
@@ -158,9 +161,9 @@ def test_only_a_run_reopens_a_completed_task(actor):
         tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER)
 
 
-@pytest.mark.parametrize("actor", ACTORS)
-@pytest.mark.parametrize("category", ["", *BEYOND_A_WORKER, *WITHIN_A_WORKER])
-@pytest.mark.parametrize("source", NOTE_STATUSES)
+@all_of("actor", ACTORS)
+@all_of("category", ["", *BEYOND_A_WORKER, *WITHIN_A_WORKER])
+@all_of("source", NOTE_STATUSES)
 def test_a_note_is_resolved_only_by_those_who_may_decide(source, category, actor):
     """Open and escalated notes are resolved; a worker closes neither an escalated one nor a matter above it."""
     before = note(source, **({"category": category} if category else {}))

@@ -11,6 +11,7 @@ import pytest
 from conftest import Repo
 from knowledge.remotes import Remote, guides
 from support.call_server import Caller
+from support.quick_cases import few_of
 
 
 @pytest.fixture
@@ -29,9 +30,7 @@ def commit_index(repo: Repo, kind: str, **entry: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sinks", "repos"])
-@pytest.mark.parametrize(
-    "url", ["REMOTE", "ext::touch owned", "--upload-pack=touch owned", "https://127.0.0.1:1/x", "."]
-)
+@few_of("url", ["REMOTE", "ext::touch owned", "--upload-pack=touch owned", "https://127.0.0.1:1/x", "."], 4)
 def test_a_committed_index_fetches_nothing(
     bare_repo: Repo, remote: Remote, kind: str, url: str, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.quick_cases import few_of
 
 from sow.agents.agent import JUDGES
 from sow.executors.registry import DEFAULT_EXECUTORS, adapter
@@ -66,6 +67,7 @@ class Scene:
 
     def command(self, role: str, *words: str) -> tuple[str, str]:
         """What a turn would run, and how that was chosen; a session's id is new each time."""
+        self.repo.ok("task", "set", "--id", "010", "agent", role)
         dry = self.repo.ok("agent", "spawn", role, "010", "--dry-run", "--verbose", *words)
         return UUID.sub("SESSION", dry.out), dry.err
 
@@ -80,6 +82,7 @@ class Scene:
 
     def spawn(self, role: str, task: str, *words: str) -> dict[str, Any]:
         """A real turn; what the program saw, without what differs from session to session."""
+        self.repo.ok("task", "set", "--id", task, "agent", role)
         self.repo.ok("agent", "spawn", role, task, *words)
         facts: dict[str, Any] = json.loads(self.called.read_text())
         facts["argv"] = [UUID.sub("SESSION", word) for word in facts["argv"]]
@@ -250,7 +253,7 @@ HOSTILE: list[Callable[[Scene], None]] = [
 ]
 
 
-@pytest.mark.parametrize("plant", HOSTILE, ids=lambda plant: plant.__name__)
+@few_of("plant", HOSTILE, 4, ids=lambda plant: plant.__name__)
 def test_a_hostile_repository_changes_nothing(scene: Scene, plant: Callable[[Scene], None]) -> None:
     """Command line, environment, executors, bindings and settings are byte-equal to those of a clean repository."""
     clean = scene.look("implementer", "reviewer")
@@ -259,7 +262,7 @@ def test_a_hostile_repository_changes_nothing(scene: Scene, plant: Callable[[Sce
     assert not (scene.root / "pwned").exists()
 
 
-@pytest.mark.parametrize("executor", sorted(DEFAULT_EXECUTORS))
+@few_of("executor", sorted(DEFAULT_EXECUTORS), 6)
 def test_no_agent_cli_is_called_differently(scene: Scene, executor: str) -> None:
     """For every built-in executor, all hostile files together change no word and no variable's name."""
     binary = adapter(DEFAULT_EXECUTORS[executor]).capabilities.binary

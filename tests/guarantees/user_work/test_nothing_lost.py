@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import FULL
 from support.bad_worker_acts import MISCHIEF
+from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process, shard
@@ -225,7 +225,7 @@ def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
     return told
 
 
-@pytest.mark.parametrize("seeds", [each for number, each in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1])
+@few_of("seeds", [each for number, each in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1], 1)
 def test_random_users_and_workers(worktree_repo: WorktreeRepo, seeds: list[int]) -> None:
     """In random dirty repositories, with random workers and kills, the user loses nothing, nor does a worker."""
     os.rename(worktree_repo.root, f"{worktree_repo.root}.saved")

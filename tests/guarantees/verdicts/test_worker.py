@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import SOW, Repo, Result, fresh_environment
+from support.quick_cases import few_of
 
 from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
@@ -151,7 +152,7 @@ def with_note(repo: Repo, category: str) -> None:
 
 
 @ways
-@pytest.mark.parametrize("category", AUTHORITY_CATEGORIES)
+@few_of("category", AUTHORITY_CATEGORIES, 6)
 def test_a_worker_cannot_settle_what_is_not_its_own(task_repo: Repo, call: Call, category: str):
     """Matters of technology, architecture, security, requirements and conflict are resolved by others only."""
     with_note(task_repo, category)
@@ -256,7 +257,7 @@ def leave(repo: Repo, folder: Path, words: tuple[str, ...]) -> tuple[str, str]:
     return (repo.root / "code").read_text().strip(), (repo.root / "said").read_text()
 
 
-@pytest.mark.parametrize(("words", "error"), AFTER_LEAVING, ids=[" ".join(words) for words, _ in AFTER_LEAVING])
+@few_of(("words", "error"), AFTER_LEAVING, 4, ids=[" ".join(words) for words, _ in AFTER_LEAVING])
 def test_a_worker_that_leaves_its_family_stays_a_worker(repo: Repo, tmp_path: Path, words: tuple[str, ...], error: str):
     """An orphan without any mark is still below the sow that supervises the turn, and judges nothing."""
     for task in ("010", "020"):

@@ -11,7 +11,7 @@ from support.worktree_repo import WorktreeRepo, home_at
 from guarantees.fresh_process import ended, fork, in_fresh_process, shard
 from sow.gitwork.worktrees import Worktrees
 
-WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 10, 1)
+WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 3, 1)
 
 
 def come_and_go(root: str, worker: int, rounds: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of, task_of
 
@@ -109,8 +110,8 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("field", SPELLINGS)
-@pytest.mark.parametrize("form", FORMS)
+@all_of("field", SPELLINGS)
+@all_of("form", FORMS)
 def test_a_label_in_any_form(field: str, form: str):
     """In any case, singular or plural, with the colon inside or outside, in a list or not, a label is its field."""
     value, holds = VALUES[field]
@@ -126,7 +127,7 @@ def test_several_labels_on_one_line():
     assert (task.depends_on, task.agent, task.estimated_minutes, task.files) == (["9"], "dev", 5, ["a.py"])
 
 
-@pytest.mark.parametrize("name", LISTS)
+@all_of("name", LISTS)
 def test_a_list_below_its_label(name: str):
     """A field goes on below its label, as a list of any kind, and ends where something else begins."""
     body, files = LISTS[name]
@@ -134,7 +135,7 @@ def test_a_list_below_its_label(name: str):
     assert task_of(f"### Files:\n{body}\n\nDo it.").files == files
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@all_of("name", COMMANDS)
 def test_commands_in_a_fence_or_in_bullets(name: str):
     """A test command is a line of code or a bullet; comments, prompts and remarks are not run."""
     body, commands = COMMANDS[name]
@@ -179,7 +180,9 @@ SLIPS = {
     "- **Test Comands**: x": "Test commands",
     "**Files** a.py": "Files",
     "- **Depends on** Task 9": "Depends on",
-    "Depends on: 9": "Depends on",
+    "Depends on: the weather": "Depends on",
+    "Requires: 9": "Depends on",
+    "**Wave**: 9": "Depends on",
     "Status: done": "Status",
 }
 OWN_WORDS = [
@@ -191,13 +194,15 @@ OWN_WORDS = [
     "Key points: x",
     "**Bold** words",
     "**Created**: today",
+    "**Requires**: Python 3 and 2 GB",
+    "**After**: the party",
     "http://x: y",
     "**" * 50,
     "a: b",
 ]
 
 
-@pytest.mark.parametrize("line", SLIPS)
+@all_of("line", SLIPS)
 def test_a_slip_is_said(line: str):
     """A label that is mistyped, has no colon or is not bold stays text, and the right one is named."""
     plan = plan_of(f"## Task 1: a\n\n{line}\n\nx\n")
@@ -205,7 +210,102 @@ def test_a_slip_is_said(line: str):
     assert found(plan, error=False) == [f"plan.md:3: {what} ({hint})"]
 
 
-@pytest.mark.parametrize("line", OWN_WORDS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**Depends**: Task 1",
+        "*Depends on*: 1",
+        "_Depends on:_ 1",
+        "Depends on: Task 1",
+        "- **Blocked by**: Task 1 (the store)",
+        "**Requires**: 1",
+        "__Needs__: #1",
+    ],
+)
+def test_a_label_that_means_dependencies_is_one(line: str):
+    """Other words for `Depends on` count if nothing but tasks follows them (C3)."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n{line}\n\nx\n")
+    assert plan.findings == []
+    assert plan.tasks[1].depends_on == ["1"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["**Blocked by**: Task 7 of ours", "- Waits for: 1 as soon as 2 is over", "**Requires**: task 1, 3 of the others"],
+)
+def test_dependencies_that_cannot_be_read_are_named(line: str):
+    """A dependency in words that are only understood in part is no silent text (C3)."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n{line}\n\nx\n")
+    what, hint = f"task 2: {line!r} is read as text", "if it is the field, write: **Depends on**: …"
+    assert found(plan, error=False) == [f"plan.md:6: {what} ({hint})"]
+    assert [finding.kind for finding in plan.findings] == ["dependency"]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("**Test**: make test", ["make test"]),
+        ("**Tests**: `./check.sh` and `pytest -q`", ["./check.sh", "pytest -q"]),
+        ("- **Verify:** Run `make test` first", ["make test"]),
+        ("**Verify**:\n- `make a`\n- pytest -q", ["make a", "pytest -q"]),
+        ("**Tests**:\n\n```\nmake a\nany program\n```", ["make a", "any program"]),
+    ],
+)
+def test_a_label_that_means_test_commands_is_one(text: str, commands: list[str]):
+    """Other words for `Test commands` count if nothing but commands follows them (C3)."""
+    plan = plan_of(f"## Task 1: a\n\n{text}\n\nx\n")
+    assert plan.findings == []
+    assert plan.tasks[0].test_commands == commands
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Tests**: cover the empty list",
+        "**Verify**: make sure that `x` is set",
+        "**Test**: Go through the form.",
+        "**Tests**:\n- `make a`\n- the empty list",
+        "**Verify**:\n\nMake sure.",
+    ],
+)
+def test_a_sentence_behind_tests_is_no_command(text: str):
+    """A description of tests stays text, and the label for commands is named (C3)."""
+    plan = plan_of(f"## Task 1: a\n\n{text}\n\nx\n")
+    line = text.splitlines()[0]
+    hint = "if it is the field, write: **Test commands**: …"
+    assert found(plan, error=False) == [f"plan.md:3: task 1: {line!r} is read as text ({hint})"]
+    assert plan.tasks[0].test_commands == []
+
+
+@pytest.mark.parametrize("label", ["Owner", "Assignee", "Assigned to"])
+def test_an_owner_is_the_agent(label: str):
+    """`**Owner**: reviewer` names the agent; one that does not exist is named like any other (C3)."""
+    plan = plan_of(f"## Task 1: a\n**{label}**: reviewer\n\nx\n", agents=["reviewer"])
+    assert (plan.tasks[0].agent, plan.findings) == ("reviewer", [])
+    plan = plan_of(f"## Task 1: a\n**{label}**: Jane\n\nx\n", agents=["reviewer"])
+    assert [each.kind for each in plan.findings] == ["agent"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Depends on task 1 and 2.",
+        "- This is blocked by Task #1.",
+        "Start it only after task 1 is done.",
+        "It requires tasks 1 and 2",
+    ],
+)
+def test_a_sentence_about_other_tasks_is_said(line: str):
+    """A dependency in a sentence stays text and is named with its line, unless a field has that task (C3)."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n\nx\n\n## Task 3: c\n\nx\n{line}\n")
+    hint = "if it is the field, write: **Depends on**: …"
+    assert found(plan, error=False) == [f"plan.md:12: task 3: {line!r} is read as text ({hint})"]
+    assert plan.findings[0].kind == "dependency"
+    assert plan_of(f"## Task 1: a\n\nx\n\n## Task 2: b\n\n{line}\n\n**Depends on**: 1\n").findings == []
+    assert plan_of(f"## Task 1: a\n\n{line}\n").findings == []
+
+
+@all_of("line", OWN_WORDS)
 def test_own_words_are_no_slip(line: str):
     """Labels and sentences of the author's own are not commented on."""
     assert plan_of(f"## Task 1: a\n\n{line}\n\nx\n").findings == []
@@ -230,8 +330,8 @@ CRITERIA = {
 }
 
 
-@pytest.mark.parametrize("label", ["Success Criteria", "Structured Criteria", "Integration Criteria"])
-@pytest.mark.parametrize("name", CRITERIA)
+@all_of("label", ["Success Criteria", "Structured Criteria", "Integration Criteria"])
+@all_of("name", CRITERIA)
 def test_a_criterion_and_how_it_is_verified(label: str, name: str):
     """A criterion has its text, and the command, the expected answer and the description that stand below it."""
     body, wanted = CRITERIA[name]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of, task_of
+from sow.domain.plans.plan import PlanSource
+from sow.plans.reader import read
 
 HEADINGS = {
     "## Task 1: A name": ("1", "A name"),
@@ -19,6 +22,19 @@ HEADINGS = {
     "## Task 1: `code` # 2": ("1", "`code` # 2"),
     "## Task 2.5: A name": ("2.5", "A name"),
     "## Task integration-1: A name": ("integration-1", "A name"),
+    "## TASK-10: A name": ("10", "A name"),
+    "## Task #1: A name": ("1", "A name"),
+    "## Task 1 - A name": ("1", "A name"),
+    "## Task 2.5 – A name: with a colon": ("2.5", "A name: with a colon"),
+    "## Task 1. A name": ("1", "A name"),
+    "## Task 1) A name": ("1", "A name"),
+    "## 🚧 Task 14: A name": ("14", "A name"),
+    "### Task 1: A name": ("1", "A name"),
+    "#### task integration-1: A name": ("integration-1", "A name"),
+    "# Task 1 — A name": ("1", "A name"),
+    "## 1. A name": ("1", "A name"),
+    "### 2) A name": ("2", "A name"),
+    "## 3 - A name": ("3", "A name"),
 }
 PROSE = [
     "## Tasks 1-5: all",
@@ -33,19 +49,18 @@ NEARLY = [
     "### Task 1: a",
     "# Task 1: a",
     "#### task integration-1: a",
-    "## Task 1 - a",
     "## Task 1",
-    "## Task 1. a",
     "## Task: a",
     "## Task 1-3: a",
-    "## Task #1: a",
     "## Task 1 (b): a",
+    "## 1. a",
+    "## Step 1: a",
 ]
 
 
-@pytest.mark.parametrize("heading", HEADINGS)
+@all_of("heading", HEADINGS)
 def test_a_heading_begins_a_task(heading: str):
-    """The id and the name of a task stand in a second-level heading, in any case and with any spaces."""
+    """The id and the name of a task stand in a heading of any level (C3, D12)."""
     plan = plan_of(f"{heading}\n\nx\n")
     assert [(task.number, task.name, task.line, task.text) for task in plan.tasks] == [(*HEADINGS[heading], 1, "x")]
     assert plan.findings == []
@@ -54,13 +69,13 @@ def test_a_heading_begins_a_task(heading: str):
 @pytest.mark.parametrize("heading", PROSE)
 def test_other_headings_are_prose(heading: str):
     """What is no heading of a task is prose, without a word of warning."""
-    plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
-    assert [task.number for task in plan.tasks] == ["7"]
+    plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n\n## Task 8: B\n\nz\n")
+    assert [task.number for task in plan.tasks] == ["7", "8"]
     assert plan.findings == []
     assert heading.strip() in plan.tasks[0].text + "".join(plan.prose)
 
 
-@pytest.mark.parametrize("heading", NEARLY)
+@all_of("heading", NEARLY)
 def test_what_is_nearly_a_task_is_said(heading: str):
     """A heading that somebody may have meant as a task is kept as text, with a warning and its line."""
     plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
@@ -91,7 +106,6 @@ def test_a_file_without_tasks_is_an_error(text: str):
 FORMS = {
     "### Task 2: b": "2",
     "### Task integration-2: b": "integration-2",
-    "## Task 2.5 - b": "2.5",
     "## Tsak 12: b": "12",
     "- Task 2: b": "2",
     "## Step 03: b": "3",
@@ -101,11 +115,116 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("text", FORMS)
+@all_of("text", FORMS)
 def test_the_hint_has_the_number_of_the_task(text: str):
     """A heading that is no task is told how to write this very task."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n{text}\n\ny\n")
     assert f"write it as: ## Task {FORMS[text]}: name" in [each.hint for each in plan.findings]
+
+
+PHASES = """\
+# Shop
+
+## Phase 1
+
+### Task 1: Users
+
+Store them.
+
+#### Details
+
+With a name.
+
+### ✅ Task 2 - Login
+
+Check the password.
+
+## Phase 2
+
+First read this.
+
+### Task 3: Orders
+**Depends on**: Task 1, 2
+
+List them.
+"""
+CHECKLIST = """\
+# To do
+
+Before anything: read this.
+
+- [x] Store users
+- [ ] Login form
+  **Depends on**: 1
+  Two fields.
+
+  And a button.
+* [ ] Task 7: Orders
+
+Afterwards: celebrate.
+
+- no box
+"""
+
+
+def test_tasks_below_the_headings_of_phases():
+    """Without a second-level task, the tasks are the headings `Task N` of another level; higher headings end them."""
+    plan = plan_of(PHASES)
+    assert plan.findings == []
+    assert plan.name == "Shop"
+    assert [(task.number, task.name, task.status, task.depends_on) for task in plan.tasks] == [
+        ("1", "Users", "pending", []),
+        ("2", "Login", "completed", []),
+        ("3", "Orders", "pending", ["1", "2"]),
+    ]
+    assert plan.tasks[0].text == "Store them.\n\n#### Details\n\nWith a name."
+    assert plan.prose == ["# Shop\n\n## Phase 1\n\n## Phase 2\n\nFirst read this."]
+
+
+def test_a_checklist_is_a_plan():
+    """Without headings of tasks, each item with a box is a task; what is indented below belongs to it (D12)."""
+    plan = plan_of(CHECKLIST)
+    assert plan.findings == []
+    assert [(task.number, task.name, task.status, task.depends_on, task.line) for task in plan.tasks] == [
+        ("1", "Store users", "completed", [], 5),
+        ("2", "Login form", "pending", ["1"], 6),
+        ("7", "Orders", "pending", [], 11),
+    ]
+    assert plan.tasks[1].text == "  **Depends on**: 1\n  Two fields.\n\n  And a button."
+    assert plan.prose == ["# To do\n\nBefore anything: read this.\n\nAfterwards: celebrate.\n\n- no box"]
+
+
+def test_other_forms_are_text_where_tasks_have_headings():
+    """In a plan with `## Task`, numbered headings and boxes belong to texts, as they did before."""
+    plan = plan_of("## 1. Goals\n\n- [ ] x\n\n## Task 1: a\n\n- [ ] step\n\n### 2. more\n")
+    assert [(task.number, task.text) for task in plan.tasks] == [("1", "- [ ] step\n\n### 2. more")]
+    assert plan.findings == []
+
+
+@pytest.mark.parametrize("text", ["# Notes\n\n## 1. Goals\n\nx\n", "# Notes\n\n- [ ] x\n"])
+def test_in_a_folder_only_headings_of_tasks_count(text: str):
+    """A README beside plans may have numbered headings or a checklist, and is left out."""
+    plan = read([PlanSource("a.md", "## Task 1: a\n\nx\n", in_folder=True), PlanSource("b.md", text, in_folder=True)])
+    assert [task.file for task in plan.tasks] == ["a.md"]
+    assert "b.md: there are no tasks in this file (it is left out)" in found(plan, error=False)
+
+
+def test_a_section_that_reaches_no_task_is_said():
+    """Text behind the tasks is named with its line; if it has numbered headings, a run asks about it (C1)."""
+    tasks = "# Shop\n\nOverview.\n\n## Task 1: a\n\nx\n\n"
+    plan = plan_of(f"{tasks}## Milestone 2\n\n### 2.1 Do N\n\nDo it.\n\n## Notes\n\nBe kind.\n\n## End\n")
+    hint = "put it below the heading of a task"
+    assert found(plan, error=False) == [
+        f"plan.md:9: '## Milestone 2' belongs to no task, and no agent reads it ({hint})",
+        f"plan.md:15: '## Notes' belongs to no task, and no agent reads it ({hint})",
+    ]
+    assert [each.kind for each in plan.findings] == ["task", "note"]
+
+
+def test_the_hint_keeps_the_level_of_the_tasks():
+    """A heading that is nearly a task is told to use the level of the others."""
+    plan = plan_of("### Task 1: a\n\nx\n\n### Task 2\n\ny\n")
+    assert [each.hint for each in plan.findings] == ["write it as: ### Task 2: name"]
 
 
 def test_the_first_title_is_the_name():

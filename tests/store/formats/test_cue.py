@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.paths import FIXTURES
+from support.quick_cases import all_of
 
 from sow.store.formats import schema
 from sow.store.formats.cue import export
@@ -82,6 +85,16 @@ FIELDS = {
         "x: [...string] & list.UniqueItems()",
     ),
     "a table": ({"type": "object", "additionalProperties": TEXT}, "", "x: {[string]: string}"),
+    "a struct or nothing, with a default": (
+        {
+            "type": ["object", "null"],
+            "additionalProperties": False,
+            "properties": {"on": {"type": "boolean", "default": True}},
+            "default": {},
+        },
+        "",
+        "x: *{\n\t\ton: *true | bool\n\t} | null",
+    ),
     "a struct whose fields have their own defaults": (
         {
             "type": "object",
@@ -95,11 +108,24 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("kind", FIELDS)
+@all_of("kind", FIELDS)
 def test_each_rule_has_its_form(kind):
     """Every keyword that the schemas use is written as CUE has it, and only what is used is imported."""
     rule, imports, field = FIELDS[kind]
     assert export(thing(rule)) == f"{HEAD}{imports}#Thing: {{\n\t{field}\n}}\n"
+
+
+def test_a_field_that_is_named_like_a_type():
+    """Quotes keep such a field from hiding the type, which other fields use."""
+    document = thing(TEXT)
+    document["properties"] = {"number": {"type": "integer"}, "cost": {"type": "number"}}
+    assert export(document) == f'{HEAD}#Thing: {{\n\t"number"?: int\n\tcost?: number\n}}\n'
+
+
+def test_settings_may_leave_out_everything_but_the_type(bare_repo):
+    """In the CUE of the user's settings each field has a question mark or a default, except an executor's type (A9)."""
+    text = bare_repo.ok("schema", "show", "user-config", "--format", "cue").out
+    assert re.findall(r"^\t+(\w+): (?!\*)", text, re.M) == ["type"]
 
 
 def test_a_field_that_may_be_missing_has_a_question_mark():

@@ -11,6 +11,7 @@ import pytest
 from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.errors import InvalidFile
 from sow.store.formats import json_text
@@ -61,7 +62,7 @@ def test_what_is_written_reads_back_equal(document):
     assert repr(json.loads(text)) == repr(document)
 
 
-@pytest.mark.parametrize("text", TRICKY)
+@all_of("text", TRICKY)
 def test_a_tricky_text_stays_that_text(text):
     """A text that YAML, which reads our JSON first, could take for something else is read back as it was."""
     document = {"a": text, "b": {text: [text, {"c": text}]}}
@@ -109,7 +110,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), REFUSED.values(), ids=REFUSED)
+@all_of(("text", "words"), REFUSED.values())
 def test_what_is_not_read_is_refused(text, words):
     """Repeated keys, endless numbers, half characters and bombs are our error, never a crash here or later."""
     message = refusal(text)
@@ -147,13 +148,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), WRONG.values(), ids=WRONG)
+@all_of(("text", "line"), WRONG.values())
 def test_what_is_no_json_is_refused_with_its_line(text, line):
     """What YAML would read and JSON would not is refused, with the file and the line."""
     assert refusal(text).startswith(f"f.json:{line}: ")
 
 
-@pytest.mark.parametrize(
+@all_of(
     "text",
     ["{}", "[]", " {} ", "1", '"a"', "null", '{"a":1}', '{\r\n"a": [1.5, -0, 1E2]\r\n}', '"\\ud83d\\ude42"', "-0.0"],
 )
@@ -180,6 +181,7 @@ def read_like_the_library(text: str) -> None:
     assert repr(data) == repr(strict(text))
 
 
+@pytest.mark.full
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 @settings(max_examples=50_000 if FULL else 400)
 def test_no_text_reads_differently_from_strict_json(text):
@@ -187,6 +189,7 @@ def test_no_text_reads_differently_from_strict_json(text):
     read_like_the_library(text)
 
 
+@pytest.mark.full
 @given(VALUES, st.data())
 @settings(max_examples=10_000 if FULL else 200)
 def test_a_damaged_file_reads_like_strict_json_or_not_at_all(document, data):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of, few_of
 
 from sow.store.formats import schema
 from sow.store.formats.validation import FORMATS
@@ -68,14 +68,14 @@ def test_every_format_has_one_pattern():
     assert all(len(each) == 1 for each in PATTERNS.values())
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@all_of("name", FORMATS)
 def test_the_edges_are_judged_alike(name):
     """Code and pattern agree on texts at the edge of every format."""
     for text in EDGES:
         agrees(name, text)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@few_of("name", FORMATS, 2)
 @given(data=st.data())
 @settings(max_examples=2000 if FULL else 100)
 def test_code_and_pattern_agree(name, data):

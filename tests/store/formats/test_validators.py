@@ -18,6 +18,7 @@ from conftest import FULL
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError, validators
+from support.quick_cases import all_of, few_of
 
 from sow.store.formats import schema
 from sow.store.formats.validation import SchemaError
@@ -40,8 +41,9 @@ TASK = {
     "session_id": "a-b-c",
     "question": QUESTION,
     "questions": [{**QUESTION, "answer": "This", "answered_at": TIME, "answered_by": "ada"}],
-    "approval": {"by": "ada", "at": TIME, "iteration": 2},
+    "approval": {"by": "ada", "at": TIME, "iteration": 2, "reason": "flaky"},
     "abandoned_reason": "Not needed",
+    "failed_reason": "No such library",
     "created_at": TIME,
     "updated_at": TIME,
     "started_at": TIME,
@@ -498,8 +500,15 @@ VALID: dict[str, list[Any]] = {
             "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
             "context": {"enabled": True, "budget": "8k"},
             "notify": {"command": ["notify-send", "sow"], "bell": False},
+            "sandbox": {
+                "mode": "auto",
+                "roles": {"implementer": "off"},
+                "read": ["~/data"],
+                "write": ["~/.cache/go-build"],
+            },
             "trust": ["/home/ada/shop"],
             "agents": {
+                "directories": ["agents", "~/agents"],
                 "executors": {
                     "claude-code": {
                         "type": "claude",
@@ -516,6 +525,7 @@ VALID: dict[str, list[Any]] = {
                         "custom_args": ["--verbose"],
                     }
                 },
+                "default": "claude-code",
                 "bindings": {"reviewer": "claude-code"},
                 "fallbacks": {"reviewer": ["codex"]},
             },
@@ -526,7 +536,7 @@ VALID: dict[str, list[Any]] = {
 }
 # The fields of a kind whose keys are names.
 MAPPINGS = {
-    "user-config": "executors|bindings|fallbacks",
+    "user-config": "executors|bindings|fallbacks|roles",
     "workflow": "members|sections|read",
     "shared-status": "agents|verification",
 }
@@ -695,7 +705,7 @@ def fields(rule: Any, root: Any) -> Iterator[str]:
         yield from fields(rule["items"], root)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_of("name", NAMES)
 def test_the_samples_are_valid_and_complete(name):
     """Every sample is accepted, and no field of a schema is missing in the first."""
     assert all(agree(name, each) for each in VALID[name])
@@ -706,7 +716,7 @@ def test_the_samples_are_valid_and_complete(name):
     assert set(fields(document, document)) <= present
 
 
-@pytest.mark.parametrize("name", NAMES)
+@few_of("name", NAMES, 4)
 def test_one_change_at_every_place_is_judged_alike(name):
     """A field that is missing, unknown, of a wrong type, out of range or badly formed gets the library's verdict."""
     library = Remembering(name)
@@ -729,7 +739,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "inner", "place"), CONDITIONS.values(), ids=CONDITIONS)
+@all_of(("name", "inner", "place"), CONDITIONS.values())
 def test_a_condition_names_the_field_that_it_misses(name, inner, place):
     """What a status demands is demanded, and the complaint names it."""
     inner = {key: value for key, value in inner.items() if value is not ...}
@@ -766,7 +776,7 @@ def _of_kind(kind: str, rule: Any, root: Any) -> st.SearchStrategy[Any]:
 ANYTHING = st.one_of(st.sampled_from(SWAPS), st.text(max_size=12), st.integers(-5, 5))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@few_of("name", NAMES, 1)
 @given(data=st.data())
 @settings(max_examples=1000 if FULL else 30, suppress_health_check=list(HealthCheck))
 def test_any_document_is_judged_alike(name, data):

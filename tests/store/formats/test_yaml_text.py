@@ -13,6 +13,7 @@ import yaml
 from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 from yaml12 import parse_yaml
 
 from sow.errors import InvalidFile, MergeConflict
@@ -65,6 +66,7 @@ def refusal(text: str) -> str:
     return refused.value.message
 
 
+@pytest.mark.full
 @given(DOCUMENTS)
 @settings(max_examples=2000 if FULL else 150)
 def test_what_is_written_reads_back_equal(document):
@@ -72,7 +74,7 @@ def test_what_is_written_reads_back_equal(document):
     same_everywhere(document)
 
 
-@pytest.mark.parametrize("text", TRICKY)
+@all_of("text", TRICKY)
 def test_a_tricky_text_stays_that_text(text):
     """A text that YAML could take for something else is read back as it was, as value, key, item and deep inside."""
     same_everywhere({"value": text})
@@ -186,7 +188,7 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), REPEATED.values(), ids=REPEATED)
+@all_of(("text", "line"), REPEATED.values())
 def test_a_repeated_key_is_refused_with_its_line(text, line):
     """A key that stands twice is our error, however it is spelled and wherever it stands."""
     assert refusal(text).startswith(f"f.yaml:{line}: the key ")
@@ -233,7 +235,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "words"), REFUSED.values(), ids=REFUSED)
+@all_of(("text", "line", "words"), REFUSED.values())
 def test_what_is_not_read_is_refused_with_its_line(text, line, words):
     """Anchors, aliases, tags, second documents and mistakes are our error, with the file and the line."""
     message = refusal(text)
@@ -272,7 +274,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("text", READ.values(), ids=READ)
+@all_of("text", READ.values())
 def test_an_edited_file_is_read(text):
     """Comments, other quotes, flow style, empty lines and the line ends of other systems are all right."""
     assert yaml_text.load(text, "f.yaml") == {"a": 1, "b": ["x"]}

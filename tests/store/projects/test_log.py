@@ -10,6 +10,7 @@ import pytest
 from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.quick_cases import all_of
 
 from sow.errors import InvalidFile
 from sow.store.files.checkout_home import Home
@@ -55,7 +56,8 @@ def as_read(written: Any) -> Any:
     return {**written, "text": escape_control(written["text"]).strip("\n")}
 
 
-@given(st.lists(ENTRIES, max_size=4), st.sampled_from(["", "# The log of a task\n", "Some words\n\n- a list\n"]))
+@pytest.mark.full
+@given(st.lists(ENTRIES, max_size=4), st.sampled_from(["", "# The log of a task\n", "\n# A\n\n## B\n"]))
 @settings(max_examples=5000 if FULL else 200)
 def test_what_is_written_reads_back(entries, heading):
     """Entries of any texts and files, below a heading or not, are read back one by one."""
@@ -64,9 +66,9 @@ def test_what_is_written_reads_back(entries, heading):
     log.validate_text(text, "log.md")
 
 
-@pytest.mark.parametrize("files", [[], ["a.py"]])
-@pytest.mark.parametrize("first", LINES)
-@pytest.mark.parametrize("second", ["", "- b", "### y", "rest"])
+@all_of("files", [[], ["a.py"]])
+@all_of("first", LINES)
+@all_of("second", ["", "- b", "### y", "rest"])
 def test_a_line_that_looks_like_another_part_stays_text(first, second, files):
     """A text that begins like a head, a list of files or an escape of either is read back as that text."""
     written = entry(f"{first}\n{second}\nend", files=files)
@@ -79,7 +81,7 @@ def test_empty_lines_before_a_list_do_not_make_it_files():
     assert log.parse(log.render(written)) == [entry("- a\n- b\n\nrest")]
 
 
-@pytest.mark.parametrize("cut", range(0, 60, 3))
+@all_of("cut", range(0, 60, 3))
 def test_a_torn_entry_hurts_no_other(cut):
     """The entries before and after one that was cut off at any byte are still there."""
     torn = log.render(entry("torn é 🙂 ### text", agent="b-1")).encode()[:cut].decode("utf-8", "replace")
@@ -121,13 +123,15 @@ WRONG = {
     "three fields": (f"### {TIME} · a-1 · b\n\ntext\n", 1, "not the head"),
     "a heading of another kind": (f"### {TIME} · a-1 · b · c\n\ntext\n\n### Summary\n", 5, "not the head"),
     "two words as an action": (f"\n### {TIME} · a-1 · b b · c\n\ntext\n", 2, "action"),
+    "words outside of an entry": ("# Log\n\ngarbage\n", 3, "only a heading"),
+    "words above an entry": (f"Some words\n\n### {TIME} · a-1 · b · c\n\ntext\n", 1, "only a heading"),
     "no text": (f"### {TIME} · a-1 · b · c\n\n### {TIME} · a-1 · b · c\n\ntext\n", 1, "text"),
 }
 
 
 @pytest.mark.parametrize(("text", "line", "words"), WRONG.values(), ids=WRONG)
 def test_a_wrong_entry_is_named_with_its_line(text, line, words):
-    """`sow validate` says which line of a log is wrong, and what."""
+    """`sow validate` says which line of a log is wrong, and what (B7)."""
     with pytest.raises(InvalidFile, match=words) as refused:
         log.validate_text(text, "log.md")
     assert refused.value.message.startswith(f"log.md:{line}: ")

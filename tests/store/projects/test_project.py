@@ -132,6 +132,33 @@ def test_a_project_belongs_to_its_branch(repo):
         projects.load(home)
 
 
+def test_a_renamed_branch_is_adopted(repo):
+    """After git branch -m the hint names one command, after which the project works on its new branch (B13)."""
+    repo.git("commit", "-q", "--allow-empty", "-m", "first")
+    repo.git("branch", "-m", "feat/renamed")
+    refused = repo.sow("status")
+    assert refused.code == 2
+    assert "if you renamed it to this one: sow project adopt" in refused.err
+    assert repo.ok("project", "adopt").out == "the project belongs to feat/renamed now; it belonged to feat/auth\n"
+    repo.ok("status")
+    assert repo.ok("project", "show", "--json").json["branch"] == "feat/renamed"
+    assert repo.ok("log", "--list", "--json").json["entries"][-1]["action"] == "project_adopt"
+    assert "belongs to feat/renamed already" in repo.sow("project", "adopt").err
+
+
+def test_a_project_of_a_branch_that_exists_is_not_adopted(repo):
+    """Two branches never have the same project."""
+    repo.git("commit", "-q", "--allow-empty", "-m", "first")
+    repo.git("switch", "-q", "-c", "feat/other")
+    refused = repo.sow("project", "adopt")
+    assert refused.code == 2
+    assert "the project belongs to feat/auth, which is there" in refused.err
+    assert "git switch feat/auth" in refused.err
+    repo.git("branch", "-q", "-D", "feat/auth")
+    repo.git("switch", "-q", "-C", "main")
+    assert "no project on main" in repo.sow("project", "adopt").err
+
+
 def test_switching_branches_switches_projects(repo):
     """A project that is committed on its branch comes and goes with it."""
     repo.ok("project", "save")

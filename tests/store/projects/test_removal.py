@@ -61,14 +61,30 @@ def test_two_removals_keep_two_copies(repo):
 
 def test_what_outlives_a_project_stays(repo):
     """Knowledge and settings stay, and the branch can be merged."""
+    repo.git("add", ".sow/config.yaml")
     repo.ok("cleanup")
     assert sorted(path.name for path in (repo.root / ".sow").iterdir()) == [
         ".gitignore",
         "config.yaml",
         "knowledge",
         "local",
+        "sinks",
     ]
     repo.ok("check")
+
+
+@pytest.mark.parametrize("own", ["", ".sow/knowledge/adrs/0001-signing.md", ".sow/config.yaml"])
+def test_nothing_of_a_new_sow_folder_is_left_for_git(repo, own):
+    """Files that sow made, and that nobody changed or committed, go with the project; git shows no `.sow/`."""
+    if own:
+        with (repo.root / own).open("a") as file:
+            file.write("# mine\n")
+    repo.ok("cleanup")
+    left = repo.git("status", "--porcelain", "--untracked-files=all", "--", ".sow").split()
+    assert (own in left) if own else left == []
+    repo.ok("project", "new", "Next")
+    assert (repo.root / ".sow/config.yaml").is_file() and (repo.root / ".sow/.gitignore").is_file()
+    assert repo.ok("doctor").code == 0
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -48,13 +48,13 @@ def ready(flow: Flow) -> None:
 
 def refused(flow: Flow) -> None:
     ready(flow)
-    members.record_refused(flow.home, NAME, result("failed"), feedback="no")
+    members.record_verification(flow.home, NAME, result("failed"), feedback="no")
     flow.hand_in()
 
 
 def passed(flow: Flow) -> None:
     ready(flow)
-    members.record_verified(flow.home, NAME, result("passed"))
+    members.record_verification(flow.home, NAME, result("passed"))
 
 
 def note_resolved(flow: Flow) -> bool:
@@ -91,12 +91,12 @@ ACTS: dict[str, Act] = {
     ),
     "refuse": (
         ready,
-        lambda home: members.record_refused(home, NAME, result("failed"), feedback="no"),
+        lambda home: members.record_verification(home, NAME, result("failed"), feedback="no"),
         lambda flow: flow.member()["rounds"] == 1 and (flow.desk() / "verification_results.json").is_file(),
     ),
     "pass": (
         refused,
-        lambda home: members.record_verified(home, NAME, result("passed", 2)),
+        lambda home: members.record_verification(home, NAME, result("passed", 2)),
         lambda flow: flow.member()["status"] == "verified",
     ),
     "complete": (

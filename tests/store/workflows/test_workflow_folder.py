@@ -71,7 +71,7 @@ def test_nobody_starts_before_what_it_depends_on_is_verified(flow: Flow):
     flow.hand_in()
     with pytest.raises(SowError, match="waits for"):
         flow.start("api_agent")
-    members.record_verified(flow.home, "database_agent", result("passed"))
+    members.record_verification(flow.home, "database_agent", result("passed"))
     flow.start("api_agent")
     assert flow.member("api_agent")["status"] == "working"
 
@@ -165,7 +165,7 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
     """Every round is kept, the results lie on the desk while they count, and the feedback is for the next turn."""
     flow.start()
     flow.hand_in()
-    members.record_refused(flow.home, "database_agent", result("failed"), feedback="run the tests")
+    members.record_verification(flow.home, "database_agent", result("failed"), feedback="run the tests")
     member = flow.member()
     assert (member["status"], member["rounds"], member["iteration"], member["feedback"]) == (
         "working", 1, 2, "run the tests",
@@ -173,7 +173,7 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
     assert json.loads((flow.desk() / "verification_results.json").read_text())["missing_evidence"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "failed"
     flow.hand_in()
-    members.record_verified(flow.home, "database_agent", result("passed", 2))
+    members.record_verification(flow.home, "database_agent", result("passed", 2))
     assert not (flow.desk() / "verification_results.json").exists()
     assert sorted(os.listdir(flow.desk() / "verification_history")) == ["round_001.json", "round_002.json"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "verified"
@@ -181,14 +181,16 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
 
 
 def test_five_refusals_are_a_question(flow: Flow):
-    """The fifth asks a person; the answer is the feedback, and rounds are counted anew."""
+    """The fifth asks a person and blocks the agent (C17); the answer is the feedback, and rounds are counted anew."""
     flow.start()
     for number in range(1, 6):
         flow.hand_in()
-        members.record_refused(flow.home, "database_agent", result("failed", number), feedback="no")
+        members.record_verification(flow.home, "database_agent", result("failed", number), feedback="no")
         assert ("question" in flow.member()) is (number == 5)
     assert flow.member()["question"]["kind"] == "rounds"
+    assert flow.view()["agents"]["database_agent"]["status"] == "blocked"
     question_updates.answer(flow.home, 1, "Leave the index out", actor=ADA)
+    assert flow.view()["agents"]["database_agent"]["status"] == "working"
     assert (flow.member()["rounds"], flow.member()["feedback"]) == (0, "Leave the index out")
 
 
@@ -199,6 +201,11 @@ def test_a_verifier_without_a_result_verifies_nobody(flow: Flow):
     for _ in range(3):
         members.record_verifier_failure(flow.home, "database_agent", "it said nothing")
     assert flow.member()["question"]["kind"] == "verifier"
+    view = flow.view()
+    assert (view["agents"]["database_agent"]["status"], view["verification"]["database_verifier"]["status"]) == (
+        "blocked",
+        "pending",
+    )
     question_updates.answer(flow.home, 1, "Try again", actor=ADA)
     assert flow.member()["status"] == "ready_for_verification"
     assert "verifier_tries" not in flow.member()
@@ -209,7 +216,7 @@ def test_nobody_verifies_its_own_work(flow: Flow):
     flow.start()
     flow.hand_in()
     with pytest.raises(SowError, match="cannot verify itself"):
-        members.record_verified(flow.home, "database_agent", result("passed", verifier="database_agent"))
+        members.record_verification(flow.home, "database_agent", result("passed", verifier="database_agent"))
 
 
 def test_an_answer_goes_through_the_architect(flow: Flow):
@@ -280,7 +287,7 @@ def test_a_workflow_ends_only_when_all_of_it_is_done(flow: Flow):
     for name in CREW:
         flow.start(name) if name != "database_agent" else None
         flow.hand_in(name)
-        members.record_verified(flow.home, name, result("passed", verifier="someone"))
+        members.record_verification(flow.home, name, result("passed", verifier="someone"))
         members.complete_member(flow.home, name)
     members.set_workflow_status(flow.home, "completed")
     assert flow.view()["status"] == "completed"
@@ -470,9 +477,9 @@ def test_every_file_of_a_workflow_is_known_by_its_name(flow: Flow):
     """`sow validate` tells the kind of each file that the store writes, and each follows its schema."""
     flow.start()
     flow.hand_in()
-    members.record_refused(flow.home, "database_agent", result("failed"), feedback="no")
+    members.record_verification(flow.home, "database_agent", result("failed"), feedback="no")
     flow.hand_in()
-    members.record_verified(flow.home, "database_agent", result("passed", 2))
+    members.record_verification(flow.home, "database_agent", result("passed", 2))
     members.complete_member(flow.home, "database_agent")
     files = [path for path in (flow.root / "orchestration").rglob("*") if path.suffix in (".json", ".yaml")]
     kinds = {validate_file(str(path), path.name, "") for path in files}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.system.process.child_process import CHUNK, MAX_LINE, Lines
+from sow.system.process.child_process import CHUNK, MAX_LINE, GrowingLines
 from system.process.supervisor import supervise
 
 DEAF = "trap '' TERM INT; echo ready > ready; while :; do sleep 0.1; done"
@@ -28,7 +28,7 @@ def test_a_long_line_takes_no_other_with_it(tmp_path: Path, layout: str) -> None
     written, end = LAYOUTS[layout]
     path = tmp_path / "out"
     path.write_bytes(b"\n".join(written) + end)
-    lines = Lines(str(path))
+    lines = GrowingLines(str(path))
     try:
         assert list(lines.rest()) == [line[:MAX_LINE].decode() for line in written]
     finally:
@@ -39,7 +39,7 @@ def test_the_last_lines_come_to_an_end(tmp_path: Path) -> None:
     """Somebody who goes on writing does not keep us reading."""
     path = tmp_path / "out"
     path.write_text("one\ntwo\n")
-    lines = Lines(str(path))
+    lines = GrowingLines(str(path))
     found = []
     with path.open("a") as file:
         for line in lines.rest():
@@ -69,7 +69,7 @@ def test_the_end_of_a_flood_is_read(tmp_path: Path) -> None:
     """When the time for the last lines is over, what lies between is left out, and the end is read all the same."""
     path = tmp_path / "out"
     path.write_bytes(b"".join(b"%d\n" % number for number in range(100_000)) + b"the end")
-    lines = Lines(str(path))
+    lines = GrowingLines(str(path))
     try:
         found = list(lines.rest(seconds=-1))
     finally:

@@ -13,10 +13,10 @@ import pytest
 from support.simulated_workers import wait_for
 
 from sow.system.process import process_tree
-from sow.system.process_table import Proc, Ps
+from sow.system.process_table import ProcTable, PsTable
 from system.process.supervisor import MARK, supervise
 
-CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process_table', fromlist=['Ps']).Ps()"}
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process_table', fromlist=['PsTable']).PsTable()"}
 every_census = pytest.mark.parametrize("census", CENSUSES)
 BARE = "env -i sleep 300"
 GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
@@ -97,25 +97,25 @@ def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
 def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
     """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
     root, pids = kin
-    proc, ps = Proc().all_processes(), Ps().all_processes()
+    proc, ps = ProcTable().all_processes(), PsTable().all_processes()
     facts = [{pid: (each[pid].parent, each[pid].group) for pid in (root, *pids)} for each in (proc, ps)]
     assert facts[0] == facts[1]
     assert facts[0][root] == (os.getpid(), root)
-    assert Proc().marked("SOW_MARK", MARK) - pids == Ps().marked("SOW_MARK", MARK) - pids == {root}
+    assert ProcTable().marked("SOW_MARK", MARK) - pids == PsTable().marked("SOW_MARK", MARK) - pids == {root}
     assert (
-        set(process_tree.descendants_and_group(root, Proc().all_processes()))
-        == set(process_tree.descendants_and_group(root, Ps().all_processes()))
+        set(process_tree.descendants_and_group(root, ProcTable().all_processes()))
+        == set(process_tree.descendants_and_group(root, PsTable().all_processes()))
         == pids
     )
     assert (
-        process_tree.process_tree(-1, MARK, {}, Proc())
-        == process_tree.process_tree(-1, MARK, {}, Ps())
+        process_tree.process_tree(-1, MARK, {}, ProcTable())
+        == process_tree.process_tree(-1, MARK, {}, PsTable())
         == {root, *pids}
     )
 
 
-@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
-def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Proc | Ps) -> None:
+@pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
+def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: ProcTable | PsTable) -> None:
     """A number that was seen before counts only for the process that had it then."""
     _, pids = kin
     known = {pid: census.all_processes()[pid].start_time for pid in pids}
@@ -123,8 +123,8 @@ def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Pro
     assert process_tree.process_tree(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
 
 
-@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
-def test_the_dead_are_not_counted(census: Proc | Ps) -> None:
+@pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
+def test_the_dead_are_not_counted(census: ProcTable | PsTable) -> None:
     """A process that has ended and was not collected is no live one."""
     ended = subprocess.Popen(["true"])
     try:
@@ -134,8 +134,8 @@ def test_the_dead_are_not_counted(census: Proc | Ps) -> None:
         ended.wait()
 
 
-@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
-def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: Proc | Ps) -> None:
+@pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
+def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: ProcTable | PsTable) -> None:
     """A child's group counts as its family when the child is dead; a live process of that number may be another one."""
     script = "(sleep 300 & echo $! > member); exec sleep 300"
     leader = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True)
@@ -164,11 +164,11 @@ def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Pat
 def test_a_look_is_as_new_as_it_has_to_be() -> None:
     """A table of processes serves whoever ended before it was made, and nobody who ended after that."""
     nursery, before = process_tree.SupervisedChildren(), time.monotonic()
-    table = nursery.process_table(Proc(), before)
-    assert nursery.process_table(Proc(), before) is table
+    table = nursery.process_table(ProcTable(), before)
+    assert nursery.process_table(ProcTable(), before) is table
     child = subprocess.Popen(["sleep", "300"])
     try:
-        assert child.pid in nursery.process_table(Proc(), time.monotonic())
+        assert child.pid in nursery.process_table(ProcTable(), time.monotonic())
     finally:
         child.kill()
         child.wait()
@@ -210,17 +210,17 @@ tell([*told, state(there("left")) if {looks} else ""])
 def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
     """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
     code = """
-from sow.system.process_table import Proc
+from sow.system.process_table import ProcTable
 from sow.system.process.process_tree import CHILDREN
 found = []
 for number in range(3):
     child = start(["sh", "-c", f"(echo $$ > {number} &); until [ -s {number} ]; do sleep 0.01; done"])
     ended(child)
-    while len(Proc().children()) < 2 or {state(pid) for pid in Proc().children()} != {"Z"}:
+    while len(ProcTable().children()) < 2 or {state(pid) for pid in ProcTable().children()} != {"Z"}:
         time.sleep(0.01)
     follow(child)
     child.close()
-    found.append([sorted(Proc().children()), CHILDREN.looked > float("-inf")])
+    found.append([sorted(ProcTable().children()), CHILDREN.looked > float("-inf")])
 tell(found)
 """
     assert supervise(code, tmp_path) == [[[], False]] * 3

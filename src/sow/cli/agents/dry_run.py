@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from sow.cli.output import emit
+from sow.engine.turns.allowed_commands import NO_LIST
+from sow.engine.turns.dry_run import Preview
 from sow.executors import adapter as adapters
 from sow.system.terminal import escape_control, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.engine.turns.dry_run import Preview
 
 SESSIONS = {
     adapters.GIVEN: "takes a session id",
@@ -32,6 +29,8 @@ def show(preview: Preview, *, json: bool) -> int:
     out(f"in {escape_line(preview.request.cwd)}, with the prompt on stdin")
     out("environment: " + " ".join(preview.names))
     out(f"session: {escape_line(session)}")
+    allowed = preview.turn.allowed_text(preview.request.cwd)
+    out(f"may run: {escape_line(allowed or NO_LIST[preview.turn.executor.yolo])}")
     return 0
 
 
@@ -49,6 +48,7 @@ def document(preview: Preview) -> dict[str, Any]:
         "cwd": preview.request.cwd,
         "environment": preview.names,
         "files": preview.files,
+        "commands": list(preview.request.commands) if turn.has_command_rules else None,
         "prompt": {"place": "stdin", "file": record.file(len(record.session["turns"]) + 1, "prompt")},
         "session": {
             "turn": preview.kind,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from sow import config as configs
-from sow.agents.discovery import split
-from sow.agents.registry import FOLDER
+from sow.agents.agent import FOLDER
+from sow.agents.registry import split
+from sow.cli.context import Context
 from sow.domain import inputs
+from sow.domain.workflows.crew_plan import RequiredAgent
+from sow.engine.workflows import design_check
+from sow.engine.workflows.design import missing
 from sow.errors import SowError
 from sow.store import layout
+from sow.store.files.checkout_home import Home
 from sow.store.formats import yaml_text
 from sow.store.formats.validation import is_agent
 from sow.system.terminal import escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.cli.context import Context
-    from sow.domain.workflows.crew_plan import RequiredAgent
-    from sow.store.files.checkout_home import Home
 
 MOST = 1 << 18
 FORM = """\
@@ -41,7 +39,7 @@ def new(context: Context, *, name: str, description: str, prompt: str, from_work
         raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
     if not description:
         raise SowError("--description is required", f'say when to use it: sow agent new {name:.60} --description "…"')
-    prompt_text = inputs.checked_text(context.text(prompt, "--prompt"), "--prompt", MOST) if prompt else ""
+    prompt_text = context.checked_text(prompt, "--prompt", MOST) if prompt else ""
     home = context.checkout()
     _write(home, name, inputs.checked_line(description, "--description", 1000), prompt_text)
     return 0
@@ -49,13 +47,10 @@ def new(context: Context, *, name: str, description: str, prompt: str, from_work
 
 def _from_workflow(context: Context, name: str) -> int:
     """Writes the agent types that the plan requires and that are not there."""
-    from sow.engine.workflows import design_check
-    from sow.engine.workflows.design import missing
-
     context.require_non_worker("write a role")
     home = context.project_home()
-    config = configs.load(context.environment)
-    agents = context.agents(home.root, config)
+    config = context.config()
+    agents = config.agents(home.root, context.environment)
     design = design_check.of_checkout(home, agents.names())
     missing_agents = missing(design, agents.names())
     if name:
@@ -65,9 +60,14 @@ def _from_workflow(context: Context, name: str) -> int:
             raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"it requires: {names}")
     if not missing_agents:
         out("every agent type of the plan is there")
-    for agent in missing_agents:
-        _write(home, agent.name, _line(agent), _prompt(agent))
+    write_required(home, missing_agents)
     return 0
+
+
+def write_required(home: Home, required_agents: list[RequiredAgent]) -> None:
+    """Writes agent types as a workflow's plan specifies them."""
+    for agent in required_agents:
+        _write(home, agent.name, _line(agent), _prompt(agent))
 
 
 def _line(required: RequiredAgent) -> str:

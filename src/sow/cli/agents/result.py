@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 
+from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.output import emit
 from sow.domain.checks import refusals
+from sow.domain.documents.state import SessionTurn
+from sow.engine.turns.turn_settings import TurnResult
 from sow.errors import Interrupted, SystemFailure, Waiting
+from sow.executors.registry import adapter
+from sow.reports.idle_project import ProjectRuns
 from sow.reports.resume_command import task_resume_command
+from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects.task_document import answer_of
+from sow.store.projects.task_folder import TaskFolder
+from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.engine.turns.turn_settings import TurnResult
-    from sow.store.files.checkout_home import Home
-    from sow.store.projects.task_folder import TaskFolder
 
-
-def print_result(result: TurnResult, *, json: bool, shown: bool) -> int:
-    """Prints the result of a turn; the agent's final text is left out if it was just shown."""
+def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: bool, screen: TurnOutput) -> int:
+    """Prints the result of a call, without what the screen has shown; `failure` begins the message of a failed one."""
     turn = result.record.session["turns"][-1]
     if json:
         emit(
@@ -31,21 +34,28 @@ def print_result(result: TurnResult, *, json: bool, shown: bool) -> int:
                 "reason": result.outcome.reason,
                 "text": result.outcome.text,
                 "turn": turn,
+                "turns": result.turns,
                 "transcript": result.record.folder,
                 "remarks": result.remarks,
                 "refusals": result.refusals,
             }
         )
     else:
-        if not shown:
+        if not screen.has_shown(result.outcome.text):
             out(escape_control(result.outcome.text))
         for remark in result.remarks:
-            err(f"note: {escape_line(remark)}")
-        if result.refusals:
-            summary = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+            if remark not in screen.notes:
+                err(f"note: {escape_line(remark)}")
+        summary = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+        if result.refusals and not any(summary in remark for remark in result.remarks):
             err(f"note: {escape_line(summary)}")
-        err(_cost(turn))
-    _raise_failure(result)
+        err(_cost(result.turns))
+        commands = {"paused": answer_of(result.task), "needs_review": f"sow approve {result.task['id']}"}
+        if result.status == "failed":
+            commands["failed"] = runs.task_command(result.folder, result.task)
+        if result.status in commands:
+            err(f"next: {commands[result.status]}")
+    _raise_failure(result, failure)
     if not json:
         out(f"task {result.task['id']}: status is {result.status}")
     return 0
@@ -63,18 +73,23 @@ def _interrupted(folder: TaskFolder) -> Interrupted:
     )
 
 
-def _cost(turn: object) -> str:
-    facts = turn if isinstance(turn, dict) else {}
-    cost = "unknown" if facts.get("cost_usd") is None else f"${facts['cost_usd']:.4f}"
-    tokens = (
-        "unknown"
-        if facts.get("input_tokens") is None
-        else f"{facts['input_tokens']} in, {facts.get('output_tokens')} out"
-    )
-    return f"turn {facts.get('number')}: {facts.get('seconds', 0):.0f} s, cost {cost}, tokens {tokens}"
+def _cost(turns: list[SessionTurn]) -> str:
+    """Returns time, cost and tokens of all turns of a call; a sum of which a part is unknown has a plus sign."""
+    count = f"turn {turns[-1]['number']}" if len(turns) == 1 else f"{len(turns)} turns"
+    seconds = sum(turn.get("seconds") or 0 for turn in turns)
+    cost = _sum([turn.get("cost_usd") for turn in turns], "${:.4f}")
+    tokens_in = _sum([turn.get("input_tokens") for turn in turns], "{}")
+    tokens_out = _sum([turn.get("output_tokens") for turn in turns], "{}")
+    tokens = "unknown" if tokens_in == "unknown" else f"{tokens_in} in, {tokens_out} out"
+    return f"{count}: {seconds:.0f} s, cost {cost}, tokens {tokens}"
 
 
-def _raise_failure(result: TurnResult) -> None:
+def _sum(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return form.format(sum(known)) + ("+" if len(known) < len(values) else "") if known else "unknown"
+
+
+def _raise_failure(result: TurnResult, failure: str) -> None:
     """Raises an error with the next step if the turn failed and the worker had not yet set a status."""
     kind, reason, task = result.outcome.kind, escape_line(result.outcome.reason), result.task["id"]
     if kind == "interrupted":
@@ -83,20 +98,18 @@ def _raise_failure(result: TurnResult) -> None:
         return
     resume = task_resume_command(result.folder, result.task)
     if kind == "limited":
-        when = (
-            "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))
-            if result.outcome.reset_at
-            else "later"
-        )
+        when = f"at {clock.local(result.outcome.reset_at)}" if result.outcome.reset_at else "later"
         raise Waiting(
             f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {when}: {resume}"
         )
     if kind == "timeout":
-        raise SystemFailure(f"the turn on task {task} was stopped: {reason}", f"go on with it: {resume}")
-    outcome = "failed" if kind == "failed" else f"did not happen: {kind}"
+        raise SystemFailure(f"{failure}: the turn was stopped: {reason}", f"go on with it: {resume}")
+    advice = adapter(result.record.session["type"]).login_advice
+    if reason.endswith(advice):
+        raise SystemFailure(f"{failure}: {reason.removesuffix(f'; {advice}')}", f"{advice}, then go on: {resume}")
     fresh = f"sow agent spawn {result.task['assigned_agent']} {task} --fresh"
     alternative = "" if resume == fresh else f"\nor begin a new session: {fresh}"
     raise SystemFailure(
-        f"the turn on task {task} {outcome}: {reason}",
+        f"{failure}: {reason}" if kind == "failed" else f"{failure}: {kind}: {reason}",
         f"its output is in {result.record.folder}; try again: {resume}{alternative}",
     )

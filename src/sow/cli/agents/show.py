@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sow import config as configs
+from sow.agents.agent import Agent
 from sow.agents.briefing import load_role_prompt
-from sow.agents.discovery import read_agent, real_path
+from sow.agents.registry import AgentRegistry, read_agent, real_path
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings, table
+from sow.config import Config
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.files.checkout_home import enclosing
 from sow.system.terminal import err, escape_control, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.agents.agent import Agent
-    from sow.agents.registry import AgentRegistry
-    from sow.config import Config
 
 
 def roles(context: Context, config: Config) -> AgentRegistry:
@@ -32,7 +26,7 @@ def roles(context: Context, config: Config) -> AgentRegistry:
             root = enclosing(context.cwd).root
         except SowError:
             root = ""
-    return context.agents(root, config)
+    return config.agents(root, context.environment)
 
 
 def _facts(agent: Agent, config: Config) -> dict[str, Any]:
@@ -51,7 +45,7 @@ def _facts(agent: Agent, config: Config) -> dict[str, Any]:
 
 
 def list_agents(context: Context, *, json: bool) -> int:
-    config = configs.load(context.environment)
+    config = context.config()
     registry = roles(context, config)
     facts = [_facts(registry.get(name), config) for name in registry.names()]
     if json:
@@ -68,7 +62,7 @@ def _warn(warnings: list[str]) -> None:
 
 
 def show_agent(context: Context, *, agent: str, json: bool) -> int:
-    config = configs.load(context.environment)
+    config = context.config()
     role = roles(context, config).get(agent)
     facts = _facts(role, config)
     if json:
@@ -86,7 +80,7 @@ def validate_agents(context: Context, *, file: list[str], json: bool) -> int:
 
 
 def _validate_all(context: Context, *, json: bool) -> int:
-    registry = roles(context, configs.load(context.environment))
+    registry = roles(context, context.config())
     remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.unused_fields]
     if json:
         return emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
@@ -102,7 +96,7 @@ def _remark(agent: Agent, shown_path: str) -> str:
 
 
 def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
-    warnings = roles(context, configs.load(context.environment)).warnings
+    warnings = roles(context, context.config()).warnings
     findings = [_check(os.path.abspath(os.path.join(context.cwd, name)), name, warnings) for name in files]
     return print_findings(findings, lambda finding: str(finding["remark"]), json=json)
 

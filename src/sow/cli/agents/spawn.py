@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from sow import config as configs
-from sow.cli.agents.screen import Screen
+from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.context import Context
 from sow.domain import ids, inputs
+from sow.domain.actor import ORCHESTRATOR
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
-from sow.errors import SowError
+from sow.errors import Interrupted, SowError
 from sow.executors.registry import adapter
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal import err
+from sow.system.terminal import err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
+    from sow.agents.agent import Agent
     from sow.config import Config, ExecutorConfig
     from sow.engine.turns.turn_settings import TurnResult
     from sow.store.files.checkout_home import Home
+    from sow.store.projects.tasks import TaskChange
+    from sow.system.process.generator_steps import Steps
 
 
 class TurnOptions:
@@ -37,53 +40,79 @@ class TurnOptions:
         self.verbose = verbose
         self.dry_run = dry_run
         self.json = json
-        self.screen = Screen(quiet=json)
+        self.screen = TurnOutput(quiet=json)
 
     def settings(self, context: Context, home: Home, config: Config) -> TurnSettings:
         tell = self.screen.show
-        return TurnSettings(home, config, context.environment, tell=tell, model=self.model, timeout=self.timeout)
+        return TurnSettings(
+            home,
+            config,
+            context.environment,
+            tell=tell,
+            model=self.model,
+            timeout=self.timeout,
+            verbs=context.verbs,
+        )
 
 
-def spawn_worker(context: Context, *, agent: str, task: str, executor: str, fresh: bool, **turn: Any) -> int:
+def spawn_worker(
+    context: Context, *, agent: str, task: str, executor: str, fresh: bool, worktree: bool, **turn: Any
+) -> int:
     options, task = TurnOptions(**turn), ids.task_id(task)
     actor = context.require_non_worker("spawn a worker")
+    if worktree:
+        raise SowError(
+            "agent spawn works in your checkout; only a run makes worktrees, and merges from them",
+            "write the task into a plan and run it: sow run PLAN",
+        )
     home = context.project_home()
-    config = configs.load(context.environment)
-    role = context.agents(home.root, config).get(agent)
-    name, origin = (executor, "from --executor") if executor else config.binding(agent)
-    fallbacks = [] if executor else config.fallbacks.get(agent, [])
-    candidates = [config.executor(executor_name) for executor_name in (name, *fallbacks)]
+    config = context.config()
+    role = config.agents(home.root, context.environment).get(agent)
+    _refuse_other_role(home, task, role)
+    origin = "from --executor" if executor else config.binding(agent)[1]
+    candidates, notes = config.executors_of(agent, context.environment, executor)
+    for note in notes:
+        err(f"note: {note} (sow config edit)")
     check_model(candidates[0], options.model)
     if options.verbose:
         explain(config, role.name, candidates[0], origin, options.model)
         explain_fallbacks(candidates, options.model)
+    warn_without_yolo(candidates, role)
     settings = options.settings(context, home, config)
     if options.dry_run:
         from sow.cli.agents.dry_run import show
         from sow.engine.turns import dry_run
 
         return show(dry_run.spawn(settings, task, role, candidates[0], fresh=fresh), json=options.json)
-    return _run_turn(
-        home,
-        task,
-        with_git_guard(
-            home,
-            candidates,
-            lambda: run_to_end(task_turn.spawn(settings, task, role, candidates, actor=actor, fresh=fresh)),
-        ),
-        options,
-    )
+    turn_steps = task_turn.spawn(settings, task, role, candidates, actor=actor, fresh=fresh)
+    return _run_turn(context, home, task, turn_steps, candidates, options, failure="agent execution failed")
+
+
+def _refuse_other_role(home: Home, task: str, role: Agent) -> None:
+    """Refuses a role that the task is not for, because the start would give the task to it."""
+    assigned = task_folder.find(home, projects.load(home), task).task()["assigned_agent"]
+    if role.name not in (assigned, ORCHESTRATOR):
+        raise SowError(
+            f"task {task} is for {assigned}, not for {role.name}",
+            f"spawn that role: sow agent spawn {assigned} {task}\n"
+            f"or give the task to {role.name} first: sow task set --id {task} agent {role.name}",
+        )
 
 
 def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **turn: Any) -> int:
-    message = inputs.checked_text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
+    message = context.checked_text(prompt, "the prompt", 4 << 20)
+    return _resume(context, task, message, executor, recorded=False, **turn)
+
+
+def _resume(context: Context, task: str, message: str, executor: str, *, recorded: bool, **turn: Any) -> int:
+    """Resumes a worker; with `recorded` the task's state already holds the message as an answer."""
     options, task = TurnOptions(**turn), ids.task_id(task)
     actor = context.require_non_worker("resume a worker")
     home = context.project_home()
-    config = configs.load(context.environment)
+    config = context.config()
     folder = task_folder.find(home, projects.load(home), task)
     state = folder.task()
-    role = context.agents(home.root, config).get(state["assigned_agent"])
+    role = config.agents(home.root, context.environment).get(state["assigned_agent"])
     bound, origin = config.binding(role.name)
     record = sessions.current(folder, state["session_id"]) if "session_id" in state else None
     name = executor or (record.session["executor"] if record else bound)
@@ -91,25 +120,20 @@ def resume_worker(context: Context, *, task: str, prompt: str, executor: str, **
         origin = "from --executor"
     elif name != bound:
         origin = "from the session"
-        err(f"note: the session was made with {name}, so it goes on there; {role.name} is bound to {bound} now")
+        err(f"note: resuming on {name}, which started this session")
     chosen = _executor(config, name, task, explicit=bool(executor))
     check_model(chosen, options.model)
     if options.verbose:
         explain(config, role.name, chosen, origin, options.model)
+    warn_without_yolo([chosen], role)
     settings = options.settings(context, home, config)
     if options.dry_run:
         from sow.cli.agents.dry_run import show
         from sow.engine.turns import dry_run
 
         return show(dry_run.resume(settings, task, role, chosen), json=options.json)
-    return _run_turn(
-        home,
-        task,
-        with_git_guard(
-            home, [chosen], lambda: run_to_end(task_turn.resume(settings, task, role, chosen, message, actor=actor))
-        ),
-        options,
-    )
+    turn_steps = task_turn.resume(settings, task, role, chosen, message, actor=actor, recorded=recorded)
+    return _run_turn(context, home, task, turn_steps, [chosen], options, failure="agent resumption failed")
 
 
 def _executor(config: Config, name: str, task: str, *, explicit: bool) -> ExecutorConfig:
@@ -122,36 +146,81 @@ def _executor(config: Config, name: str, task: str, *, explicit: bool) -> Execut
     )
 
 
-def _run_turn(home: Home, task: str, turn: Callable[[], TurnResult], options: TurnOptions) -> int:
+def _run_turn(
+    context: Context,
+    home: Home,
+    task: str,
+    turn: Steps[TurnResult],
+    executors: list[ExecutorConfig],
+    options: TurnOptions,
+    *,
+    failure: str,
+) -> int:
     """Runs a turn and reports its result; the user may interrupt it at any time."""
     try:
-        result = turn()
+        result = _with_git_guard(home, executors, turn)
         from sow.cli.agents.result import print_result  # imported late to start the worker sooner
+        from sow.reports.idle_project import ProjectRuns
 
-        return print_result(result, json=options.json, shown=options.screen.has_shown(result.outcome.text))
+        runs = ProjectRuns(home, context.hints())
+        code = print_result(result, runs, failure=failure, json=options.json, screen=options.screen)
     except KeyboardInterrupt:
         from sow.cli.agents.result import interruption
 
         raise interruption(home, task) from None
+    if result.status != "paused" or options.json:
+        return code
+    return _ask_and_resume(context, task)
 
 
-def with_git_guard(
-    home: Home, executors: list[ExecutorConfig], turn: Callable[[], TurnResult]
-) -> Callable[[], TurnResult]:
-    """Guards the git folder during a turn if sow must ask git what the CLI changed."""
+def _ask_and_resume(context: Context, task: str) -> int:
+    """Asks the question of a paused task on the terminal, and resumes its worker with the answer."""
+    from sow.cli.tasks.questions import ask_open_questions  # imported late to start the worker sooner
+    from sow.store.projects import tasks
+
+    try:
+        if not ask_open_questions(context, [task]):
+            return 0
+    except KeyboardInterrupt:
+        err("")
+        raise Interrupted("the question is still open", f'sow answer {task} "…"') from None
+    home = context.project_home()
+    folder = task_folder.find(home, projects.load(home), task)
+    change = tasks.TaskChange(folder, folder.task(), [])
+    return continue_task(context, change, change.task["questions"][-1]["answer"], resume=True)
+
+
+def continue_task(context: Context, change: TaskChange, words: str, *, resume: bool) -> int:
+    """Resumes the worker of an answered task, or says what continues the task."""
+    from sow.reports.idle_project import ProjectRuns, continuation
+    from sow.reports.resume_command import is_resumable
+
+    task = change.task
+    runs = ProjectRuns(change.folder.home, context.hints())
+    text, command = continuation(change.folder, task, runs)
+    has_session = "session_id" in task
+    if text or not (resume and has_session and task["status"] == "in_progress"):
+        advice = text or ("resume its worker with the answer" if has_session else "no worker is on it; start one")
+        out(escape_line(f"{advice}: {command}" if command else advice))
+        return 0
+    turn: dict[str, Any] = {"model": "", "timeout": "", "verbose": False, "dry_run": False}
+    if is_resumable(change.folder, task):
+        return _resume(context, task["id"], words, "", recorded=True, json=False, **turn)
+    return spawn_worker(
+        context, agent=task["assigned_agent"], task=task["id"], executor="", fresh=True, json=False, **turn
+    )
+
+
+def _with_git_guard(home: Home, executors: list[ExecutorConfig], turn: Steps[TurnResult]) -> TurnResult:
+    """Runs a turn; guards the git folder meanwhile if sow must ask git what the CLI changed."""
     if all(adapter(executor.type).capabilities.structured for executor in executors):
-        return turn
+        return run_to_end(turn)
     from sow.store import git_watch
 
-    def take() -> TurnResult:
-        with git_watch.sealed_repository(home):
-            result = turn()
-            result.remarks += [
-                f"meanwhile {change}; undo it: {git_watch.UNDO}" for change in git_watch.new_changes(home)
-            ]
-            return result
-
-    return take
+    with git_watch.sealed_repository(home):
+        result = run_to_end(turn)
+        result.remarks += [f"meanwhile {change}; undo it: {git_watch.UNDO}" for change in git_watch.new_changes(home)]
+        return result
 
 
 def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
@@ -161,6 +230,14 @@ def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
         default_model = f"{fallback.model} ({fallback.origin_of('model')})" if fallback.model else "its own default"
         note = f"; --model {model} is for {executors[0].type} alone" if model and not given_model else ""
         err(f"Fallback: {fallback.name}, model={given_model or default_model}{note}")
+
+
+def warn_without_yolo(executors: list[ExecutorConfig], role: Agent) -> None:
+    """Prints a note, before the start, for each CLI that can change nothing with its settings."""
+    for executor in executors:
+        warning = "" if role.is_judge else configs.yolo_warning(executor)
+        if warning:
+            err(f"note: {warning} (sow config edit)")
 
 
 def check_model(executor: ExecutorConfig, model: str) -> None:

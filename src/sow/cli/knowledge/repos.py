@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.cli.knowledge import fetched
+from sow.cli.knowledge import source_output
 from sow.cli.output import emit, table
 from sow.domain import inputs
+from sow.domain.documents.index import Repo, RepoHint
 from sow.errors import SowError
 from sow.knowledge.repos import RepoDescription, Repos
 from sow.store.knowledge import repo_index
-from sow.system.terminal import escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.index import Repo, RepoHint
+from sow.system.terminal import escape_line, out
 
 MOST_FILES = 200_000
 
 
 def keeper(context: Context) -> Repos:
     """Returns the linked repositories of this checkout, with the user's limits."""
-    return Repos(context.project_home(), context.environment, fetched.limits(context, "repo_mb", MOST_FILES))
+    return Repos(context.project_home(), context.environment, source_output.limits(context, "repo_mb", MOST_FILES))
 
 
 def _description(context: Context, purpose: str, hint: list[str], tag: list[str]) -> RepoDescription:
     """Checks the user's description of a repository."""
     return RepoDescription(
-        purpose=inputs.checked_text(context.text(purpose, "--purpose"), "--purpose", 4000).strip() if purpose else "",
+        purpose=context.checked_text(purpose, "--purpose", 4000).strip() if purpose else "",
         hints=[_hint(value) for value in hint],
         tags=list(dict.fromkeys(inputs.checked_line(value, "--tag", 60) for value in tag)),
     )
@@ -53,29 +50,30 @@ def add(
 ) -> int:
     context.require_non_worker("link a repository")
     about = _description(context, purpose, hint, tag)
-    fetched.print_fetching(url)
+    source_output.print_fetching(url)
     repos = keeper(context)
     entry, remarks = repos.add(url, about, ref=ref, name=name, clone=clone, cwd=context.cwd)
-    fetched.print_remarks(remarks)
-    fetched.ignore_in_git(repos, entry["name"])
+    source_output.print_remarks(remarks)
+    source_output.ignore_in_git(repos, entry["name"])
     if json:
         return emit(entry)
-    location = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
-    out(escape_line(f"linked {entry['name']} ({fetched.size_of(entry)}){location}"))
+    location = f" at {source_output.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
+    out(escape_line(f"linked {entry['name']} ({source_output.size_of(entry)}){location}"))
     _print_description(entry)
     return 0
 
 
 def _print_description(entry: Repo) -> None:
-    out("  " + escape_line(f"purpose: {entry['purpose'] or '(nothing is said)'}"))
+    source_output.print_facts({"purpose": entry["purpose"]}, [])
     for hint in entry["hints"]:
         out("  " + escape_line(f"look at: {hint['path']}" + (f" ({hint['about']})" if hint["about"] else "")))
-    if entry["tags"]:
-        out("  " + escape_line(f"tags: {', '.join(entry['tags'])}"))
+    source_output.print_facts({}, entry["tags"])
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
-    return fetched.update(context, keeper(context), name, "repository", check=check, ref=ref, force=force, json=json)
+    return source_output.update(
+        context, keeper(context), name, "repository", check=check, ref=ref, force=force, json=json
+    )
 
 
 def list_repos(context: Context, *, json: bool) -> int:
@@ -83,7 +81,9 @@ def list_repos(context: Context, *, json: bool) -> int:
     if json:
         emit({"repos": repos})
     elif repos:
-        rows = [(e["name"], e["mode"], fetched.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos]
+        rows = [
+            (e["name"], e["mode"], source_output.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos
+        ]
         out(table(rows))
     else:
         out("no repository is linked here: sow repos add URL")
@@ -91,25 +91,17 @@ def list_repos(context: Context, *, json: bool) -> int:
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    repos = keeper(context)
-    entry: Repo = repos.entry(name)
-    edited = repos.is_edited(entry)
-    if json:
-        return emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
-    out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/repos/{name}"))
-    _print_description(entry)
-    out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
-    if "pin" in entry:
-        out("  " + escape_line(f"pin: {entry['pin']}"))
-    if edited:
-        out("  changed by hand since it was linked")
-    return 0
+    return source_output.show(keeper(context), name, _print_description, _origin, done="linked", json=json)
+
+
+def _origin(entry: Repo) -> list[str]:
+    return [f"pin: {entry['pin']}"] if "pin" in entry else []
 
 
 def remove(context: Context, *, name: str, force: bool) -> int:
     context.require_non_worker("remove a repository")
     repos = keeper(context)
-    return fetched.print_removed(repos.remove(name, force=force, forget=False), repos, forget=False)
+    return source_output.print_removed(repos.remove(name, force=force, forget=False), repos, forget=False)
 
 
 def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag: list[str], json: bool) -> int:
@@ -135,13 +127,11 @@ COMMANDS = (
         "repos add",
         add,
         "Link another repository, so that workers can read it",
-        arguments=(Argument("url", "Its URL, or the path of a checkout on this machine"),),
-        options=(
-            *WORDS,
-            Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
-            Option("--name", "NAME", "Its name here; without: the repository's"),
-            Option("--clone", help="Copy a repository of this machine too, instead of a link to it"),
-        ),
+        Argument("url", "Its URL, or the path of a checkout on this machine"),
+        *WORDS,
+        Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
+        Option("--name", "NAME", "Its name here; without: the repository's"),
+        Option("--clone", help="Copy a repository of this machine too, instead of a link to it"),
         json=True,
         details="A URL becomes a checkout of one commit in .sow/repos/NAME, a path a link to it; git ignores both.\n"
         "No hook, filter or submodule of it is run or fetched, and links in it are plain files.",
@@ -150,31 +140,22 @@ COMMANDS = (
         "repos update",
         update,
         "Bring all linked repositories, or some, up to what their sources have now",
-        arguments=(Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="repos"),),
-        options=(
-            Option("--check", help="Only say what is new"),
-            Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
-            Option("--force", help="Replace a checkout that was changed by hand"),
-        ),
+        Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="repos"),
+        Option("--check", help="Only say what is new"),
+        Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
+        Option("--force", help="Replace a checkout that was changed by hand"),
         json=True,
     ),
     Command("repos list", list_repos, "List the repositories that are linked here", json=True),
-    Command(
-        "repos show", show, "Show what a linked repository is for, and where to look", arguments=(NAME,), json=True
-    ),
+    Command("repos show", show, "Show what a linked repository is for, and where to look", NAME, json=True),
     Command(
         "repos remove",
         remove,
         "Remove a linked repository; what a link leads to stays",
-        arguments=(NAME,),
-        options=(Option("--force", help="Do so although it was changed by hand"),),
+        NAME,
+        Option("--force", help="Do so although it was changed by hand"),
     ),
     Command(
-        "repos describe",
-        describe,
-        "Say why a repository is linked, and where to look in it",
-        arguments=(NAME,),
-        options=WORDS,
-        json=True,
+        "repos describe", describe, "Say why a repository is linked, and where to look in it", NAME, *WORDS, json=True
     ),
 )

@@ -2,94 +2,159 @@
 
 from __future__ import annotations
 
+from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.cli.knowledge import fetched
+from sow.cli.knowledge import source_output
 from sow.cli.output import emit, table
 from sow.domain import inputs
-from sow.errors import SowError
-from sow.knowledge.descriptions import BY_USER, Description
+from sow.domain.documents.index import Sink
+from sow.domain.text.units import counted
+from sow.engine.turns.describe import ROLE, DescriptionTurn
+from sow.engine.turns.turn_settings import TurnSettings
+from sow.errors import SowError, Waiting
+from sow.knowledge import descriptions
+from sow.knowledge.descriptions import BY_AGENT, BY_USER, Description
 from sow.knowledge.sinks import Sinks
 from sow.store.knowledge.sink_index import CATALOG
-from sow.system.terminal import escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.cli.knowledge.describe import Describer
-    from sow.domain.documents.index import Sink
+from sow.system.process.generator_steps import run_to_end
+from sow.system.terminal import escape_line, out, require_yes
 
 MOST_FILES = 5000
+MOST_TEXT = 100_000
+
+
+class Describer:
+    """Describes sinks; it is created before a fetch, so that a bad executor fails early."""
+
+    __slots__ = ("agent", "executor", "sinks")
+
+    def __init__(self, context: Context, sinks: Sinks, executor: str) -> None:
+        config = context.config()
+        self.sinks = sinks
+        self.executor = config.executor(executor or config.binding(ROLE)[0])
+        settings = TurnSettings(sinks.home, config, context.environment, tell=TurnOutput(quiet=True).show)
+        self.agent = DescriptionTurn(settings, self.executor)
+
+    def describe(self, name: str) -> Sink:
+        """Asks the agent and writes its answer into the index."""
+        documents = descriptions.excerpts(self.sinks.folder_of(name), MOST_TEXT)
+        if not documents:
+            raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
+        answer = run_to_end(self.agent.ask(name, documents))
+        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags)
+        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.executor.name}")
 
 
 def keeper(context: Context) -> Sinks:
     """Returns the sinks of this checkout, with the user's limits."""
-    return Sinks(context.project_home(), context.environment, fetched.limits(context, "sink_mb", MOST_FILES))
+    return Sinks(context.project_home(), context.environment, source_output.limits(context, "sink_mb", MOST_FILES))
 
 
 def install(
-    context: Context, *, url: str, path: str, ref: str, name: str, describe: bool, executor: str, json: bool
+    context: Context,
+    *,
+    url: str,
+    path: str,
+    ref: str,
+    name: str,
+    describe: bool,
+    executor: str,
+    yes: bool,
+    json: bool,
 ) -> int:
     context.require_non_worker("install a sink")
     sinks = keeper(context)
+    if not url:
+        return _install_missing(sinks, yes=yes, json=json)
     if executor and not describe:
         raise SowError("--executor says who describes the sink", "add --describe")
-    describer = _describer(context, sinks, executor) if describe else None
-    fetched.print_fetching(url)
+    describer = Describer(context, sinks, executor) if describe else None
+    source_output.print_fetching(url)
     entry, remarks = sinks.install(url, path, ref=ref or None, name=name, cwd=context.cwd)
-    fetched.print_remarks(remarks)
-    fetched.ignore_in_git(sinks, entry["name"])
+    source_output.print_remarks(remarks)
+    source_output.ignore_in_git(sinks, entry["name"])
     if describer:
         entry = describer.describe(entry["name"])
     if json:
         return emit(entry)
-    out(escape_line(f"installed {entry['name']} ({fetched.size_of(entry)}) at {fetched.pin_of(entry)}"))
+    out(escape_line(f"installed {entry['name']} ({source_output.size_of(entry)}) at {source_output.pin_of(entry)}"))
     _print_description(entry)
     return 0
 
 
+def _install_missing(sinks: Sinks, *, yes: bool, json: bool) -> int:
+    """Installs the sinks of the committed index that a fresh clone lacks, after the user agreed to their sources."""
+    entries = sinks.missing()
+    _agree_to_fetch(entries, yes=yes, json=json)
+    for entry in entries:
+        source_output.print_remarks(sinks.install_missing(entry))
+    if json:
+        return emit({"sinks": entries})
+    out(f"installed {counted(len(entries), 'sink')}" if entries else "every sink of this repository is installed")
+    return 0
+
+
+def _agree_to_fetch(entries: list[Sink], *, yes: bool = False, json: bool = False) -> None:
+    """Shows the sources of sinks that this machine never fetched, and asks; raises if the user does not agree."""
+    for entry in entries if not json else ():
+        out(escape_line(f"{entry['name']} at {source_output.pin_of(entry)} from {source_output.source_of(entry)}"))
+    if entries and not yes:
+        require_yes(
+            f"Fetch {counted(len(entries), 'sink')}?",
+            Waiting("fetching these sinks needs confirmation", "look at the sources, then: sow sinks install --yes"),
+            Waiting("nothing was fetched", "run 'sow sinks install' again when you are ready"),
+        )
+
+
 def _print_description(entry: Sink) -> None:
-    out("  " + escape_line(f"what: {entry['summary'] or '(nothing is said)'}"))
-    out("  " + escape_line(f"when: {entry['when_to_use'] or '(nothing is said)'}"))
-    if entry["tags"]:
-        out("  " + escape_line(f"tags: {', '.join(entry['tags'])}"))
+    source_output.print_facts({"what": entry["summary"], "when": entry["when_to_use"]}, entry["tags"])
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
-    return fetched.update(context, keeper(context), name, "sink", check=check, ref=ref, force=force, json=json)
+    sinks = keeper(context)
+    known = [entry["source"]["url"] for entry in CATALOG.load_user(context.environment)]
+    missing = [entry for entry in sinks.missing() if not name or entry["name"] in name]
+    _agree_to_fetch([entry for entry in missing if entry["source"]["url"] not in known], json=json)
+    return source_output.update(context, sinks, name, "sink", check=check, ref=ref, force=force, json=json)
 
 
 def list_sinks(context: Context, *, known: bool, json: bool) -> int:
     sinks: list[Sink] = CATALOG.load_user(context.environment) if known else CATALOG.load(context.project_home())
+    missing = [] if known else [entry["name"] for entry in keeper(context).missing()]
     if json:
-        emit({"sinks": sinks})
+        emit({"sinks": [{**sink, "fetched": False} if sink["name"] in missing else sink for sink in sinks]})
     elif sinks:
-        rows = [(sink["name"], fetched.pin_of(sink), fetched.size_of(sink), sink["summary"][:100]) for sink in sinks]
+        rows = [
+            (
+                sink["name"],
+                source_output.pin_of(sink),
+                "not fetched" if sink["name"] in missing else source_output.size_of(sink),
+                sink["summary"][:100],
+            )
+            for sink in sinks
+        ]
         out(table(rows))
+        if missing:
+            out("fetch what is missing: sow sinks install")
     else:
         out("you know no sink yet" if known else "no sink is installed here: sow sinks install URL FOLDER")
     return 0
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    sinks = keeper(context)
-    entry: Sink = sinks.entry(name)
-    edited = sinks.is_edited(entry)
-    if json:
-        return emit({**entry, "folder": f".sow/sinks/{name}", "edited": edited})
-    out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/sinks/{name}"))
-    _print_description(entry)
-    out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
-    out("  " + escape_line(f"pin: {entry.get('pin', '')}, installed {entry.get('installed_at', '')}"))
-    out("  " + escape_line(f"described by: {entry.get('described_by', '')}"))
-    if edited:
-        out("  changed by hand since it was installed")
-    return 0
+    return source_output.show(keeper(context), name, _print_description, _origin, done="installed", json=json)
+
+
+def _origin(entry: Sink) -> list[str]:
+    pin = f"pin: {entry.get('pin', '')}, installed {entry.get('installed_at', '')}"
+    return [pin, f"described by: {entry.get('described_by', '')}"]
 
 
 def remove(context: Context, *, name: str, force: bool, forget: bool) -> int:
     context.require_non_worker("remove a sink")
     sinks = keeper(context)
-    return fetched.print_removed(sinks.remove(name, force=force, forget=forget), sinks, forget=forget)
+    return source_output.print_removed(sinks.remove(name, force=force, forget=forget), sinks, forget=forget)
 
 
 def describe(context: Context, *, name: str, summary: str, when: str, tag: list[str], executor: str, json: bool) -> int:
@@ -103,7 +168,7 @@ def describe(context: Context, *, name: str, summary: str, when: str, tag: list[
         entry = _by_hand(context, sinks, name, summary, when, tag)
     else:
         sinks.entry(name)
-        entry = _describer(context, sinks, executor).describe(name)
+        entry = Describer(context, sinks, executor).describe(name)
     if json:
         return emit(entry)
     _print_description(entry)
@@ -112,17 +177,11 @@ def describe(context: Context, *, name: str, summary: str, when: str, tag: list[
 
 def _by_hand(context: Context, sinks: Sinks, name: str, summary: str, when: str, tag: list[str]) -> Sink:
     description = Description(
-        summary=inputs.checked_text(context.text(summary, "--summary"), "--summary", 4000).strip() if summary else "",
-        when_to_use=inputs.checked_text(context.text(when, "--when"), "--when", 4000).strip() if when else "",
+        summary=context.checked_text(summary, "--summary", 4000).strip() if summary else "",
+        when_to_use=context.checked_text(when, "--when", 4000).strip() if when else "",
         tags=tuple(dict.fromkeys(inputs.checked_line(value, "--tag", 60) for value in tag)),
     )
     return sinks.describe(name, description, BY_USER)
-
-
-def _describer(context: Context, sinks: Sinks, executor: str) -> Describer:
-    from sow.cli.knowledge.describe import Describer
-
-    return Describer(context, sinks, executor)
 
 
 NAME = Argument("name", "Its name in 'sow sinks list'", completes="sinks")
@@ -134,16 +193,18 @@ COMMANDS = (
         "sinks install",
         install,
         "Install a folder of documents from a git repository",
-        arguments=(
-            Argument("url", "The repository's URL or path, or the name of a sink that you installed elsewhere"),
-            Argument("path", "The folder in it; without: all of it", optional=True),
+        Argument(
+            "url",
+            "The repository's URL or path, or the name of a sink that you installed elsewhere; without: those of"
+            " this repository that are missing here",
+            optional=True,
         ),
-        options=(
-            Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
-            Option("--name", "NAME", "Its name here; without: the folder's"),
-            Option("--describe", help="Have an agent read it and say what it is for"),
-            EXECUTOR,
-        ),
+        Argument("path", "The folder in it; without: all of it", optional=True),
+        Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
+        Option("--name", "NAME", "Its name here; without: the folder's"),
+        Option("--describe", help="Have an agent read it and say what it is for"),
+        EXECUTOR,
+        Option("--yes", help="Do not ask before the missing sinks of this repository are fetched"),
         json=True,
         details="Only the files of the folder are kept, in .sow/sinks/NAME, which git ignores. None of them is run.\n"
         "URLs are https://, ssh://, user@host:path, file:// and paths; nothing is ever asked on the terminal.",
@@ -152,43 +213,37 @@ COMMANDS = (
         "sinks update",
         update,
         "Bring all sinks, or some, up to what their sources have now",
-        arguments=(Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="sinks"),),
-        options=(
-            Option("--check", help="Only say what is new"),
-            Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
-            Option("--force", help="Replace a sink that was changed by hand"),
-        ),
+        Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="sinks"),
+        Option("--check", help="Only say what is new"),
+        Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
+        Option("--force", help="Replace a sink that was changed by hand"),
         json=True,
     ),
     Command(
         "sinks list",
         list_sinks,
         "List the sinks that are installed here",
-        options=(Option("--known", help="List those that you ever installed, in whatever repository"),),
+        Option("--known", help="List those that you ever installed, in whatever repository"),
         json=True,
     ),
-    Command("sinks show", show, "Show what a sink is for and where it comes from", arguments=(NAME,), json=True),
+    Command("sinks show", show, "Show what a sink is for and where it comes from", NAME, json=True),
     Command(
         "sinks remove",
         remove,
         "Remove a sink",
-        arguments=(NAME,),
-        options=(
-            Option("--force", help="Do so although it was changed by hand"),
-            Option("--forget", help="Forget its source too, so that its name means nothing any more"),
-        ),
+        NAME,
+        Option("--force", help="Do so although it was changed by hand"),
+        Option("--forget", help="Forget its source too, so that its name means nothing any more"),
     ),
     Command(
         "sinks describe",
         describe,
         "Say what a sink is for, or have an agent say it",
-        arguments=(NAME,),
-        options=(
-            Option("--summary", "TEXT", "What it holds (TEXT, @FILE or -)"),
-            Option("--when", "TEXT", "When a worker should read it (TEXT, @FILE or -)"),
-            Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
-            EXECUTOR,
-        ),
+        NAME,
+        Option("--summary", "TEXT", "What it holds (TEXT, @FILE or -)"),
+        Option("--when", "TEXT", "When a worker should read it (TEXT, @FILE or -)"),
+        Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
+        EXECUTOR,
         json=True,
         details="Without --summary, --when or --tag the agent that is bound to researcher is asked. Your words and\n"
         "an agent's stay through updates; what was read from the files is read again.",

@@ -1,21 +1,24 @@
-"""Shows a plan and its waves, as tables or as JSON."""
+"""Shows a plan and its waves, as tables, as JSON or as a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans import load
 from sow.domain.plans import graph
+from sow.domain.plans.plan import Plan, PlanFinding, PlanTask
+from sow.domain.runs.forecast import GUESS
 from sow.domain.task import DEFAULT_AGENT
 from sow.domain.text.units import counted, format_minutes
+from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.system.terminal import escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from sow.cli.context import Context
-    from sow.cli.plans.load import LoadedPlan
-    from sow.domain.plans.plan import Plan, PlanFinding, PlanTask
 
 
 def finding(warning: PlanFinding) -> dict[str, Any]:
@@ -53,8 +56,6 @@ def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
     if reading is None:
         return load.BAD_PLAN
     if graph:
-        from sow.cli.plans.graph import draw
-
         out(draw(reading, graph))
         return 0
     return print_plan(reading, json=json)
@@ -89,9 +90,9 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
     out("")
     total = sum(minutes.values())
     guessed = sum(estimate.origin == "guess" for estimate in expected.values())
-    sure = f" ({guessed} of them without an estimate)" if guessed and guessed < len(plan.tasks) else ""
+    guesses = f" ({counted(guessed, 'task')} guessed at {format_minutes(GUESS)})" if guessed else ""
     if guessed < len(plan.tasks):
-        out(f"work: {format_minutes(total)}{sure}; at least {format_minutes(longest)}, however many work at once")
+        out(f"estimated work: {format_minutes(total)}{guesses}; at least {format_minutes(longest)}")
     out(escape_line(f"critical path: {' → '.join(path)}"))
     for task in plan.tasks:
         if task.protected:
@@ -125,7 +126,7 @@ def _headline(plan: Plan, levels: int) -> str:
 
 def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
     tasks = {task.id: task for task in plan.tasks}
-    rows: list[tuple[str, ...]] = [("WAVE", "ID", "TASK", "AGENT", "AFTER", "TIME", "STATUS")]
+    rows: list[tuple[str, ...]] = [("WAVE", "ID", "TASK", "AGENT", "DEPENDS ON", "TIME", "STATUS")]
     for number, wave in enumerate(levels, 1):
         rows += [_row(plan, tasks[ident], str(number) if not index else "") for index, ident in enumerate(wave)]
     return rows
@@ -161,3 +162,62 @@ def waves(context: Context, *, plan: list[str], json: bool) -> int:
         out(paint(f"Wave {number}", "bold"))
         out(table([(ident, names[ident]) for ident in wave], indent="  "))
     return 0
+
+
+# status → fill and stroke
+COLOURS = {
+    "pending": ("#f4f4f5", "#71717a"),
+    "in_progress": ("#dbeafe", "#2563eb"),
+    "completed": ("#dcfce7", "#16a34a"),
+    "failed": ("#fee2e2", "#dc2626"),
+    "skipped": ("#fafafa", "#a1a1aa"),
+}
+
+
+def draw(reading: LoadedPlan, form: str) -> str:
+    """Returns the graph as text; the critical path is thick and implied edges are dashed."""
+    plan = reading.plan
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items()}
+    path = graph.critical_path(plan.needs(), minutes)
+    critical = set(pairwise(path))
+    return "\n".join((_mermaid if form == "mermaid" else _dot)(reading, critical))
+
+
+def _nodes(reading: LoadedPlan) -> dict[str, str]:
+    """Returns a node name for every task that Mermaid and Graphviz accept."""
+    return {task.id: f"t{index}" for index, task in enumerate(reading.plan.tasks, 1)}
+
+
+def _edges(reading: LoadedPlan) -> Iterator[tuple[str, str, bool]]:
+    for task in reading.plan.tasks:
+        yield from ((before, task.id, False) for before in task.depends_on)
+        yield from ((before, task.id, True) for before in task.implied_dependencies)
+
+
+def _mermaid(reading: LoadedPlan, critical: set[tuple[str, str]]) -> Iterator[str]:
+    nodes = _nodes(reading)
+    yield "flowchart TD"
+    for task in reading.plan.tasks:
+        label = escape_line(f"{task.id}: {task.name}")
+        for letter, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+            label = label.replace(letter, code)
+        yield f'    {nodes[task.id]}["{label}"]:::{task.status}'
+    for before, task_id, implied in _edges(reading):
+        arrow = "-.->" if implied else "==>" if (before, task_id) in critical else "-->"
+        yield f"    {nodes[before]} {arrow} {nodes[task_id]}"
+    for status, (fill, stroke) in COLOURS.items():
+        yield f"    classDef {status} fill:{fill},stroke:{stroke},color:#18181b"
+
+
+def _dot(reading: LoadedPlan, critical: set[tuple[str, str]]) -> Iterator[str]:
+    nodes = _nodes(reading)
+    yield "digraph plan {"
+    yield '    rankdir=TB; node [shape=box, style="rounded,filled", fontname="sans-serif"];'
+    for task in reading.plan.tasks:
+        fill, stroke = COLOURS[task.status]
+        label = escape_line(f"{task.id}: {task.name}").replace("\\", "\\\\").replace('"', '\\"')
+        yield f'    {nodes[task.id]} [label="{label}", fillcolor="{fill}", color="{stroke}"];'
+    for before, task_id, implied in _edges(reading):
+        style = " [style=dashed]" if implied else " [penwidth=3]" if (before, task_id) in critical else ""
+        yield f"    {nodes[before]} -> {nodes[task_id]}{style};"
+    yield "}"

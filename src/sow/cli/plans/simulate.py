@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 
+from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.plans import load
 from sow.domain.plans import graph
 from sow.domain.text.units import format_minutes
+from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.errors import SowError
 from sow.system.terminal import columns, escape_line, out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.cli.context import Context
-    from sow.cli.plans.load import LoadedPlan
-
-    Slots = list[tuple[float, str, float]]
+Slots = list[tuple[float, str, float]]
 
 MOST = 1000
 USUAL = 3

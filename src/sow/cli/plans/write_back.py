@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 
+from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.cli.plans.load import known_agents, path_of, print_finding, print_warnings
+from sow.cli.plans.load import known_agents, print_finding, print_warnings
+from sow.domain.documents.state import ProjectState
+from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
+from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files, plan_import, task_folder
 from sow.store.projects import project as projects
 from sow.system.terminal import escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.cli.context import Context
-    from sow.domain.documents.state import ProjectState
-    from sow.domain.plans.plan import PlanSource
-    from sow.store.files.checkout_home import Home
 
 # status of a task → status in a plan
 PLAN_STATUS = {
@@ -76,7 +73,7 @@ def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]
 def _update_one(
     context: Context, home: Home, source: PlanSource, statuses: dict[tuple[str, str], str], *, dry_run: bool
 ) -> list[tuple[str, str, str, str]]:
-    path = path_of(context, source.name)
+    path = os.path.join(context.cwd, source.name)
     plan_path = plan_import.state_path(home, path)
     new_statuses = {number: PLAN_STATUS[status] for (plan, number), status in statuses.items() if plan == plan_path}
     if not new_statuses:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
@@ -9,10 +11,6 @@ from sow.domain import inputs
 from sow.store.knowledge import adrs
 from sow.system import clock
 from sow.system.terminal import out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def new(context: Context, *, title: str, status: str, json: bool) -> int:
@@ -54,8 +52,8 @@ COMMANDS = (
         "adr new",
         new,
         "Begin a decision record with the next number",
-        arguments=(Argument("title", "What was decided, in a few words"),),
-        options=(Option("--status", "STATUS", "Where it stands", choices=adrs.STATUSES, default="accepted"),),
+        Argument("title", "What was decided, in a few words"),
+        Option("--status", "STATUS", "Where it stands", choices=adrs.STATUSES, default="accepted"),
         json=True,
         details="It is written from a template into the folder that .sow/config.yaml names under artifacts.adrs, in "
         "the checkout that you are in; prints the file, which is yours to fill.",

@@ -9,11 +9,13 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.errors import SystemFailure
 from sow.store import state_commit
+from sow.store.layout import remove_defaults
+from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
 from sow.system.terminal import out
 
 
-def cleanup(context: Context, *, yes: bool) -> int:
+def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
     context.require_non_worker("clean up the project")
     home = context.project_home()
     context.recover_tasks(home)
@@ -25,23 +27,29 @@ def cleanup(context: Context, *, yes: bool) -> int:
     if dropped:
         commits = "the commit that held" if dropped == 1 else f"{dropped} commits that held"
         out(f"took {commits} nothing but project state off this branch")
+    remove_defaults(home)
     if state_commit.is_saved(home):
-        out("commit that before you merge: git commit -m 'Clean up the project' -- :/.sow/project")
+        if commit:
+            state_commit.commit_removal(home)
+            out("committed the removal")
+        else:
+            out(f"commit that before you merge: {state_commit.COMMIT_REMOVAL}")
     return 0
 
 
 def check(context: Context, *, json: bool) -> int:
     """Succeeds without a .sow folder, because CI runs it on every branch."""
     home = context.checkout()
-    paths = [home.relative(home.project)] if os.path.lexists(home.project) else []
+    has_files = projects.has_files(home)
+    paths = [home.relative(home.project)] if has_files or state_commit.is_saved(home) else []
     if json:
         emit({"clean": not paths, "found": paths})
         return 1 if paths else 0
+    if has_files:
+        raise SystemFailure(f"{paths[0]} must not be merged", "sow cleanup --commit")
     if paths:
-        raise SystemFailure(
-            f"{' and '.join(paths)} must not be merged", "sow cleanup, then the git command that it prints, if any"
-        )
-    out("clean: no project state in this checkout")
+        raise SystemFailure(f"{paths[0]} is still in the last commit", state_commit.COMMIT_REMOVAL)
+    out("clean: no project state in this checkout and in the last commit")
     return 0
 
 
@@ -50,14 +58,16 @@ COMMANDS = (
         "cleanup",
         cleanup,
         "Remove the finished project from its branch before the merge",
-        options=(Option("--yes", help="Do so although tasks are open"),),
-        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays. If the\n"
-        "last commits of the branch hold nothing but project state and were not pushed, they are taken off the branch.",
+        Option("--yes", help="Do so although tasks are open"),
+        Option("--commit", help="Commit the removal, if the branch has the project's files"),
+        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays. Other files of .sow/\n"
+        "stay if somebody changed or committed them. If the last commits of the branch hold nothing but project\n"
+        "state and were not pushed, they are taken off the branch.",
     ),
     Command(
         "check",
         check,
-        "For CI: fail while project state is in the checkout",
+        "For CI: fail while project state is in the checkout or in the last commit",
         json=True,
         details="Exit 0 when the branch can be merged, 1 when it cannot.",
     ),

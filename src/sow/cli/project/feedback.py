@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.domain import ids, inputs
+from sow.domain import ids
 from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.system.terminal import err, escape_control, escape_line, out
@@ -13,7 +13,7 @@ from sow.system.terminal import err, escape_control, escape_line, out
 
 def add(context: Context, *, task: str, feedback_text: str) -> int:
     actor = context.require_non_worker("give feedback on a task")
-    body = inputs.checked_text(context.text(feedback_text, "the feedback"), "the feedback")
+    body = context.checked_text(feedback_text, "the feedback")
     change, path = tasks.give_feedback(context.project_home(), ids.task_id(task), body, actor=actor)
     for remark in change.remarks:
         err(f"warning: {escape_line(remark)}")
@@ -43,16 +43,14 @@ COMMANDS = (
         "feedback add",
         add,
         "Write feedback on a task for its next iteration",
-        arguments=(
-            Argument("task", "The task's id", completes="tasks"),
-            Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
-        ),
+        Argument("task", "The task's id", completes="tasks"),
+        Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
     ),
     Command(
         "feedback list",
         list_feedback,
         "Show the feedback on a task",
-        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),
         json=True,
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
 from sow.cli.context import Context
 from sow.domain import ids, inputs
 from sow.errors import InvalidFile, SowError
@@ -80,7 +79,9 @@ def _write(
         raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
     actor = context.actor()
     if folder and actor.is_worker and actor.task != folder.id:
-        raise SowError(f"the worker of {actor.task} may not write the log of {folder.label}", "log on your own desk")
+        raise SowError(
+            f"the worker of {actor.task} may not write the log of {folder.label}", "write to the log of your own task"
+        )
     if folder:
         role, iteration = _role_and_iteration(home, folder)
         author = ids.agent_id(actor.name if actor.is_worker else role, iteration)
@@ -92,7 +93,7 @@ def _write(
         "action": inputs.word(action, "--action"),
         "result": inputs.word(result, "--result"),
         "files": [inputs.checked_line(path, "--file", 1000) for path in file],
-        "text": inputs.checked_text(context.text(log_text, "the text"), "the text", 200_000),
+        "text": context.checked_text(log_text, "the text", 200_000),
     }
     path = folder.log_path if folder else f"{home.project}/log.md"
     logs.append(home, path, entry)
@@ -138,16 +139,3 @@ def _show(home: Home, folder: TaskFolder | AgentFolder | None, *, json: bool) ->
     if not entries:
         out("no entries")
     return 0
-
-
-COMMANDS = (
-    Command(
-        "log",
-        log,
-        "Append an entry to the log of a task, or of the project",
-        arguments=(Argument("log_text", "What was done (TEXT, @FILE or -)", optional=True),),
-        options=(*LOG_OPTIONS, Option("--list", help="Read the entries back")),
-        json=True,
-        details="Without --task and SOW_TASK the entry goes to the project's log, signed by the orchestrator.",
-    ),
-)

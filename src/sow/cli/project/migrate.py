@@ -7,8 +7,9 @@ from sow.cli.context import Context
 from sow.domain.text.units import counted
 from sow.errors import Waiting
 from sow.store.formats import VERSION
+from sow.store.layout import create_missing
 from sow.store.migration import apply, plan, unreadable
-from sow.system.terminal import confirm, err, escape_line, is_interactive, out
+from sow.system.terminal import err, escape_line, out, require_yes
 
 
 def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
@@ -34,11 +35,14 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     if dry_run:
         out(f"Dry run: {counted(len(steps), 'file')} would be updated.")
         return 0
-    if not yes and not is_interactive():
-        raise Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes")
-    if not yes and not confirm(f"Change {counted(len(steps), 'file')}?"):
-        raise Waiting("nothing was migrated", "run 'sow migrate' again when you are ready")
+    if not yes:
+        require_yes(
+            f"Change {counted(len(steps), 'file')}?",
+            Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes"),
+            Waiting("nothing was migrated", "run 'sow migrate' again when you are ready"),
+        )
     backup = apply(home, steps)
+    create_missing(home)
     out(f"Migration complete! {counted(len(steps), 'file')} updated.")
     out(f"The project as it was is in {backup}")
     return 0
@@ -49,6 +53,7 @@ COMMANDS = (
         "migrate",
         migrate,
         "Bring the project to the schemas of this sow, after a backup",
-        options=(Option("--dry-run", help="Show the changes and make none"), Option("--yes", help="Do not ask")),
+        Option("--dry-run", help="Show the changes and make none"),
+        Option("--yes", help="Do not ask"),
     ),
 )

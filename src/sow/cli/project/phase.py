@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import inputs
+from sow.domain.documents.state import Phase
+from sow.domain.phase import active
 from sow.domain.task import ENDED_STATUSES
+from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.projects import phases, task_folder
 from sow.store.projects import project as projects
 from sow.system.terminal import out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
-    from sow.domain.documents.state import Phase
-
-
-def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
-    actor = context.require_person("add a phase at once") if yes else context.actor()
+def add(context: Context, *, name: str, reason: str, before: str, after: str, now: bool, yes: bool) -> int:
+    actor = context.require_person("add a phase at once", asked=True) if yes else context.actor()
     home = context.project_home()
+    before = _place(home, before, after) if now else before
     reason_text = inputs.checked_line(reason, "--reason", 2000)
     added = phases.add(home, name, reason=reason_text, before=before, after=after, approved=yes, actor=actor)
     if added["status"] == "proposed":
@@ -29,6 +30,21 @@ def add(context: Context, *, name: str, reason: str, before: str, after: str, ye
         return 0
     out(f"phase {added['name']} is {added['status']}")
     return 0
+
+
+def _place(home: Home, before: str, after: str) -> str:
+    """Returns the phase before which --now places one: the active one, if there is one."""
+    if before or after:
+        raise SowError("more than one place is given", "give --before, --after or --now")
+    current = active(projects.load(home)["phases"])
+    return current["name"] if current else ""
+
+
+def move(context: Context, *, name: str, before: str, after: str, now: bool) -> int:
+    actor = context.require_non_worker("move a phase")
+    home = context.project_home()
+    before = _place(home, before, after) if now else before
+    return _tell(phases.move(home, name, before=before, after=after, actor=actor))
 
 
 def list_phases(context: Context, *, json: bool) -> int:
@@ -57,9 +73,10 @@ def back(context: Context, *, name: str) -> int:
 
 
 def approve(context: Context, *, name: str) -> int:
-    actor = context.require_person("approve a phase")
-    out(f"phase {phases.decide(context.project_home(), name, yes=True, actor=actor)} is approved")
-    return 0
+    actor = context.require_person("approve a phase", asked=True)
+    home = context.project_home()
+    out(f"phase {phases.decide(home, name, yes=True, actor=actor)} is approved")
+    return _tell(projects.load(home)["phases"])
 
 
 def _tell(phases: list[Phase]) -> int:
@@ -68,18 +85,30 @@ def _tell(phases: list[Phase]) -> int:
     return 0
 
 
+NOW = Option("--now", help="Put it before the active phase, so that work goes on there")
+
 COMMANDS = (
     Command(
         "phase add",
         add,
         "Propose a new phase; a person approves it",
-        arguments=(Argument("name", "The phase's name, such as discovery"),),
-        options=(
-            Option("--reason", "TEXT", "Why it is needed", required=True),
-            Option("--after", "PHASE", "Put it behind this phase; without: behind the active one", completes="phases"),
-            Option("--before", "PHASE", "Put it before this phase", completes="phases"),
-            Option("--yes", help="Take it in at once: a person is typing this"),
-        ),
+        Argument("name", "The phase's name, such as discovery"),
+        Option("--reason", "TEXT", "Why it is needed", required=True),
+        Option("--after", "PHASE", "Put it behind this phase; without: behind the active one", completes="phases"),
+        Option("--before", "PHASE", "Put it before this phase", completes="phases"),
+        NOW,
+        Option("--yes", help="Take it in at once: a person is typing this"),
+        details="A phase before the active one becomes the active one when it is approved.",
+        forwarded=True,
+    ),
+    Command(
+        "phase move",
+        move,
+        "Move a phase; the first phase that is not completed becomes the active one",
+        Argument("name", "The phase", completes="phases"),
+        Option("--after", "PHASE", "Put it behind this phase", completes="phases"),
+        Option("--before", "PHASE", "Put it before this phase", completes="phases"),
+        NOW,
     ),
     Command("phase list", list_phases, "List the phases and their progress", json=True),
     Command("phase advance", advance, "Complete the active phase and begin the next; no task up to here may be open"),
@@ -87,12 +116,9 @@ COMMANDS = (
         "phase back",
         back,
         "Go back to an earlier phase",
-        arguments=(Argument("name", "Which one; without: the one before", optional=True, completes="phases"),),
+        Argument("name", "Which one; without: the one before", optional=True, completes="phases"),
     ),
     Command(
-        "phase approve",
-        approve,
-        "Approve a proposed phase",
-        arguments=(Argument("name", "The proposed phase", completes="phases"),),
+        "phase approve", approve, "Approve a proposed phase", Argument("name", "The proposed phase", completes="phases")
     ),
 )

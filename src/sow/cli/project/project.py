@@ -1,58 +1,44 @@
-"""Creates, shows, saves and deletes the project of a branch (`sow project`)."""
+"""Creates .sow, and creates, shows, saves and deletes the project of a branch (`sow init`, `sow project`)."""
 
 from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import inputs
-from sow.domain.phase import new_phases
+from sow.domain.documents.state import ProjectState
+from sow.errors import SowError
+from sow.store import conflicts
 from sow.store.files.checkout_home import Home
-from sow.store.projects import memory
+from sow.store.formats.merge_conflict import OURS, THEIRS
+from sow.store.layout import create_missing
+from sow.store.projects import creation, memory
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
 from sow.store.projects.tasks import log_act
 from sow.store.state_commit import save_project
-from sow.system import clock, random_ids
+from sow.system import clock
 from sow.system.terminal import escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sow.domain.documents.state import ProjectState
 
 
 def prepare_project(
     context: Context, home: Home, *, name: str, description: str, phases: list[str]
 ) -> Callable[[], ProjectState]:
     """Checks all input for a new project and returns a function that creates it on the current branch."""
-    now = clock.now()
     actor = context.require_non_worker("start a project")
-    checked = inputs.checked_line(name, "the project's name", 100)
-    about = (
-        inputs.checked_text(context.text(description, "--description"), "the description", 20_000)
-        if description
-        else ""
-    )
-    stages = new_phases(phases, now=now)
-    projects.check_can_create(home)
-
-    def make() -> ProjectState:
-        with home.lock():
-            branch = projects.check_can_create(home)
-            home.folder("project")
-            log_act(home, actor, action="project_new", text=f"started project {checked} on {branch}", now=now)
-            return projects.create(
-                home, project_id=random_ids.uuid4(), name=checked, description=about, phases=stages, now=now
-            )
-
-    return make
+    about = context.text(description, "--description") if description else ""
+    return creation.prepare(home, name=name, description=about, phases=phases, actor=actor)
 
 
 def new(context: Context, *, name: str, description: str, phase: list[str]) -> int:
     home = context.project_home()
-    project = prepare_project(context, home, name=name, description=description, phases=phase)()
+    make = prepare_project(context, home, name=name, description=description, phases=phase)
+    create_missing(home)
+    project = make()
     phases = ", ".join(phase["name"] for phase in project["phases"])
     out(escape_line(f"project {project['name']} on branch {project['branch']}: {phases}"))
     return 0
@@ -91,10 +77,44 @@ def _saved(home: Home) -> tuple[str, str]:
     return "project", projects.load(home)["name"]
 
 
+def adopt(context: Context) -> int:
+    actor = context.require_non_worker("move the project to another branch")
+    home, now = context.project_home(), clock.now()
+    home.refuse_second_run()
+    with home.lock():
+        old_branch, branch = projects.adopt(home, now=now)
+        log_act(home, actor, action="project_adopt", text=f"moved from branch {old_branch} to {branch}", now=now)
+    out(escape_line(f"the project belongs to {branch} now; it belonged to {old_branch}"))
+    return 0
+
+
+def resolve(context: Context, *, side: str) -> int:
+    context.require_non_worker("resolve a merge conflict")
+    home = context.project_home()
+    home.refuse_second_run()
+    lines = conflicts.resolve(home, side)
+    for line in lines:
+        out(escape_line(line))
+    if not lines:
+        out("no conflict in the files of sow")
+        return 0
+    rebase = any(os.path.isdir(f"{home.checkout.git}/{name}") for name in ("rebase-merge", "rebase-apply"))
+    command = "git rebase --continue" if rebase else "git commit"
+    files = shlex.join(conflicts.unmerged_elsewhere(home))
+    out(
+        escape_line(
+            f"resolve the conflict in {files}, then: git add {files} && {command}"
+            if files
+            else f"go on with: {command}"
+        )
+    )
+    return 0
+
+
 def remember(context: Context, *, memory_text: str) -> int:
     home = context.project_home()
     projects.load(home)
-    body = inputs.checked_text(context.text(memory_text, "the memory"), "the memory", 20_000)
+    body = context.checked_text(memory_text, "the memory", 20_000)
     out(f"remembered in {memory.add(home, body, by=context.actor().name, now=clock.now())}")
     return 0
 
@@ -107,37 +127,75 @@ def delete(context: Context, *, yes: bool) -> int:
     return 0
 
 
+def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:
+    if not project and (description or phase):
+        raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
+    home = context.checkout()
+    make = prepare_project(context, home, name=project, description=description, phases=phase) if project else None
+    paths = create_missing(home)
+    for path in paths:
+        out(f"made {path}")
+    if not paths:
+        out(escape_line(f"{os.path.join(home.root, '.sow')} is complete already"))
+    if make:
+        created = make()
+        out(escape_line(f"project {created['name']} on branch {created['branch']}"))
+    return 0
+
+
 COMMANDS = (
     Command(
         "project new",
         new,
         "Start the project of this branch",
-        arguments=(Argument("name", "What the project is called"),),
-        options=(
-            Option("--description", "TEXT", "What the project is for (TEXT, @FILE or -)"),
-            Option(
-                "--phase", "PHASE", "A phase, in order; without one: implementation", repeat=True, completes="phases"
-            ),
-        ),
+        Argument("name", "What the project is called"),
+        Option("--description", "TEXT", "What the project is for (TEXT, @FILE or -)"),
+        Option("--phase", "PHASE", "A phase, in order; without one: implementation", repeat=True, completes="phases"),
     ),
     Command("project show", show, "Show the project of this branch", json=True),
     Command(
         "project save",
         save,
         "Commit what sow keeps in this repository, and nothing of yours",
-        options=(Option("--message", "TEXT", "The message of the commit"),),
+        Option("--message", "TEXT", "The message of the commit"),
+    ),
+    Command(
+        "project adopt",
+        adopt,
+        "Move the project to this branch, after you renamed its branch",
+        details="The old branch must be gone (git branch -m OLD NEW). An unfinished run moves with the project.",
+    ),
+    Command(
+        "project resolve",
+        resolve,
+        "Keep one side of the conflicts that git left in the files of sow",
+        Argument("side", "The side to keep: ours is above =======, theirs below", choices=(OURS, THEIRS)),
+        details="Logs and memories keep both sides. If both added a task with the same id, both tasks stay, and\n"
+        "that of the other side gets a new id. The files are staged; git's command to go on is printed.",
     ),
     Command(
         "project remember",
         remember,
         "Keep a decision or a memory that every later agent should know",
-        arguments=(Argument("memory_text", "What to remember (TEXT, @FILE or -)"),),
-        details="It goes to .sow/project/context/memories.md, and 'sow status' shows it.",
+        Argument("memory_text", "What to remember (TEXT, @FILE or -)"),
+        details="It goes to .sow/project/context/memories.md and into the prompt of every worker and reviewer.\n"
+        "'sow status', 'sow task show' and 'sow context' show it.",
+        forwarded=True,
     ),
     Command(
         "project delete",
         delete,
         "Remove .sow/project, finished or not; a copy is kept under .sow/local/removed",
-        options=(Option("--yes", help="Do so although tasks are open"),),
+        Option("--yes", help="Do so although tasks are open"),
+    ),
+    Command(
+        "init",
+        init,
+        "Make the .sow folder of this repository, and a project with --project",
+        Option("--project", "NAME", "Also start a project on this branch"),
+        Option("--description", "TEXT", "What the project is for (TEXT, @FILE or -)"),
+        Option("--phase", "PHASE", "A phase of the project, in order", repeat=True, completes="phases"),
+        details="It can be repeated: what exists is kept as it is.\n"
+        "A project lives on a feature branch: main and master are refused.",
     ),
 )

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.cli.command import Command
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.tasks.show import display_name
 from sow.domain.advice import STOP_COMMAND, next_step, without_project
 from sow.domain.ids import agent_id
+from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
-from sow.reports.idle_project import idle_tasks
+from sow.reports.idle_project import ProjectRuns, idle_tasks, name_commands
+from sow.store.files.checkout_home import Home
 from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.workflows import summary
 from sow.system.terminal import escape_control, escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
 
 RECENT = 5
 MOST_ROWS = 50
@@ -30,7 +28,7 @@ def status(context: Context, *, json: bool) -> int:
     home = context.project_home()
     if not projects.exists(home):
         return _no_project(home, json=json)
-    facts = document(home, HintContext(context.environment, context.cwd))
+    facts = document(home, context.hints())
     if json:
         emit(facts)
     else:
@@ -40,7 +38,7 @@ def status(context: Context, *, json: bool) -> int:
 
 def _no_project(home: Home, *, json: bool) -> int:
     workflow = summary.summary(home)
-    step = without_project(workflow)
+    step = without_project(workflow, projects.start_command(home))
     if json:
         emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
     else:
@@ -66,8 +64,13 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     readable, broken = task_folder.load_readable(home, project)
     tasks = [task for _, task in readable]
     waiting = project_inbox_items(home, project, tasks, broken)
-    unsupervised, idle = idle_tasks(readable, hint_context)
+    runs = ProjectRuns(home, hint_context)
+    unsupervised, idle = idle_tasks(readable, runs)
     phase_of = {task["id"]: folder.phase for folder, task in readable}
+    name_commands(waiting, runs)
+    step = next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised)
+    if not waiting and runs.live_tasks():
+        step = {"text": "a run is in progress: follow it", "command": "sow watch"}
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["status"]] = counts.get(task["status"], 0) + 1
@@ -86,7 +89,7 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
         "left": [{"task": ident, "do": STOP_COMMAND} for ident in unsupervised],
         "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
-        "next": next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised),
+        "next": step,
     }
 
 
@@ -110,13 +113,16 @@ def _show(facts: dict[str, Any]) -> None:
     for title, lines in (
         (
             "Waits for you",
-            [f"{item['kind']}: {escape_line(item['text'])}  →  {item['do']}" for item in facts["inbox"]],
+            [
+                f"{item['kind']}: {escape_line(without_details(item['text']))}  →  {item['do']}"
+                for item in facts["inbox"]
+            ],
         ),
         (
             "Nobody supervises",
             [f"the turn that still runs on task {item['task']}  →  {item['do']}" for item in facts["left"]],
         ),
-        ("Nobody works on", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
+        ("Continue", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
         ("Remember", [escape_control(memory) for memory in facts["memories"]]),
         ("Lately", [escape_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]]),
     ):

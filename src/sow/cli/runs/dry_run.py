@@ -2,67 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from sow.cli.output import emit
-from sow.cli.plans.import_plan import describe_changes
-from sow.cli.plans.load import path_of
 from sow.cli.plans.show import finding, print_plan
 from sow.cli.plans.write_back import statuses_of
-from sow.cli.runs import consent_question, preflight, setup_questions
+from sow.config import Config
+from sow.domain.documents.state import RunSettings
 from sow.domain.plans import graph
-from sow.domain.plans.plan_import import agent_of
+from sow.domain.plans.command_line import is_plain
 from sow.domain.runs.dry_run import DryRun
-from sow.domain.text.units import dollars, format_minutes
+from sow.domain.text.units import counted, dollars, format_minutes
 from sow.engine import consent
+from sow.engine.launch import preflight, setup_questions
+from sow.engine.launch.loaded_plan import LoadedPlan
+from sow.engine.launch.run_request import RunRequest
+from sow.engine.turns.allowed_commands import NO_LIST, commands_text, worker_commands
 from sow.errors import InvalidFile
+from sow.executors.registry import adapter
 from sow.store.projects import plan_import
 from sow.system.terminal import escape_line, out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from sow.cli.context import Context
-    from sow.cli.plans.load import LoadedPlan
-    from sow.cli.runs.run import RunOptions
-    from sow.config import Config
-    from sow.domain.documents.state import RunSettings
-    from sow.store.files.checkout_home import Home
-
 SETUP = "setup"
+MOST_LISTED = 8  # of the commands that workers may run
 OVER = ("completed", "skipped")  # by the plan's own word
 
 
-def show_dry_run(
-    context: Context,
-    home: Home,
-    reading: LoadedPlan,
-    config: Config,
-    options: RunOptions,
-    *,
-    wanted: Sequence[str],
-) -> int:
+def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
     """Prints the plan, its commands, its duration and its cost, and starts nothing."""
-    settings, tasks = options.settings, reading.plan.tasks
-    setup = setup_questions.forecast(context, home, config, reading, settings)
-    commands = Commands(context, home, config, reading, options, setup)
+    config, reading, settings = request.config, request.reading, request.settings
+    tasks = reading.plan.tasks
+    setup = setup_questions.forecast(request)
+    commands = Commands(request, setup)
     skipped = {task.id for task in tasks if task.status == "skipped"}
-    _copy_statuses(context, home, reading)
+    _copy_statuses(request)
     dry_run = DryRun(tasks, set(wanted), skipped=skipped)
     minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in dry_run.needs}
     play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
     slots = play(dry_run.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
-    roles = {
-        task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
-        for task in tasks
-        if task.id in dry_run.needs
-    }
+    roles = {task: settings.get("agent") or role for task, role in reading.roles().items() if task in dry_run.needs}
     money = _money(reading, roles)
-    crew = _crew(config, settings, [*roles.values()], options.reviewers)
-    if options.json:
+    crew = _crew(config, settings, [*roles.values()], request.reviewers)
+    for member in crew:
+        if member["role"] in roles.values():
+            member["commands"] = commands.allowed(config, member["executors"][0], request.home.root)
+    if request.json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
         left_alone = [{"id": task, "why": reason} for task, reason in dry_run.skip_reasons.items()]
@@ -73,18 +60,20 @@ def show_dry_run(
     out("")
     for member in crew:
         out(escape_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))
+        if "commands" in member:
+            yolo = config.executor(member["executors"][0]).yolo
+            listed = commands_text(member["commands"], MOST_LISTED) if member["commands"] else NO_LIST[yolo]
+            out(f"  may run: {escape_line(listed)}")
     _print_dry_run(dry_run)
     setup_questions.print_setup(setup)
     commands.print()
-    if preflight.doubtful_warnings(reading, options):
+    if preflight.doubtful_warnings(request):
         out("the run would ask about the plan's warnings first")
     if not roles:
         out("nothing of it would be started" if dry_run.skip_reasons else "nothing of it is left to do")
         return 0
-    count = f"{len(roles)} task{'s' * (len(roles) != 1)}"
-    out(
-        f"{count} with {settings['max_concurrency']} at once: about {format_minutes(length)} of work, waits not counted"
-    )
+    at_once = f"{counted(len(roles), 'task')} with {settings['max_concurrency']} at once"
+    out(f"{at_once}: about {format_minutes(length)} of work, waits not counted")
     out(_price(money, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
@@ -95,24 +84,16 @@ class Commands:
 
     __slots__ = ("agreed", "changed", "commands")
 
-    def __init__(
-        self,
-        context: Context,
-        home: Home,
-        config: Config,
-        reading: LoadedPlan,
-        options: RunOptions,
-        setup: dict[str, Any] | None,
-    ) -> None:
-        self.agreed = consent.load_consents(home, config, context.environment)
+    def __init__(self, request: RunRequest, setup: dict[str, Any] | None) -> None:
+        self.agreed = consent.load_consents(request.home, request.config, request.environment)
         project = None
         with suppress(InvalidFile):  # a real run repairs the state first and asks then
-            project = preflight.stored_project(home, reading)
-        differences = preflight.changes(context, home, project, reading)
+            project = preflight.stored_project(request.home, request.reading)
+        differences = preflight.changes(request, project)
         self.changed = [item for item in differences if project is not None and item.kind in ("changed", "gone")]
         setup_commands = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
         self.commands = {command: [SETUP] for command in setup_commands}
-        for command, tasks in preflight.commands_of_run(home, project, differences, options).items():
+        for command, tasks in preflight.commands_of_run(request, project, differences).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
     def document(self) -> list[dict[str, Any]]:
@@ -127,20 +108,28 @@ class Commands:
             for command, tasks in self.commands.items()
         ]
 
+    def allowed(self, config: Config, executor_name: str, root: str) -> list[str] | None:
+        """Returns the commands that a worker may run, or None if its CLI gets no list."""
+        executor = config.executor(executor_name)
+        if executor.yolo or not adapter(executor.type).capabilities.closes:
+            return None
+        checks = [command for command, tasks in self.commands.items() if tasks != [SETUP]]
+        return worker_commands(root, checks, lambda command: is_plain(command) and bool(self.agreed.reason(command)))
+
     def print(self) -> None:
         """Prints the commands, grouped by program; those of the setup alone are shown with it."""
         for item in self.changed:
-            out(escape_line(f"task {item.task}, {item.number} in the plan: {describe_changes(item)}"))
+            out(escape_line(f"task {item.task}, {item.number} in the plan: {preflight.describe_changes(item)}"))
         checks = [command for command, tasks in self.commands.items() if tasks != [SETUP]]
         if checks:
             out("commands that would run:")
-        for name, group in consent_question.by_program(checks).items():
+        for name, group in consent.by_program(checks).items():
             out(f"  {escape_line(name)}")
             for command in group:
                 tasks = self.commands[command]
                 shown = ", ".join(tasks[:12]) + (f" and {len(tasks) - 12} more" if len(tasks) > 12 else "")
                 status = self.agreed.reason(command) or "needs your consent"
-                out(f"{consent_question.indented(command, '    ')}  [{shown}: {status}]")
+                out(f"{consent.indented(command, '    ')}  [{shown}: {status}]")
 
 
 def _print_dry_run(dry_run: DryRun) -> None:
@@ -151,16 +140,18 @@ def _print_dry_run(dry_run: DryRun) -> None:
         out(escape_line(f"left alone: {task} {reason}"))
 
 
-def _copy_statuses(context: Context, home: Home, reading: LoadedPlan) -> None:
+def _copy_statuses(request: RunRequest) -> None:
     """Gives the plan's tasks the statuses of the stored ones, because a run continues from there."""
+    home, reading = request.home, request.reading
     for task in reading.plan.tasks:
         task.status = task.status if task.status in OVER else "pending"
     with suppress(InvalidFile):  # a real run repairs the state first
         project = preflight.stored_project(home, reading)
         statuses = statuses_of(home, project) if project is not None else {}
         for task in reading.plan.tasks:
-            plan_path = plan_import.state_path(home, path_of(context, task.file))
+            plan_path = plan_import.state_path(home, reading.path_of(task.file))
             task.status = statuses.get((plan_path, task.number), task.status)
+            task.status = "in_progress" if request.retry_failed and task.status == "failed" else task.status
 
 
 def _crew(
@@ -168,7 +159,7 @@ def _crew(
 ) -> list[dict[str, Any]]:
     """Returns the roles of the run with their executors and fallbacks."""
     judging = list(dict.fromkeys(reviewers)) if settings["review"] == "on" else []
-    jobs = {role: f"works on {roles.count(role)}" for role in dict.fromkeys(roles)}
+    jobs = {role: f"works on {counted(roles.count(role), 'task')}" for role in dict.fromkeys(roles)}
     for role in judging:
         jobs[role] = f"{jobs[role]}, reviews" if role in jobs else "reviews"
     fixed = [settings["executor"]] if "executor" in settings else []

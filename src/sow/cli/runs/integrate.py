@@ -1,37 +1,42 @@
-"""Delivers a run to the user's branch if that was not possible at its end (`sow integrate`)."""
+"""Delivers a run to the user's branch, or takes a task out of it (`sow integrate`, `sow revert`)."""
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
+from typing import Any
+
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.cli.runs import consent_question
-from sow.cli.runs.reopened_run import pasteable_command, reopened_run
+from sow.domain import ids, inputs
+from sow.domain.checks.consent import Consent
+from sow.engine import consent
+from sow.engine.checks import final_checks
+from sow.engine.checks.setup_plan import commit_reader
+from sow.engine.launch.reopened_run import reopened_run
+from sow.engine.launch.run_request import pasteable_command
+from sow.engine.runs import finish
+from sow.engine.runs.integrate import Delivery
+from sow.engine.runs.integrate import integrate as bring
+from sow.engine.runs.revert import revert as take_out
+from sow.engine.runs.run_context import RunContext
 from sow.errors import SystemFailure, Waiting
+from sow.gitwork.integration_branch import Integration
+from sow.reports.idle_project import ProjectRuns
+from sow.store import git_watch
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
+from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.checks.consent import Consent
-    from sow.engine.runs.integrate import Delivery
-    from sow.engine.runs.run_context import RunContext
 
 MOST_SHOWN = 12
 
 
 def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: bool) -> int:
-    from sow.engine.runs import finish
-    from sow.engine.runs.integrate import integrate as bring
-    from sow.system.process.generator_steps import run_to_end
-
     context.require_non_worker("integrate a run")
     folder = run_folder.find(context.project_home(), run)
-    with reopened_run(context, folder, "sow integrate") as (run_context, integration):
+    with reopened_run(folder, context.environment, "sow integrate", context.verbs) as (run_context, integration):
         if not dry_run:
-            run_context.agreed = _ask_consent(context, run_context, yes=yes)
+            run_context.agreed = _ask_consent(context, run_context, integration, yes=yes)
         result = run_to_end(bring(run_context, integration, dry_run=dry_run, is_last=finish.is_over(run_context)))
         if result.refused is None and not dry_run:
             finish.end_if_delivered(run_context)
@@ -44,13 +49,14 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
     return 0
 
 
-def _ask_consent(context: Context, run_context: RunContext, *, yes: bool) -> Consent:
-    """Asks for consent to the checks of stored tasks, which run on the final tree."""
-    from sow.engine.checks import final_checks
-
-    command = pasteable_command(context, run_context.home, ["integrate", run_context.folder.id, "--yes"])
-    commands = final_checks.commands(run_context)
-    return consent_question.ask_consent(
+def _ask_consent(context: Context, run_context: RunContext, integration: Integration, *, yes: bool) -> Consent:
+    """Asks for consent to the checks of stored tasks, which run on the final tree, and to its setup."""
+    words = ["integrate", run_context.folder.id, "--yes"]
+    command = pasteable_command(run_context.home, context.environment, context.cwd, words)
+    commits = [integration.head, f"refs/heads/{run_context.folder.run['branch']}"]
+    setup = run_context.setups.missing_at(commit_reader(run_context.home.root, commit) for commit in commits)
+    commands = [*final_checks.commands(run_context), *setup]
+    return consent.ask_consent(
         run_context.home, context.environment, run_context.agreed, commands, yes=yes, again=command
     )
 
@@ -87,23 +93,18 @@ def _tell(context: RunContext, result: Delivery, *, dry_run: bool) -> None:
         out(f"{result.user_commits} new commit{'s' * (result.user_commits > 1)} of yours {checked}")
 
 
-COMMANDS = (
-    Command(
-        "integrate",
-        integrate,
-        "Bring what a run has merged to your branch, where that was not possible at its end",
-        arguments=(
-            Argument(
-                "run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs"
-            ),
-        ),
-        options=(
-            Option("--dry-run", help="Say what would happen, and change nothing of yours"),
-            Option("--yes", help="Agree to the commands that check the result"),
-        ),
-        json=True,
-        details="Your new commits are merged in and checked on the run's own branch; then your checkout moves forward\n"
-        "to it, only where nothing that you have changed or not committed is in the way. Exit: 0 done, 1 a check\n"
-        "failed with your commits, 4 something of yours must be done first, or commands need your consent.",
-    ),
-)
+def revert(context: Context, *, task: str, reason: str, json: bool) -> int:
+    actor = context.require_person("revert a task", asked=True)
+    home, ident = context.project_home(), ids.task_id(task)
+    checked = inputs.checked_line(reason, "--reason", 2000)
+    with home.claim("run", purpose=f"sow revert {ident}"), git_watch.sealed_repository(home):
+        changed, commit, dependents = take_out(home, ident, checked, actor=actor)
+    if json:
+        return emit({"task": ident, "status": changed["status"], "commit": commit, "dependents": dependents})
+    out(f"reverted the work of task {ident} in {commit[:12]}; the task is open again, iteration {changed['iteration']}")
+    if dependents:
+        out(f"these tasks depend on it and stay as they are: {', '.join(dependents)}")
+    runs = ProjectRuns(home, context.hints())
+    command = runs.task_command(task_folder.find(home, projects.load(home), ident), changed)
+    out(escape_line(f"to do it again: {command}"))
+    return 0

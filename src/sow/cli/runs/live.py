@@ -7,20 +7,140 @@ import json as json_module
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TextIO
 
 from sow.cli.output import ESCAPED
-from sow.cli.runs.live_lines import RunView
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.domain.text.similar_text import answer_command
+from sow.domain.text.units import format_minutes, stopwatch
 from sow.reports import event_text
-from sow.reports.live_run import LiveRun
-from sow.system import terminal
+from sow.reports.remaining_time import RemainingTime
+from sow.reports.run_history import RunHistory
+from sow.system import terminal, width
 from sow.system.live_block import StatusBlock
+from sow.system.terminal import COLOURS, escape_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import TracebackType
-    from typing import Any, TextIO
+Line = tuple[str, str]  # without and with colours
+
+MOST_QUESTIONS = 3
+MOST_PAUSES = 3
+MOST_NAMED = 20
+NARROW, WIDE = 16, 44  # columns of a task's name
+BAR = 30
+SIGNS = {"work": "●", "asks": "?", "pause": "‖", "wait": "·", "full": "█", "empty": "░", "next": "→"}
+ASCII_SIGNS = {"work": "*", "asks": "?", "pause": "=", "wait": ".", "full": "#", "empty": "-", "next": ":"}
+
+
+class RunView:
+    """Draws a run; `colours` and `rich` say what the terminal can show."""
+
+    def __init__(self, remaining: RemainingTime, *, colours: bool, rich: bool) -> None:
+        self.remaining = remaining
+        self.colours = colours
+        self.signs = SIGNS if rich else ASCII_SIGNS
+
+    def lines(self, history: RunHistory, now: float, columns: int, rows: int) -> list[Line]:
+        """Returns at most `rows` lines; if space is short, running tasks are left out first and the bar never."""
+        below = [
+            *self._questions(history, columns),
+            *self._stops(history, columns),
+            *self._waiting(history, columns),
+        ]
+        below += [self._plain("work", history.final, columns)] if history.final else []
+        bar = self._bar(history, now, columns)
+        below = below[: max(rows - 2, 0)]
+        room = max(rows - len(below) - 1, 0)
+        return [*self._work(history, now, columns, room), *below, bar]
+
+    def _work(self, history: RunHistory, now: float, columns: int, room: int) -> list[Line]:
+        """Returns one line per running task, the oldest first."""
+        idents = list(history.running)
+        shown = idents if len(idents) <= room else idents[: max(room - 1, 0)]
+        names = {ident: history.task_label(ident) for ident in shown}
+        name_width = min(
+            max((width.columns(name) for name in names.values()), default=0), max(columns // 3, NARROW), WIDE
+        )
+        lines = [self._task(history, ident, names[ident], name_width, now, columns) for ident in shown]
+        if len(shown) < len(idents) and room:
+            lines.append(self._plain("wait", f"and {len(idents) - len(shown)} more at work", columns))
+        return lines
+
+    def _task(self, history: RunHistory, ident: str, name: str, name_width: int, now: float, columns: int) -> Line:
+        work = history.running[ident]
+        prefix = f"iteration {work.iteration}, " if work.iteration > 1 else ""
+        facts = f"{stopwatch(max(now - work.since, 0)):>7}  {work.spend.text() if work.spend else '':>7}"
+        padded = width.pad(name, name_width)
+        step = width.cut(escape_line(prefix + work.step), columns - name_width - len(facts) - 8)
+        plain = f" {self.signs['work']} {padded}  {facts}  {step}".rstrip()
+        mark = self._tint(self.signs["work"], "cyan")
+        return plain, f" {mark} {padded}  {facts}  {self._tint(step, 'dim')}"
+
+    def _questions(self, history: RunHistory, columns: int) -> list[Line]:
+        questions = list(history.open_questions.items())
+        lines = []
+        for ident, (number, text) in questions[:MOST_QUESTIONS]:
+            answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
+            room = max(columns - width.columns(answer) - 5, 0)
+            question = width.cut(escape_line(f"{history.task_label(ident)} asks: {text}"), room)
+            plain = f" {self.signs['asks']} {question}{answer}"
+            lines.append((plain, f" {self._tint(self.signs['asks'], 'yellow')} {question}{self._tint(answer, 'cyan')}"))
+        if len(questions) > len(lines):
+            lines.append(self._plain("asks", f"{len(questions) - len(lines)} more questions: sow inbox", columns))
+        return lines
+
+    def _stops(self, history: RunHistory, columns: int) -> list[Line]:
+        texts = [*history.pauses.values(), *history.blocks.values()]
+        return [self._plain("pause", text, columns, "yellow") for text in texts[:MOST_PAUSES]]
+
+    def _waiting(self, history: RunHistory, columns: int) -> list[Line]:
+        """Returns how many tasks wait, and what the first of them wait for."""
+        idents = history.waiting()
+        if not idents:
+            return []
+        needs = [(ident, history.waits_for(ident)) for ident in idents[:MOST_NAMED]]
+        reasons = [f"{_number(history, ident)} for {_task_list(history, needed)}" for ident, needed in needs if needed]
+        verb = "waits" if len(idents) == 1 else "wait"
+        more = f": {', '.join(reasons)}" if reasons else " for a free place"
+        return [self._plain("wait", f"{len(idents)} {verb}{more}", columns)]
+
+    def _bar(self, history: RunHistory, now: float, columns: int) -> Line:
+        total, completed, failed = len(history.tasks), history.count("completed"), history.count("failed")
+        seconds_left = self.remaining.seconds_left(now)
+        facts = [
+            f"{completed}/{total}" + (f", {failed} failed" if failed else ""),
+            stopwatch(history.elapsed(now)),
+            history.total.text(),
+            f"about {format_minutes(seconds_left / 60)} left" if seconds_left else "",
+        ]
+        summary = "   ".join(fact for fact in facts if fact)
+        room = min(max(columns - width.columns(summary) - 6, 0), BAR)
+        full = room * completed // total if total else 0
+        filled, empty = self.signs["full"] * full, self.signs["empty"] * (room - full)
+        return f" {filled}{empty}  {summary}", f" {self._tint(filled, 'green')}{self._tint(empty, 'dim')}  {summary}"
+
+    def _plain(self, sign: str, text: str, columns: int, colour: str = "dim") -> Line:
+        shown = width.cut(escape_line(text), columns - 5)
+        return f" {self.signs[sign]} {shown}", f" {self._tint(self.signs[sign], colour)} {self._tint(shown, colour)}"
+
+    def _tint(self, text: str, colour: str) -> str:
+        return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.colours and text else text
+
+
+def _number(history: RunHistory, ident: str) -> str:
+    task = history.tasks.get(ident)
+    return escape_line((task.number if task else "") or ident)
+
+
+def _task_list(history: RunHistory, needed: Sequence[str]) -> str:
+    """Lists tasks such as `2 and 3 (failed)`; ended ones show their status."""
+    shown = needed[:4]
+    endings = {ident: history.tasks[ident].ending for ident in shown if ident in history.tasks}
+    return " and ".join(
+        _number(history, ident) + (f" ({endings[ident]})" if endings.get(ident) else "") for ident in shown
+    )
+
 
 PAUSE = 0.1  # seconds between redraws
 RECENT = 12  # lines shown of what happened before the view started
@@ -43,10 +163,12 @@ class Live:
         self.stream = stream or sys.stdout
         self.form = "json" if json else "block" if _can_draw(self.stream) else "lines"
         self._clock = clock
-        self._live_run = LiveRun(expected)
+        self._history = RunHistory()
         self._block = StatusBlock(self.stream)
         rich = (self.stream.encoding or "").lower().startswith("utf")
-        self._view = RunView(colours=terminal.use_colour(self.stream), rich=rich)
+        self._view = RunView(
+            RemainingTime(self._history, expected), colours=terminal.use_colour(self.stream), rich=rich
+        )
         self._above: list[str] = []
         self._changed = False
         self._drawn = float("-inf")
@@ -64,19 +186,19 @@ class Live:
     def load_past(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Reads the entries of earlier calls of the run without printing them."""
         for data in entries:
-            self._live_run.add(JournalEntry(data), self._clock())
-        self._live_run.running.clear()
-        self._live_run.started = None
+            self._history.add(JournalEntry(data))
+        self._history.running.clear()
+        self._history.started = None
 
     @property
     def closed(self) -> bool:
         """Whether the output is closed, such as a pipe without a reader."""
         return self._over
 
-    def catch_up(self, entries: Iterable[tuple[dict[str, Any], float]]) -> None:
-        """Shows earlier entries, each with its time; on a terminal only the last lines."""
-        for entry, now in entries:
-            self._take(entry, now)
+    def catch_up(self, entries: Iterable[dict[str, Any]]) -> None:
+        """Shows earlier entries at their own times; on a terminal only the last lines."""
+        for entry in entries:
+            self._take(entry)
         self._above = self._above[-RECENT:]
         self.tick(self._clock())
 
@@ -86,7 +208,7 @@ class Live:
         self._take(entry, now)
         self.tick(now)
 
-    def _take(self, entry: dict[str, Any], now: float) -> None:
+    def _take(self, entry: dict[str, Any], now: float | None = None) -> None:
         if self._over:
             return
         if self.form == "json":
@@ -94,11 +216,10 @@ class Live:
             return
         record = JournalEntry(entry)
         if record.event == "run_started":  # the elapsed time of a continued run is that of its last call
-            self._live_run.started = None
-        self._live_run.add(record, now)
-        line = event_text.timed_line(
-            record, self._live_run, record.t if record.t is not None else self._live_run.elapsed(now)
-        )
+            self._history.started = None
+        self._history.add(record, now)
+        elapsed = record.t if record.t is not None else self._history.elapsed(self._history.moment)
+        line = event_text.timed_line(record, self._history, elapsed)
         if self.form == "block":
             self._above += [line] if line and record.event in event_text.LASTING_EVENTS else []
             self._changed = True
@@ -112,15 +233,15 @@ class Live:
 
     def tick(self, now: float) -> None:
         """Redraws the block if something changed or a second has passed; cheap otherwise."""
-        if self.form != "block" or self._over or self._live_run.started is None or now - self._drawn < PAUSE:
+        if self.form != "block" or self._over or self._history.started is None or now - self._drawn < PAUSE:
             return
-        second = int(self._live_run.elapsed(now))
+        second = int(self._history.elapsed(now))
         if not self._changed and second == self._second:
             return
         if not self._block.drawn:
             atexit.register(self.close)
         columns, rows = self._block.size()
-        lines = self._view.lines(self._live_run, now, columns, rows - 1)
+        lines = self._view.lines(self._history, now, columns, rows - 1)
         above, self._above = self._above, []
         self._drawn, self._second, self._changed = now, second, False
         self._guard(lambda: self._block.draw(above, lines))

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.cli.runs import consent_question
-from sow.cli.runs.reopened_run import pasteable_command, reopened_run
 from sow.domain.checks import check_list
+from sow.domain.checks.consent import Consent
+from sow.engine import consent
 from sow.engine.checks import final_checks
+from sow.engine.checks.check_list import CheckListResult
 from sow.engine.checks.setup_plan import commit_reader
+from sow.engine.launch.reopened_run import reopened_run
+from sow.engine.launch.run_request import pasteable_command
 from sow.engine.runs import recheck
+from sow.engine.runs.recheck import RepeatedCheck
+from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError, SystemFailure
+from sow.gitwork.integration_branch import Integration
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
 from sow.store.runs import run_folder
+from sow.system.process.exit_code import exit_text
 from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.checks.consent import Consent
-    from sow.engine.checks.check_list import CheckListResult
-    from sow.engine.runs.recheck import RepeatedCheck
-    from sow.engine.runs.run_context import RunContext
-    from sow.gitwork.integration_branch import Integration
 
 COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
 
@@ -31,7 +32,7 @@ COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
     context.require_non_worker("repeat the evidence of a run")
     folder = run_folder.find(context.project_home(), run)
-    with reopened_run(context, folder, "sow runs verify") as (run_context, integration):
+    with reopened_run(folder, context.environment, "sow runs verify", context.verbs) as (run_context, integration):
         entries = recheck.evidence_to_repeat(run_context, integration, _selected_task_ids(run_context, task))
         if not entries:
             raise SystemFailure(
@@ -59,7 +60,7 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
         for owners, each in failed:
             before = ", as before the run" if each["list"] in red else ""
-            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']}){before}"
+            said = f"final tree, task {', '.join(owners)}: {each['command']} ({exit_text(each['exit'])}){before}"
             out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {escape_line(said)}")
         count = sum(len(owners) for owners, done in final if done.passed)
         if count:
@@ -70,9 +71,6 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
 
 def _selected_task_ids(context: RunContext, names: list[str]) -> list[str]:
     """Returns the project's ids of the named tasks, which may be named by their id in the plan."""
-    from sow.store.projects import project as projects
-    from sow.store.projects import task_folder
-
     mine = task_folder.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
     task_ids = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
     task_ids |= {task["id"]: task["id"] for task in mine}
@@ -100,8 +98,8 @@ def _ask_consent(
     commands += [check["command"] for each in merged for check in check_list.checks_of(each)]
     trees = dict.fromkeys([*(each.evidence["tree"] for each in entries), integration.head])
     commands += run_context.setups.missing_at(commit_reader(run_context.home.root, each) for each in trees)
-    again = pasteable_command(context, run_context.home, words)
-    return consent_question.ask_consent(
+    again = pasteable_command(run_context.home, context.environment, context.cwd, words)
+    return consent.ask_consent(
         run_context.home, context.environment, run_context.agreed, commands, yes=yes, again=again
     )
 
@@ -117,7 +115,8 @@ def _tell(repeated: RepeatedCheck) -> None:
     if repeated.reason:
         more = f" ({repeated.reason})"
     else:
-        more = f" (exit {repeated.exit}, was {was['exit']})" if verdict == "differs" else f" (exit {was['exit']})"
+        now = f"{exit_text(repeated.exit)}, was " if verdict == "differs" else ""
+        more = f" ({now}{exit_text(was['exit'])})"
     where = f"task {repeated.task['id']}, iteration {was['iteration']}, {was['kind']}"
     about = f"{where}: {was['command']}{more}"
     out(f"{paint(verdict.ljust(8), COLOURS[verdict])}  {escape_line(about)}")

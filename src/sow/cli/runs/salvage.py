@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
+from typing import Any
+
+from sow import config as configs
 from sow.cli.context import Context
-from sow.cli.output import emit
+from sow.cli.output import emit, table
+from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, Waiting
-from sow.system.terminal import confirm, err, escape_line, is_interactive, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.gitwork.prune import PruneResult
-    from sow.gitwork.salvage import KeptItem
-    from sow.store.files.checkout_home import Home
+from sow.gitwork.prune import PruneResult, prune
+from sow.gitwork.salvage import KeptItem, list_items, restore
+from sow.store.files.checkout_home import Home
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
+from sow.store.projects.removal import removed
+from sow.store.runs import run_folder
+from sow.system import clock
+from sow.system.terminal import err, escape_line, out, paint, require_yes
 
 SHORT = 10
 HEADER = ("KIND", "NAME", "COMMIT", "TIME", "CONTAINED IN", "SUBJECT")
 
 
 def list_kept(context: Context, *, json: bool) -> int:
-    from sow.gitwork.salvage import list_items
-
     entries = list_items(context.project_home())
     if json:
         emit({"kept": [_document(entry) for entry in entries]})
@@ -41,29 +42,21 @@ def _document(kept: KeptItem) -> dict[str, Any]:
 
 
 def _time(kept: KeptItem) -> str:
-    from sow.system import clock
-
     return clock.format_time(kept.date)
 
 
 def _table(entries: list[KeptItem]) -> None:
-    rows = [HEADER]
+    rows: list[tuple[str, ...]] = [HEADER]
     for entry in entries:
         merged = (
             entry.merged[0] + (f" +{len(entry.merged) - 1}" if len(entry.merged) > 1 else "") if entry.merged else "-"
         )
         rows.append((entry.kind, entry.short, entry.commit[:SHORT], _time(entry), merged, entry.subject[:60]))
-    shown = [[escape_line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(HEADER) - 1)]
-    for number, row in enumerate(shown):
-        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=False)]
-        line = "  ".join([*cells, row[-1]]).rstrip()
-        out(line if number else paint(line, "bold"))
+    header, *lines = table(rows).split("\n")
+    out("\n".join([paint(header, "bold"), *lines]))
 
 
 def restore_kept(context: Context, *, what: str, branch: str) -> int:
-    from sow.gitwork.salvage import restore
-
     context.require_non_worker("bring work back")
     home = context.project_home()
     if branch and not is_branch_name(branch):
@@ -82,9 +75,6 @@ def _last_part(name: str) -> str:
 
 
 def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, json: bool) -> int:
-    from sow import config as configs
-    from sow.gitwork.prune import prune
-
     context.require_non_worker("let kept work go")
     home = context.project_home()
     age = configs.seconds(older_than)
@@ -107,10 +97,6 @@ def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, 
 
 def _ended(home: Home) -> set[str]:
     """Returns the tasks whose worktrees and branches may be deleted."""
-    from sow.domain.task import ENDED_STATUSES
-    from sow.store.projects import project as projects
-    from sow.store.projects import task_folder
-
     if not projects.exists(home):
         return _tasks_of_removed_projects(home)
     project = projects.load(home)
@@ -119,9 +105,6 @@ def _ended(home: Home) -> set[str]:
 
 def _tasks_of_removed_projects(home: Home) -> set[str]:
     """Returns the tasks of removed projects only; tasks of a project on another branch may be open."""
-    from sow.store.projects.removal import removed
-    from sow.store.runs import run_folder
-
     removed_ids, folders = removed(home), run_folder.listed(home)
     open_tasks = {
         task for folder in folders if folder.run["project_id"] not in removed_ids for task in folder.run["tasks"]
@@ -133,33 +116,8 @@ def _agree(preview: PruneResult, *, unmerged: bool) -> None:
     err("These would be let go, for ever:" if unmerged else "These would be let go:")
     for name in preview.removed:
         err(f"  {escape_line(name)}")
-    if not is_interactive():
-        raise Waiting("letting go needs your word", "look at the list, then add --yes")
-    if not confirm("Let them go?"):
-        raise Waiting("nothing was let go", "they stay until you say so")
-
-
-COMMANDS = (
-    Command("salvage", list_kept, "List everything that runs ever produced, newest first", json=True),
-    Command("salvage list", list_kept, "The same as sow salvage: everything that runs ever produced", json=True),
-    Command(
-        "salvage restore",
-        restore_kept,
-        "Make a branch of something that a run left",
-        arguments=(Argument("what", "Its name in the list, or at least seven digits of its commit"),),
-        options=(Option("--branch", "NAME", "The branch; without: salvaged/ and the name"),),
-    ),
-    Command(
-        "salvage prune",
-        prune_kept,
-        "Let go of what is old and contained in a branch of yours",
-        options=(
-            Option("--older-than", "TIME", "Only what is older, such as 30d", required=True),
-            Option("--unmerged", help="Also what is contained nowhere else: it is lost then"),
-            Option("--yes", help="Do so without a question"),
-        ),
-        json=True,
-        details="Worktrees of ended tasks, pins (refs/sow/keep) and branches (sow/task, sow/int): each goes only\n"
-        "where its commits stay reachable from a branch or tag of yours. Nothing but this command lets a pin go.",
-    ),
-)
+    require_yes(
+        "Let them go?",
+        Waiting("letting go needs your word", "look at the list, then add --yes"),
+        Waiting("nothing was let go", "they stay until you say so"),
+    )

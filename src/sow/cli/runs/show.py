@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from sow.cli.output import ESCAPED, emit, table
+from sow.cli.context import Context
+from sow.cli.output import ESCAPED, coloured_table, emit, table
 from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
 from sow.errors import SowError
 from sow.reports import report_text as words
 from sow.reports import run_report
-from sow.reports.hint_context import HintContext
 from sow.store.files.disk import Disk, replace_file
 from sow.store.runs import run_folder
 from sow.system import terminal
 from sow.system.terminal import escape_line, out, paint
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from sow.cli.context import Context
-
-    Facts = dict[str, Any]
+Facts = dict[str, Any]
 
 COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "waiting": "yellow", "running": "cyan"}
 HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "TRIES", "AGENT", "EXECUTOR", "TIME", "COST")
@@ -57,7 +52,7 @@ def show_run(context: Context, *, run: str, format: str, json: bool) -> int:
     elif format == "md":
         out(run_report.render_markdown(facts).rstrip("\n"))
     else:
-        show(facts)
+        show(facts, whole=True)
     return 0
 
 
@@ -65,7 +60,7 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
     if out:
         context.require_non_worker("write a report into a file")
     home = context.project_home()
-    text = run_report.render(home, run_folder.find(home, run), format, HintContext(context.environment, context.cwd))
+    text = run_report.render(home, run_folder.find(home, run), format, context.hints())
     if out:
         _write(os.path.join(context.cwd, out), text)
         terminal.out(escape_line(f"the report is in {out}"))
@@ -76,7 +71,7 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
 
 def _facts(context: Context, run: str) -> Facts:
     home = context.project_home()
-    return run_report.report_data(home, run_folder.find(home, run), HintContext(context.environment, context.cwd))
+    return run_report.report_data(home, run_folder.find(home, run), context.hints())
 
 
 def _write(path: str, text: str) -> None:
@@ -88,17 +83,17 @@ def _write(path: str, text: str) -> None:
     replace_file(Disk(), os.path.realpath(path), text)
 
 
-def show(document: Facts) -> None:
-    """Prints the report of one run."""
+def show(document: Facts, *, whole: bool = False) -> None:
+    """Prints the summary of one run; with `whole` all its totals."""
     run = document["run"]
     state = "running" if run["live"] else run["status"]
     out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
-    out(table(words.total_rows(document), indent="  "))
+    out(table(words.total_rows(document), indent="  ") if whole else f"  {words.short_totals(document)}")
     if document["tasks"]:
         out("")
         _tasks(document["tasks"])
-    for title, noun in (("By agent", "agent"), ("By executor", "executor")):
-        _groups(title, document[f"by_{noun}"])
+    for noun in ("agent", "executor") if whole else ():
+        _groups(f"By {noun}", document[f"by_{noun}"])
     _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
     _section("Remarks", document["remarks"])
     if document["next"]:
@@ -110,12 +105,10 @@ def show(document: Facts) -> None:
 
 def _tasks(rows: Sequence[Facts]) -> None:
     """Prints the table of tasks; what holds a task up is printed below its row."""
-    lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
-    column = lines[0].index("OUTCOME")
-    out(lines[0])
-    for row, line in zip(rows, lines[1:], strict=True):
-        word, colour = row["outcome"], COLOURS.get(row["outcome"])
-        out(f"{line[:column]}{paint(word, colour)}{line[column + len(word) :]}" if colour else line)
+    header, *lines = coloured_table([HEAD, *(_row(row) for row in rows)], "OUTCOME", COLOURS)
+    out(header)
+    for row, line in zip(rows, lines, strict=True):
+        out(line)
         for remark in _remarks(row):
             out(f"      {short(remark, LONGEST_TEXT)}")
 
@@ -145,7 +138,7 @@ def _remarks(row: Facts) -> list[str]:
 
 
 def _groups(title: str, rows: Sequence[Facts]) -> None:
-    if not rows:
+    if len(rows) < 2:  # it would repeat the totals
         return
     out(f"\n{paint(title, 'bold')}")
     cells = [

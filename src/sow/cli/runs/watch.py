@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
-from sow import config as configs
-from sow.cli.command import Argument, Command
 from sow.cli.context import Context
+from sow.cli.runs import show
 from sow.cli.runs.live import Live
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.engine.runs.notify import is_news
 from sow.errors import Interrupted, SowError, SystemFailure
-from sow.reports import expected_time, resume_command, run_report
+from sow.reports import remaining_time, resume_command, run_report
 from sow.reports.hint_context import HintContext
-from sow.reports.run_history import EntryTimes
-from sow.store.runs import run_folder
-from sow.store.runs.journal import JournalTail
+from sow.store.files.checkout_home import Home
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import run_folder, sessions
+from sow.store.runs.journal import READ_SIZE, JournalTail
+from sow.store.runs.run_folder import RunFolder
+from sow.system import plain_file
 from sow.system.process.generator_steps import Interrupts
-from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
+from sow.system.terminal import err, escape_control, escape_line, out
 
 PAUSE = 0.1  # seconds between reads of the journal
 LOOK_EVERY = 1.0  # seconds between checks whether the run's process is alive
@@ -59,15 +59,11 @@ class RunWatch:
                 self.live.tick(time.time())
                 interrupts.sleep(0 if self.tail.has_more else PAUSE)
 
-    def _recorded_entries(self) -> Iterator[tuple[dict[str, Any], float]]:
-        """Yields the entries that are in the journal now, with their times."""
-        times = EntryTimes()
-        while True:
-            for entry in self.tail.read_new() or ():
-                yield entry, times.time_of(JournalEntry(entry))
-                self._note(entry)
-            if not self.tail.has_more:
-                return
+    def _recorded_entries(self) -> Iterator[dict[str, Any]]:
+        """Yields the entries that are in the journal now."""
+        for entry in self.tail.read_to_end():
+            yield entry
+            self._note(entry)
 
     def _show(self) -> None:
         entries = self.tail.read_new() or ()
@@ -98,8 +94,12 @@ class RunWatch:
 def watch(context: Context, *, run: str, json: bool) -> int:
     home = context.project_home()
     current = run_folder.live_run(home)
+    workers = [] if json or current is not None else _spawned_workers(home)
+    if workers and run in ("", *(worker.id for worker in workers)):
+        _watch_worker(next(worker for worker in workers if run in ("", worker.id)))
+        return 0
     folder = run_folder.find(home, run) if run or current is None else current
-    with Live(json=json, clock=time.time, expected=expected_time.expected_minutes(folder)) as live:
+    with Live(json=json, clock=time.time, expected=remaining_time.expected_minutes(folder)) as live:
         if current is not None and current.id == folder.id:
             RunWatch(folder, live, bell=_has_bell(context)).follow()
         elif json:
@@ -107,14 +107,60 @@ def watch(context: Context, *, run: str, json: bool) -> int:
                 live.tell(entry)
         unseen = live.closed
     if not unseen:
-        _print_result(home, folder.id, HintContext(context.environment, context.cwd), json=json)
+        _print_result(home, folder.id, context.hints(), json=json)
     return 0
+
+
+def _spawned_workers(home: Home) -> list[TaskFolder]:
+    """Returns the tasks on which a spawned worker is at work."""
+    if not projects.exists(home):
+        return []
+    return [folder for folder in task_folder.all_folders(home, projects.load(home)) if home.task_holder(folder.id)]
+
+
+def _watch_worker(folder: TaskFolder) -> None:
+    """Prints the transcripts of a spawned worker's turns until its call has ended."""
+    shown, offset = "", 0
+    with Interrupts() as interrupts:
+        while True:
+            at_work = folder.home.task_holder(folder.id)
+            records = sessions.records(folder)
+            session = records[-1].session if records else None
+            path = records[-1].file(session["turns"][-1]["number"], "md") if session else ""
+            if session and path != shown:
+                turn = f"turn {session['turns'][-1]['number']} of session {session['number']}"
+                out(escape_line(f"task {folder.id}: {session['role']} on {session['executor']}, {turn}"))
+                shown, offset = path, 0
+            text = _new_lines(path, offset)
+            offset += len(text)
+            if text:
+                out(escape_control(text.decode("utf-8", "replace")).rstrip("\n"))
+            if not at_work and not text:
+                break
+            if interrupts.take():
+                raise Interrupted("the watch is over, and the worker goes on", "look again: sow watch")
+            sys.stdout.flush()
+            interrupts.sleep(0 if text else PAUSE)
+    out(f"task {folder.id}: status is {folder.task()['status']}")
+
+
+def _new_lines(path: str, offset: int) -> bytes:
+    """Returns the complete lines of a file after an offset."""
+    try:
+        descriptor = plain_file.open_to_read(path)
+    except OSError:  # the turn has not begun its transcript
+        return b""
+    try:
+        data = os.pread(descriptor, READ_SIZE, offset)
+    finally:
+        os.close(descriptor)
+    return data[: data.rfind(b"\n") + 1]
 
 
 def _has_bell(context: Context) -> bool:
     """Returns whether the user wants the terminal bell; False if the settings cannot be read."""
     try:
-        return bool(configs.load(context.environment).setting("notify", "bell"))
+        return bool(context.config().setting("notify", "bell"))
     except SowError:
         return False
 
@@ -129,31 +175,7 @@ def _print_result(home: Home, ident: str, hint_context: HintContext, *, json: bo
         ) from None
     dead = folder.run["status"] == "running" and not run_folder.is_live(folder)
     if not json:
-        from sow.cli.runs import show
-
         show.show(run_report.report_data(home, folder, hint_context))
     if dead:
         command, write = resume_command.resume_command(folder, hint_context), err if json else out
         write(escape_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
-
-
-COMMANDS = (
-    Command(
-        "watch",
-        watch,
-        "Follow a run that goes on in another terminal, and see what came of one that has ended",
-        arguments=(
-            Argument(
-                "run",
-                "Its id, the beginning of it, or last; without: the one that goes on, else the last one",
-                optional=True,
-                completes="runs",
-            ),
-        ),
-        json=True,
-        details="On a terminal the picture of 'sow run' itself, elsewhere one line for each event; with --json every\n"
-        "entry of the journal, one on each line, from the first to the last. Ctrl-C ends the watch, never the run.\n"
-        "Exit: 0 when the run has ended, well or not, or does not run any more; 1 when its folder was removed;\n"
-        "130 after Ctrl-C.",
-    ),
-)

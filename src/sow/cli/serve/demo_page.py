@@ -5,19 +5,15 @@ from __future__ import annotations
 import select
 import sys
 import time
+from collections.abc import Callable
+from types import TracebackType
 
+from sow.cli.serve.demo_repository import DemoRepository
+from sow.dashboard.server.server import Server
 from sow.errors import SowError
 from sow.store.files import checkout_home as homes
 from sow.store.layout import create_missing
 from sow.system.terminal import err, escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    from sow.cli.serve.demo_stage import DemoRepository
-    from sow.dashboard.server.server import Server
 
 LONG = 120.0  # seconds to answer for a person who has the page open
 SHORT = 3.0  # seconds to open the page for a person at a terminal

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from sow.cli.command import GROUPS, JSON, Argument, Command, Option, commands
+from collections.abc import Mapping
+from typing import Any
+
+from sow.cli.command import FILE, GROUPS, JSON, Argument, Command, Option, commands
 from sow.cli.output import emit, table
 from sow.errors import SowError
 from sow.system.terminal import out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-VERBS = ("status", "task", "log", "note", "inbox", "answer", "context", "run")
-LEFT_OUT = ("task add",)  # the same as task create
+VERBS = ("status", "task", "feedback", "log", "note", "inbox", "answer", "approve", "phase", "context", "run")
+AGENT_VERBS = ("agent spawn", "agent resume", "agent list")
+LEFT_OUT = ("task add", "phase approve")  # the same as task create; a person's decision
 
 
 def tools() -> dict[str, Command]:
     """Returns the commands that are tools, by tool name: `task show` is task_show."""
     selected = [command for group in VERBS if group in GROUPS for command in commands(group)]
+    selected += [command for command in commands("agent") if command.name in AGENT_VERBS]
     return {command.name.replace(" ", "_"): command for command in selected if command.name not in LEFT_OUT}
 
 
@@ -50,7 +50,7 @@ def _type(field: Argument | Option) -> dict[str, Any]:
     value: dict[str, Any] = {"type": "string", **({"enum": list(field.choices)} if field.choices else {})}
     if field.repeat:
         value = {"type": "array", "items": value}
-    return {**value, "description": field.help}
+    return {**value, "description": field.help.replace(f" (TEXT, {FILE} or -)", "")}
 
 
 def description(command: Command) -> str:
@@ -71,7 +71,7 @@ def command_arguments(command: Command, given: Mapping[str, Any]) -> list[str]:
         arguments += _option_arguments(option, given.get(option.name))
     if JSON in command.options:
         arguments.append("--json")
-    positional = [text for argument in command.arguments for text in _texts(argument.name, given.get(argument.name))]
+    positional = [text for argument in command.arguments for text in _texts(argument, given.get(argument.name))]
     return [*arguments, "--", *positional] if positional else arguments
 
 
@@ -83,18 +83,22 @@ def _option_arguments(option: Option, value: Any) -> list[str]:
         if not isinstance(value, bool):
             raise SowError(f"{option.name} is true or false", "leave it out, or give a boolean")
         return [option.flag] if value else []
-    return [f"{option.flag}={text}" for text in _texts(option.name, value)]
+    return [f"{option.flag}={text}" for text in _texts(option, value)]
 
 
-def _texts(name: str, value: Any) -> list[str]:
-    """Returns a value as strings; numbers are accepted because models write ids as numbers."""
+def _texts(field: Argument | Option, value: Any) -> list[str]:
+    """Returns a value as strings that stand for themselves: one that begins with @ names no file of this machine.
+
+    Numbers are accepted because models write ids as numbers.
+    """
+    name = field.name
     values = value if isinstance(value, list) else [] if value is None else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             raise SowError(f"{name} must be a text, not {type(item).__name__}", "give a text, or a list of texts")
         if "\0" in str(item):
             raise SowError(f"{name} has a NUL character", "leave it out")
-    return [str(item) for item in values]
+    return [f"@{item}" if FILE in field.help and str(item).startswith("@") else str(item) for item in values]
 
 
 def show(*, json: bool) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import time
+from contextlib import ExitStack
 
-from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.dashboard.server import access
+from sow.dashboard.server.server import Server
 from sow.errors import SowError, Waiting
+from sow.store.files.checkout_home import Home
 from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.dashboard.server.server import Server
-    from sow.store.files.checkout_home import Home
 
 PATIENCE = 5.0
 PAUSE = 0.05
@@ -26,15 +27,11 @@ def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) 
     if actor.is_worker and not read_only:
         err("note: a worker may look and not act: this dashboard is read-only")
         read_only = True
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         try:
             stack.enter_context(home.claim(_claim(read_only=read_only), purpose="dashboard"))
         except Waiting:
             return _show_running(context, home, read_only=read_only, open=open, json=json)
-        from sow.dashboard.server.server import Server
-
         server = Server(home, context.environment, person=actor.name, read_only=read_only, port=port_number)
         return _serve(server, open=open, json=json)
 
@@ -55,9 +52,6 @@ def _port(text: str) -> int | None:
 
 def _serve(server: Server, *, open: bool, json: bool) -> int:
     """Serves requests until Ctrl-C or SIGTERM, which are not failures."""
-    import signal
-    import threading
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if server.moved_from:
@@ -75,10 +69,6 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
 
 def _show_running(context: Context, home: Home, *, read_only: bool, open: bool, json: bool) -> int:
     """Prints the address of the dashboard that already runs."""
-    import time
-
-    from sow.dashboard.server import access
-
     path = access.path(context.environment, home.root, read_only=read_only)
     name = _claim(read_only=read_only)
     give_up = time.monotonic() + PATIENCE
@@ -107,7 +97,7 @@ def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bo
 
 def _open(url: str) -> None:
     """Opens the page in the user's browser, or prints a note if there is none."""
-    import webbrowser
+    import webbrowser  # here, because it loads much that a server without a browser does not need
 
     has_display = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     try:
@@ -117,21 +107,3 @@ def _open(url: str) -> None:
         opened = False
     if not opened:
         err("note: no browser could be opened here: open the address above")
-
-
-COMMANDS = (
-    Command(
-        "ui",
-        ui,
-        "Show the project, its runs and its inbox in a browser",
-        options=(
-            Option("--port", "P", "Listen on this port instead of 7690, or on the next free one after it"),
-            Option("--open", help="Open the page in your browser"),
-            Option("--read-only", help="Show everything, but let nobody answer, approve or stop anything"),
-        ),
-        json=True,
-        details="Listens on 127.0.0.1 only. The address that it prints has a token for one browser; a second 'sow ui'\n"
-        "in the same checkout prints the address of the first with a token for the next browser. From another\n"
-        "machine: ssh -L 7690:127.0.0.1:7690 HOST. See docs/dashboard.md.",
-    ),
-)

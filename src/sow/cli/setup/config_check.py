@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from typing import Any
 
 from sow import config as configs
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
+from sow.config import Config
 from sow.errors import InvalidFile, suggestion
-from sow.executors import settings
-from sow.executors.executor import find_binary
+from sow.executors.executor import find_binary, program_advice
 from sow.executors.registry import adapter
+from sow.store.formats.all_problems import all_problems, line_of, without_problems
+from sow.store.validators.user_config import validate
+from sow.system.terminal import escape_control, escape_line, out, paint
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sow.config import Config
-
-Finding = dict[str, str]
+Finding = dict[str, Any]
+MARKS = {"ok": ("✓", "green"), "warning": ("⚠ Warning:", "yellow")}
 
 
 def _finding(state: str, text: str, hint: str = "") -> Finding:
     return {"state": state, "what": text, "hint": hint}
 
 
-def check(context: Context) -> list[Finding]:
-    """Returns all findings; stops at the first one if the file cannot be read."""
-    config, findings = read(context)
+def check(context: Context, text: str | None = None) -> list[Finding]:
+    """Returns all findings about the file, or about a text that may replace it; problems have their line."""
+    config, findings = read(context, text)
     if config is None:
         return findings
     role_names = roles(context, config).names()
@@ -38,25 +38,68 @@ def check(context: Context) -> list[Finding]:
         *notify(config, context),
         *suspicious_settings(config, role_names),
     ]
+    _add_lines(findings, text or configs.read(config.path) or "")
     return findings + list(_binaries(config, role_names, context))
 
 
-def read(context: Context) -> tuple[Config | None, list[Finding]]:
-    """Reads the settings; returns None for them if the file is invalid, and the findings."""
+def read(context: Context, text: str | None = None) -> tuple[Config | None, list[Finding]]:
+    """Reads the settings from the file or from a text; returns None for them if they are invalid, and the findings."""
     path = configs.path(context.environment)
-    findings: list[Finding] = []
     try:
-        text = configs.read(path)
+        text = configs.read(path) if text is None else text
         if text is None:
-            findings.append(_finding("ok", "No file there: the built-in defaults are in effect"))
+            findings = [_finding("ok", "No file there: the built-in defaults are in effect")]
             return configs.Config(path, None, context.environment), findings
-        configs.document(text, path)
-        findings.append(_finding("ok", "YAML syntax valid"))
-        data = configs.parse(text, path)
-        findings.append(_finding("ok", "CUE schema valid"))
+        data = configs.document(text, path)
     except InvalidFile as error:
-        return None, [*findings, _finding("problem", error.message.removeprefix(f"{path}: "), error.hint)]
-    return configs.Config(path, data, context.environment), findings
+        return None, [_finding("problem", error.message.removeprefix(f"{path}: "), error.hint)]
+    checked = configs.copy(data)
+    mistakes = all_problems(text, checked, validate)
+    findings = [_finding("ok", "YAML syntax valid")]
+    if not mistakes:
+        return configs.Config(path, data, context.environment), [*findings, _finding("ok", "CUE schema valid")]
+    findings += [{**_finding("problem", what, configs.FIX_HINT), "line": line} for line, what in mistakes]
+    if isinstance(data, dict):
+        findings += problems(configs.Config(path, _usable_part(data, checked), context.environment))
+        _add_lines(findings, text)
+    return None, findings
+
+
+def _usable_part(data: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings without schema problems; keeps the name of each executor, so that bindings find it."""
+    part: dict[str, Any] = without_problems(data, checked)
+    agents = data.get("agents")
+    names = agents.get("executors") if isinstance(agents, dict) else None
+    if isinstance(names, dict) and "agents" in part:
+        valid = part["agents"].get("executors") or {}
+        part["agents"]["executors"] = {
+            str(name): valid[name] if "type" in valid.get(name, {}) else {"type": "claude"} for name in names
+        }
+    return part
+
+
+def _add_lines(findings: list[Finding], text: str) -> None:
+    """Adds its line in the file to each problem that has none."""
+    for finding in findings:
+        place = str(finding["what"]).partition(": ")[0]
+        if finding["state"] == "problem" and not place.startswith(configs.VARIABLE_PREFIX):
+            finding.setdefault("line", line_of(text, place))
+
+
+def located(problem: Finding, path: str) -> str:
+    """Returns a problem with the file and its line."""
+    if "line" in problem:
+        return f"{path}:{problem['line']}: {problem['what']}"
+    what = str(problem["what"])
+    return what if path in what or what.startswith(configs.VARIABLE_PREFIX) else f"{path}: {what}"
+
+
+def print_finding(finding: Finding) -> None:
+    """Prints a finding that is no problem; a warning with its hint."""
+    mark, colour = MARKS[finding["state"]]
+    out(f"{paint(mark, colour)} {escape_line(finding['what'])}")
+    if finding["state"] == "warning":
+        out("\n".join(f"  {line}" for line in escape_control(finding["hint"]).splitlines()))
 
 
 def problems(config: Config) -> list[Finding]:
@@ -77,6 +120,7 @@ def _bindings(config: Config) -> list[Finding]:
     """Checks that every executor name in bindings, fallbacks and the environment exists."""
     references = [
         *config.overrides.items(),
+        *([("agents.default", config.default)] if config.default else []),
         *((f"agents.bindings.{role}", name) for role, name in config.bindings.items()),
     ]
     references += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
@@ -110,10 +154,12 @@ def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Findi
             yield _finding("warning", f"{_source_of_role(config, role)}: no role {role} is known here", advice)
     for name in config.executors_in_use(role_names):
         executor = config.executors.get(name)
-        if executor is not None and adapter(executor.type).capabilities.needs_yolo and not executor.yolo:
-            advice = f"set yolo_mode: true in agents.executors.{name}.settings, if you trust it that far"
-            yield _finding("warning", f"{name} cannot work without yolo_mode", advice)
-    if config.exists and os.stat(config.path).st_mode & stat.S_IWOTH:
+        if executor is None or configs.executor_error(executor):
+            continue
+        if warning := configs.yolo_warning(executor):
+            command = f"sow config set agents.executors.{name}.settings.yolo_mode true"
+            yield _finding("warning", warning, f"if you trust it that far, run: {command}")
+    if os.path.exists(config.path) and os.stat(config.path).st_mode & stat.S_IWOTH:
         yield _finding("warning", "every user of this machine can change the file", f"run: chmod o-w {config.path}")
 
 
@@ -127,17 +173,17 @@ def _source_of_role(config: Config, role: str) -> str:
 def _binaries(config: Config, role_names: list[str], context: Context) -> Iterator[Finding]:
     """Warns about each missing program and names the executors that need it."""
     missing: dict[str, list[str]] = {}
-    installs: dict[str, str] = {}
+    advice: dict[str, str] = {}
     for name in config.executors_in_use(role_names):
         executor = config.executors.get(name)
         if executor is None or configs.executor_error(executor):
             continue
-        program = settings.program(executor.type, executor.settings)
-        if not find_binary(program, context.environment):
+        program = executor.program
+        if not executor.find_program(context.environment):
             missing.setdefault(program, []).append(f"'{name}'")
-            installs[program] = adapter(executor.type).capabilities.install
+            advice[program] = program_advice(name, program, adapter(executor.type).capabilities)
     for program, names in missing.items():
         need = f"{', '.join(names)} executor requires" if len(names) == 1 else f"{', '.join(names)} executors require"
         suffix = "" if "/" in program else " on PATH"
-        advice = f"The {need} {program} CLI to be installed.\nInstall: {installs[program]}"
-        yield _finding("warning", f"{program} binary not found{suffix}", advice)
+        hint = f"The {need} {program} CLI to be installed.\n{advice[program]}"
+        yield _finding("warning", f"{program} binary not found{suffix}", hint)

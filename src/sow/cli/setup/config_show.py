@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from sow.config import DEFAULT, FROM_FILE
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sow.config import DEFAULT, FROM_FILE, Config, ExecutorConfig
 from sow.store.formats.yaml_text import ESCAPES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.config import Config, ExecutorConfig
 
 Row = tuple[str, str]
 
@@ -24,51 +21,46 @@ def text(config: Config, role_names: list[str]) -> str:
         f"# Environment overrides: {overrides}",
         "",
     ]
-    used = config.executors_in_use(role_names)
-    rows: list[Row] = [("agents:", ""), ("  executors:", "")]
-    for name in used:
-        if name in config.executors:
-            rows += _executor(config.executors[name])
+    settings = document(config, role_names)
+    agents, used = settings["agents"], config.executors_in_use(role_names)
+    executors = {name: agents["executors"][name] for name in used if name in config.executors}
+    for executor in executors.values():
+        if not executor["custom_args"]["value"]:
+            del executor["custom_args"]
     rest = ", ".join(name for name in config.executors if name not in used)
+    rows = [("agents:", ""), *_rows({"directories": agents["directories"], "executors": executors}, "  ")]
     rows += [(f"    # Also there, with default settings: {rest}", "")] if rest else []
-    rows.append(("  bindings:", ""))
-    bindings = ((role, config.binding(role)) for role in config.roles(role_names))
-    rows += [(f"    {_key(role)}: {_value(name)}", origin) for role, (name, origin) in bindings]
-    if config.fallbacks:
-        rows.append(("  fallbacks:", ""))
-        rows += [(f"    {_key(role)}: {_value(names)}", FROM_FILE) for role, names in config.fallbacks.items()]
-    rows.append(("limits:", ""))
-    rows += [(f"  {name}: {_value(value)}", origin) for name, (value, origin) in config.limits.items()]
-    for section, values in config.sections.items():
-        rows.append((f"{section}:", ""))
-        rows += [(f"  {name}: {_value(value)}", origin) for name, (value, origin) in values.items()]
-    rows.append((f"trust: {_value(config.trust)}", FROM_FILE if config.trust else DEFAULT))
+    rows += _rows({name: agents[name] for name in ("default", "bindings", "fallbacks") if agents.get(name)}, "  ")
+    rows += _rows({name: settings[name] for name in ("limits", *config.sections, "trust")}, "")
     return "\n".join([*head, *_aligned(rows)])
 
 
-def _executor(executor: ExecutorConfig) -> list[Row]:
-    rows = [(f"    {_key(executor.name)}:", ""), (f"      type: {_value(executor.type)}", executor.origin)]
-    rows += [("      settings:", "")]
-    for name, value in {"yolo_mode": executor.yolo, **executor.settings}.items():
-        rows.append((f"        {name}: {_value(value)}", executor.origin_of(name)))
-    if executor.custom_args:
-        rows.append((f"      custom_args: {_value(list(executor.custom_args))}", executor.origin))
-    return rows
+def _rows(tree: Mapping[str, Any], indent: str) -> Iterator[Row]:
+    """Yields a line for each key, with the origin of its value."""
+    for name, entry in tree.items():
+        if entry.keys() == {"value", "origin"}:
+            yield f"{indent}{_key(name)}: {value_text(entry['value'])}", entry["origin"]
+        else:
+            yield f"{indent}{_key(name)}:", ""
+            yield from _rows(entry, f"{indent}  ")
 
 
 def _key(name: str) -> str:
     """Quotes a key if it needs quotes in YAML."""
     plain = name.replace("-", "").replace("_", "")
-    return name if plain.isascii() and plain.isalpha() and name[0].isalpha() else _value(name)
+    return name if plain.isascii() and plain.isalpha() and name[0].isalpha() else value_text(name)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Returns a value as YAML on one line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(value_text(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(name)}: {value_text(item)}' for name, item in value.items())}}}"
     return f'"{str(value).translate(ESCAPES)}"'
 
 
@@ -101,7 +93,9 @@ def document(config: Config, role_names: list[str]) -> dict[str, Any]:
                 role: {"value": name, "origin": origin}
                 for role, (name, origin) in ((role, config.binding(role)) for role in config.roles(role_names))
             },
+            **({"default": {"value": config.default, "origin": FROM_FILE}} if config.default else {}),
             "fallbacks": {role: {"value": names, "origin": FROM_FILE} for role, names in config.fallbacks.items()},
+            "directories": {"value": config.directories[0], "origin": config.directories[1]},
         },
         "limits": {name: {"value": value, "origin": origin} for name, (value, origin) in config.limits.items()},
         **{

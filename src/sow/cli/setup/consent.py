@@ -61,10 +61,8 @@ COMMANDS = (
         "consent forget",
         forget,
         "Forget your answers about commands: the next run asks again",
-        arguments=(Argument("number", "Its number in 'sow consent list'", optional=True),),
-        options=(
-            Option("--refused", help="Forget everything that you refused, such as a setup"),
-            Option("--all", help="Forget every answer"),
-        ),
+        Argument("number", "Its number in 'sow consent list'", optional=True),
+        Option("--refused", help="Forget everything that you refused, such as a setup"),
+        Option("--all", help="Forget every answer"),
     ),
 )

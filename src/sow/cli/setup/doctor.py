@@ -12,8 +12,7 @@ from sow.domain.advice import STOP_COMMAND
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted
 from sow.errors import SowError
-from sow.reports.hint_context import HintContext
-from sow.reports.idle_project import idle_tasks
+from sow.reports.idle_project import ProjectRuns, idle_tasks
 from sow.store.health import check_all
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -28,10 +27,11 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     if undo_git_changes or keep_git_changes:
         return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
     from sow.cli.setup.doctor_executors import examine_executors
-    from sow.cli.setup.doctor_setup import examine_setup
+    from sow.cli.setup.doctor_setup import examine_sandbox, examine_setup
 
     findings = check_all(context.project_home, context.cwd)
     findings += examine_layers(context)
+    findings += examine_sandbox(context)
     findings += examine_setup(context)
     findings += _idle(context)
     findings += _leftovers(context)
@@ -45,15 +45,15 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     for finding in findings:
         mark, colour = MARKS[finding["state"]]
         out(f"{paint(mark, colour)} {escape_line(finding['what'])}")
-        if finding["hint"]:
-            out(f"    {escape_line(finding['hint'])}")
+        for line in finding["hint"].splitlines():
+            out(f"    {escape_line(line)}")
     out(f"\n{counted(problems, 'problem')}, {counted(warnings, 'warning')}")
     return 1 if problems else 0
 
 
 def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
     """Keeps or undoes the changes that appeared in the git folder while workers ran."""
-    from sow.cli.runs import git_changes
+    from sow.engine.launch import git_changes
 
     if keep and undo:
         raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "give one of them")
@@ -70,14 +70,13 @@ def _idle(context: Context) -> list[dict[str, str]]:
         readable, _ = task_folder.load_readable(home, projects.load(home))
     except SowError:
         return []
-    unsupervised, idle = idle_tasks(readable, HintContext(context.environment, context.cwd))
+    runs = ProjectRuns(home, context.hints())
+    unsupervised, idle = idle_tasks(readable, runs)
     messages = [
         (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {STOP_COMMAND}")
         for task in unsupervised
     ]
-    messages += [
-        (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
-    ]
+    messages += [(f"nobody continues task {task}", f"continue it: {command}") for task, command in idle.items()]
     return [{"state": "warning", "what": message, "hint": hint} for message, hint in messages]
 
 
@@ -105,11 +104,9 @@ COMMANDS = (
         "doctor",
         doctor,
         "Check the machine, the repository, every state file, your settings and the agent CLIs",
-        options=(
-            Option("--undo-git-changes", help="Undo what appeared in the git folder while workers ran"),
-            Option("--keep-git-changes", help="Keep what appeared there, and let sow use it"),
-            Option("--yes", help="Do not ask"),
-        ),
+        Option("--undo-git-changes", help="Undo what appeared in the git folder while workers ran"),
+        Option("--keep-git-changes", help="Keep what appeared there, and let sow use it"),
+        Option("--yes", help="Do not ask"),
         json=True,
         details="It says how the checkouts of checks are set up, and whether a check would import code from your own\n"
         "checkout instead (docs/running.md).\n"

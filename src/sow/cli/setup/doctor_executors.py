@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sow import config as configs
 from sow.cli.agents.dry_run import SESSIONS
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
-from sow.cli.setup.config_check import Finding, notify, problems, read, suspicious_settings
+from sow.cli.setup.config_check import Finding, located, notify, problems, read, suspicious_settings
 from sow.config import Config, ExecutorConfig
 from sow.errors import SowError
-from sow.executors import settings
 from sow.executors.adapter import Capabilities
-from sow.executors.executor import find_binary
+from sow.executors.executor import program_advice
+from sow.executors.plugins import find_plugins
 from sow.executors.probe import Program, ProgramFacts, probe_all
-from sow.executors.registry import adapter
+from sow.executors.registry import ADAPTERS, adapter
+
+MOST_LISTED = 3  # roles in one line
 
 
 def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, Any]]]:
@@ -27,18 +30,33 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
         return [{"state": "problem", "what": error.message, "hint": error.hint}], []
     if config is None:
         path = configs.path(context.environment)
-        return [
-            {**finding, "what": f"{path}: {finding['what']}"}
-            for finding in read_findings
-            if finding["state"] == "problem"
-        ], []
+        mistakes = [finding for finding in read_findings if finding["state"] == "problem"]
+        return [{**finding, "what": located(finding, path)} for finding in mistakes], []
     issues = [*problems(config), *suspicious_settings(config, role_names)]
     state = "are valid" if config.exists else "do not exist, so the defaults are in effect"
     findings = issues or [
         {"state": "ok", "what": f"your settings at {configs.abbreviated_path(config.path)} {state}", "hint": ""}
     ]
     executors = _facts(config, role_names, context)
-    return [*findings, *notify(config, context), *(_finding(executor) for executor in executors)], executors
+    found = [*findings, *notify(config, context), *(_finding(executor) for executor in executors), *_plugins()]
+    return found, executors
+
+
+def _plugins() -> Iterator[Finding]:
+    """Loads each executor type of another package, and says which are used."""
+    used = dict.fromkeys(ADAPTERS, "sow itself")
+    for plugin in find_plugins():
+        what = f"executor type {plugin.type}: from {plugin.package}"
+        if plugin.type in used:
+            what += f", but the type of that name from {used[plugin.type]} is used"
+            yield {"state": "warning", "what": what, "hint": "uninstall one of them"}
+            continue
+        try:
+            plugin.load()
+            used[plugin.type] = plugin.package
+            yield {"state": "ok", "what": what, "hint": ""}
+        except SowError as error:
+            yield {"state": "warning", "what": error.message, "hint": error.hint}
 
 
 def _facts(config: Config, role_names: list[str], context: Context) -> list[dict[str, Any]]:
@@ -46,7 +64,7 @@ def _facts(config: Config, role_names: list[str], context: Context) -> list[dict
     executors = [
         e for e in map(config.executors.get, config.executors_in_use(role_names)) if e and not configs.executor_error(e)
     ]
-    paths = {e.name: find_binary(settings.program(e.type, e.settings), context.environment) for e in executors}
+    paths = {e.name: e.find_program(context.environment) for e in executors}
     programs = {(paths[e.name], e.type): adapter(e.type).capabilities for e in executors if paths[e.name]}
     probes = probe_all(programs, context.environment)
     return [_executor(e, paths[e.name], probes, config, role_names) for e in executors]
@@ -60,7 +78,7 @@ def _executor(
     return {
         "name": executor.name,
         "type": executor.type,
-        "binary": settings.program(executor.type, executor.settings),
+        "binary": executor.program,
         "path": path or None,
         "version": facts.version or None if facts else None,
         "flags_known": None if missing is None or not features.required_flags else not missing,
@@ -84,11 +102,11 @@ def _finding(facts: dict[str, Any]) -> Finding:
     features = adapter(facts["type"]).capabilities
     name, binary = facts["name"], facts["binary"]
     if not facts["path"]:
-        return {
-            "state": "warning",
-            "what": f"{name}: {binary} is not installed",
-            "hint": f"install: {features.install}",
-        }
+        roles, advice = facts["roles"], program_advice(name, binary, features)
+        more = f" and {len(roles) - MOST_LISTED} more" if len(roles) > MOST_LISTED else ""
+        users = f"; roles that use it: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
+        advice += "\nor use another executor for all roles: sow config set agents.default NAME" if roles else ""
+        return {"state": "warning", "what": f"{name}: {binary} is not installed{users}", "hint": advice}
     prefix = f"{name}: {facts['path']}"
     if facts["trouble"]:
         return {
@@ -101,7 +119,7 @@ def _finding(facts: dict[str, Any]) -> Finding:
         missing = ", ".join(facts["missing_flags"])
         return {
             "state": "warning",
-            "what": f"{prefix}{version}: its help does not tell of {missing}; {_abilities(features)}",
+            "what": f"{prefix}{version}: this version does not support {missing}; {_abilities(features)}",
             "hint": f"it is older or newer than what sow knows; to update it: {features.install}",
         }
     flags = "its flags are known; " if features.required_flags else ""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from sow import config as configs
 from sow.cli.context import Context
-from sow.cli.runs.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
 from sow.domain.checks.consent import ASK_AGAIN
 from sow.engine.checks.outside_imports import import_lines
+from sow.engine.checks.setup_detection import Read
 from sow.engine.checks.setup_plan import Setups, commit_reader
+from sow.engine.launch.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
+from sow.engine.runs.run_context import require_sandbox
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.engine.checks.setup_detection import Read
-    from sow.store.files.checkout_home import Home
 
 PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
@@ -24,10 +21,23 @@ def examine_setup(context: Context) -> list[dict[str, str]]:
     """Returns findings about the checkouts in which checks run; none outside of a repository."""
     try:
         home = context.checkout()
-        setups = Setups(home, configs.load(context.environment), context.environment)
+        setups = Setups(home, context.config(), context.environment)
         return _findings(setups, commit_reader(home.root, "HEAD"))
     except SowError:  # reported elsewhere
         return []
+
+
+def examine_sandbox(context: Context) -> list[dict[str, str]]:
+    """Returns whether agents and checks run in a sandbox here, and how to get one."""
+    try:
+        state = require_sandbox(context.config(), context.environment)
+    except SowError as error:
+        return [{"state": "problem", "what": error.message, "hint": error.hint}]
+    if state.is_on:
+        return [{"state": "ok", "what": "agents and checks run in a sandbox (bubblewrap)", "hint": ""}]
+    hint = state.hint or "allow it: sandbox.mode: auto (sow config edit)"
+    what = f"agents and checks run without a sandbox{f': {state.problem}' if state.problem else ''}"
+    return [{"state": "warning" if state.problem else "ok", "what": what, "hint": hint}]
 
 
 def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.cli.command import Argument, Command
 from sow.cli.context import Context
 from sow.errors import SowError, SystemFailure
 from sow.reports.hint_context import HintContext
+from sow.store.files.checkout_home import Home
 from sow.system.terminal import escape_control, escape_line, out, read_input
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
 
 EVENTS = ("session-start", "before-edit", "settings")
 
@@ -24,12 +21,12 @@ def hook(context: Context, *, event: str) -> int:
 
 
 def _settings() -> int:
-    """Prints the hooks for users who keep their own settings file."""
+    """Prints the hooks and rules for users who keep their own settings file."""
     import json
 
-    from sow.agents.layer import hooks
+    from sow.agents.layer import settings
 
-    out(json.dumps(hooks(), indent=2))
+    out(json.dumps(settings(), indent=2))
     return 0
 
 
@@ -43,7 +40,7 @@ def _session_start(context: Context) -> int:
         home = context.checkout()
         if not os.path.lexists(home.sow) or not projects.exists(home):
             return 0
-        out(escape_control(_summary(home, HintContext(context.environment, context.cwd))))
+        out(escape_control(_summary(home, context.hints())))
     except SowError as error:
         out(escape_control(f"sow: {error.message}\n{error.hint}"))
     return 0
@@ -86,8 +83,10 @@ def _is_state(path: str) -> bool:
     if "/.sow/local/" in inside:
         return True
     if "/.sow/project/" in inside:
-        return name in ("state.yaml", "session_current.json")
-    return "/orchestration/" in inside and name in ("state.yaml", "shared_status.json")
+        return name in ("state.yaml", "session_current.json", "log.md")
+    return "/orchestration/" in inside and (
+        name in ("state.yaml", "shared_status.json") or (name == "log.md" and "/orchestration/agents/" in inside)
+    )
 
 
 COMMANDS = (
@@ -95,8 +94,9 @@ COMMANDS = (
         "hook",
         hook,
         "What an agent CLI calls by itself, as 'sow install claude' sets it up",
-        arguments=(Argument("event", "When it is called", choices=EVENTS),),
+        Argument("event", "When it is called", choices=EVENTS),
         details="session-start prints where the work stands. before-edit reads on standard input what is to be\n"
-        "edited, and refuses files of state with exit 2. settings prints the hooks for your own .claude/settings.json.",
+        "edited, and refuses files of state with exit 2. settings prints the hooks and permission rules for your own\n"
+        ".claude/settings.json.",
     ),
 )

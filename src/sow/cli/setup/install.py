@@ -12,7 +12,7 @@ from sow.store.user import installed_layer
 from sow.store.user.installed_layer import FOREIGN, REMOVE, WRITE, InstallStep, InstallTarget
 from sow.system.terminal import err, escape_line, out
 
-DONE = {"write": "wrote", "replace": "replaced", "remove": "removed"}
+DONE = {"write": "wrote", "replace": "replaced", "update": "updated", "remove": "removed"}
 SETTINGS = ".claude/settings.json"
 
 
@@ -72,7 +72,7 @@ def _tell(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run:
 
 
 def _advice(path: str) -> str:
-    return "; for the hooks, add what 'sow hook settings' prints" if path.endswith(SETTINGS) else ""
+    return "; add what 'sow hook settings' prints to it" if path.endswith(SETTINGS) else ""
 
 
 CLI = Argument("cli", "Which agent CLI", choices=tuple(LAYERS))
@@ -86,18 +86,19 @@ COMMANDS = (
         "install",
         install,
         "Write the agents, slash commands and hooks of an agent CLI, or its instructions",
-        arguments=(CLI,),
-        options=OPTIONS,
+        CLI,
+        *OPTIONS,
         json=True,
         details="Files of ours carry a version and are replaced as a whole; what you changed in one is kept\n"
-        "beside it. A file without our mark is never touched: to make one of ours your own, take its sow- lines out.",
+        "beside it. A file without our mark is never touched: to make one of ours your own, take its sow- lines out.\n"
+        "Only .claude/settings.json is shared: our hooks and permission rules are added to what it has.",
     ),
     Command(
         "uninstall",
         uninstall,
         "Remove what sow install wrote for an agent CLI, and nothing else",
-        arguments=(CLI,),
-        options=OPTIONS,
+        CLI,
+        *OPTIONS,
         json=True,
     ),
 )

@@ -52,10 +52,8 @@ COMMANDS = (
         "prompt",
         prompt,
         "Print a packaged prompt: a role's template, or guidance that its worker loads",
-        arguments=(
-            Argument("name", "Which one, such as guidance/implementer/base", optional=True, completes="prompts"),
-        ),
-        options=(Option("--list", help="List the prompts; with NAME: those below it"),),
+        Argument("name", "Which one, such as guidance/implementer/base", optional=True, completes="prompts"),
+        Option("--list", help="List the prompts; with NAME: those below it"),
         json=True,
         details="For a worker (SOW_TASK is set) the commands in the text name its own task and the full path of sow.",
     ),

@@ -1,16 +1,20 @@
-"""Shows the schemas of state files and validates files (`sow schema`, `sow validate`)."""
+"""Shows schemas and versions, and validates files (`sow schema`, `sow validate`, `sow version`)."""
 
 from __future__ import annotations
 
+import json
 import os
+from typing import Any
 
+from sow import __version__
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings
 from sow.domain.phase import ALIASES
-from sow.errors import SowError
+from sow.errors import InvalidFile, SowError
 from sow.store.file_kinds import validate_file
 from sow.store.formats import VERSION, schema
+from sow.store.formats.cue import export
 from sow.store.formats.schema_diff import SchemaChange, changes
 from sow.system.terminal import out
 
@@ -32,11 +36,9 @@ def list_schemas(context: Context, *, json: bool) -> int:
 def show(context: Context, *, name: str, format: str, version: str, json: bool) -> int:
     document = schema.document(name, schema.check_version(version) if version else VERSION)
     if format == "cue" and not json:
-        from sow.store.formats.cue import export
-
         out(export(document).rstrip("\n"))
     else:
-        emit(document)
+        emit(document, pretty=not json)
     return 0
 
 
@@ -82,8 +84,6 @@ def _sentence(change: SchemaChange) -> str:
 
 
 def _advice(change: SchemaChange) -> str:
-    import json
-
     return {
         "rename": f"Rename field: {change.old} → {change.field}",
         "add": f"Add field: {change.field} = {json.dumps(change.default)}",
@@ -97,9 +97,11 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
     for name in file:
         path = _resolve(context, name)
         try:
-            findings.append({"file": name, "kind": validate_file(path, name, kind), "error": None, "hint": None})
+            found: dict[str, Any] = {"kind": validate_file(path, name, kind), "error": None, "errors": [], "hint": None}
         except SowError as problem:
-            findings.append({"file": name, "kind": kind or None, "error": problem.message, "hint": problem.hint})
+            messages = problem.messages if isinstance(problem, InvalidFile) else [problem.message]
+            found = {"kind": kind or None, "error": problem.message, "errors": messages, "hint": problem.hint}
+        findings.append({"file": name, **found})
     return print_findings(findings, lambda finding: f"{finding['file']}: valid {finding['kind']}", json=json)
 
 
@@ -120,34 +122,39 @@ def _resolve(context: Context, name: str) -> str:
     return os.path.join(folders[0], name)
 
 
+def version(context: Context, *, schema: bool, json: bool) -> int:
+    if json:
+        return emit({"version": __version__, "schema": VERSION})
+    out(VERSION if schema else f"sow {__version__}")
+    return 0
+
+
 COMMANDS = (
     Command("schema list", list_schemas, "List the schemas and their versions", json=True),
     Command(
         "schema show",
         show,
         "Print a schema",
-        arguments=(Argument("name", "Which schema", choices=NAMES),),
-        options=(
-            Option("--format", "FORMAT", "As what", choices=("json", "cue"), default="json"),
-            Option("--version", "VERSION", "Which version; without: the current one"),
-        ),
+        Argument("name", "Which schema", choices=NAMES),
+        Option("--format", "FORMAT", "As what", choices=("json", "cue"), default="json"),
+        Option("--version", "VERSION", "Which version; without: the current one"),
         json=True,
     ),
     Command(
         "schema diff",
         diff,
         "Show what changed between two versions",
-        arguments=(Argument("older", "Such as v0.9.0"), Argument("newer", "Such as v1.0.0")),
+        Argument("older", "Such as v0.9.0"),
+        Argument("newer", "Such as v1.0.0"),
         json=True,
     ),
     Command(
         "validate",
         validate,
         "Check files against their schemas",
-        arguments=(
-            Argument("file", "A path from here, from the root, or from .sow/project", repeat=True, completes="files"),
-        ),
-        options=(Option("--kind", "SCHEMA", "What it is, where the path does not tell", choices=NAMES),),
+        Argument("file", "A path from here, from the root, or from .sow/project", repeat=True, completes="files"),
+        Option("--kind", "SCHEMA", "What it is, where the path does not tell", choices=NAMES),
         json=True,
     ),
+    Command("version", version, "Print the version", Option("--schema", help="The version of the schemas"), json=True),
 )

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from sow import config as configs
 from sow.agents import orchestrator_prompt
 from sow.agents.orchestrator_prompt import ROLE, Situation
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.project.project import prepare_project
-from sow.cli.runs import feature_branch
 from sow.domain import inputs
 from sow.domain.ids import branch_slug
 from sow.domain.phase import new_phases
-from sow.engine.turns.own_paths import sow_command
+from sow.engine.launch import feature_branch
+from sow.engine.turns.own_paths import session_command
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext
-from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
+from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.system import clock
 from sow.system.terminal import escape_control, escape_line, out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
-
 LONGEST_NAME = 100
+MOST_DECISIONS = 20  # latest ones that the prompt has
 
 
 class Goal:
@@ -35,7 +31,7 @@ class Goal:
     __slots__ = ("branch", "name", "phases", "text")
 
     def __init__(self, context: Context, goal: str, branch: str, phases: str) -> None:
-        raw = inputs.checked_text(context.text(goal, "the goal"), "the goal", 20_000)
+        raw = context.checked_text(goal, "the goal", 20_000)
         self.text = inputs.checked_text(escape_control(raw), "the goal", 20_000).strip()
         first = next(line for line in self.text.split("\n") if line.strip())
         self.name = inputs.checked_line(" ".join(first.split())[:LONGEST_NAME], "the goal")
@@ -49,9 +45,11 @@ class Goal:
         return self.branch or (default if current in (*FORBIDDEN_BRANCHES, "") else current)
 
     @property
-    def as_argument(self) -> str:
-        """Returns the goal as an argument of sow; a leading @ is doubled because @ names a file."""
-        return self.text.replace("@", "@@", 1) if self.text.startswith("@") else self.text
+    def description(self) -> str:
+        """Returns what the project's name does not say, as an argument of sow: a leading @ is doubled there."""
+        first, _, rest = self.text.partition("\n")
+        text = rest.strip() if " ".join(first.split()) == self.name else self.text
+        return f"@{text}" if text.startswith("@") else text
 
 
 def start(context: Context, *, goal: str, branch: str, phases: str, executor: str, print: bool) -> int:
@@ -59,7 +57,7 @@ def start(context: Context, *, goal: str, branch: str, phases: str, executor: st
     new_goal = Goal(context, goal, branch, phases)
     _require_no_project(home)
     if print:
-        return _show(context, home, _new_project_situation(home, new_goal))
+        return _show(context, home, _new_project_situation(home, new_goal, session_command(context.environment)))
     context.require_person("open the orchestrator")
     instead = "take its prompt elsewhere: sow start --print …"
     require_terminal("the orchestrator", instead)
@@ -70,7 +68,7 @@ def start(context: Context, *, goal: str, branch: str, phases: str, executor: st
 
 def continue_project(context: Context, *, executor: str, print: bool) -> int:
     home = context.project_home()
-    situation = _situation(home, HintContext(context.environment, context.cwd))
+    situation = _situation(home, context.hints(), session_command(context.environment))
     if print:
         return _show(context, home, situation)
     context.require_person("open the orchestrator")
@@ -93,32 +91,32 @@ def _create_project(context: Context, home: Home, goal: Goal) -> None:
     else:
         feature_branch.leave_main(home, goal.branch_from(home.checkout.branch()))
     create_missing(home)
-    project = prepare_project(context, home, name=goal.name, description=goal.as_argument, phases=goal.phases)()
+    project = prepare_project(context, home, name=goal.name, description=goal.description, phases=goal.phases)()
     out(escape_line(f"project {project['name']} on branch {project['branch']}"))
 
 
-def _new_project_situation(home: Home, goal: Goal) -> Situation:
+def _new_project_situation(home: Home, goal: Goal, sow: str) -> Situation:
     """Returns the prompt's section for a goal without a project."""
     import shlex
 
-    sow, current = sow_command(), home.checkout.branch()
+    current = home.checkout.branch()
     branch = goal.branch_from(current)
     begin = [] if branch == current else [f"git switch -c {shlex.quote(branch)}"]
     command = [sow, "init", "--project", shlex.quote(goal.name)]
     command += [f"--phase {phase}" for phase in goal.phases]
-    if goal.text != goal.name:
-        command.append("--description=" + shlex.quote(" ".join(goal.as_argument.split())))
+    if goal.description:
+        command.append("--description=" + shlex.quote(" ".join(goal.description.split())))
     begin.append(" ".join(command))
     situation = Situation(root=home.root, branch=current, sow=sow, goal=goal.text)
     return orchestrator_prompt.new_project(situation, begin=begin)
 
 
-def _situation(home: Home, hint_context: HintContext) -> Situation:
+def _situation(home: Home, hint_context: HintContext, sow: str) -> Situation:
     """Returns the prompt's section for the current project or workflow."""
     from sow.cli.project.status import document
     from sow.store.workflows.summary import summary
 
-    situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_command())
+    situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow)
     if projects.exists(home):
         status = document(home, hint_context)
         project, step = status["project"], status["next"]
@@ -127,6 +125,7 @@ def _situation(home: Home, hint_context: HintContext) -> Situation:
             situation,
             name=escape_line(project["name"]),
             description=escape_line(project["description"])[:2000],
+            decisions=[escape_line(memory)[:2000] for memory in status["memories"][-MOST_DECISIONS:]],
             phases=phases,
             step=(escape_line(step["text"]), escape_line(step["command"])),
         )
@@ -137,13 +136,13 @@ def _situation(home: Home, hint_context: HintContext) -> Situation:
 
 
 def _show(context: Context, home: Home, situation: Situation) -> int:
-    agents = context.agents(home.root, configs.load(context.environment))
+    agents = context.config().agents(home.root, context.environment)
     out(orchestrator_prompt.prompt(agents.get(ROLE), situation))
     return 0
 
 
 def _opening(context: Context, executor: str, instead: str) -> InteractiveCli:
-    config = configs.load(context.environment)
+    config = context.config()
     return InteractiveCli(
         config, context.environment, role=ROLE, executor=executor, call="continue --print", instead=instead
     )
@@ -156,26 +155,27 @@ def _open(context: Context, home: Home, opening: InteractiveCli) -> int:
 
 
 PRINT = Option("--print", help="Print what the orchestrator is told, and start and change nothing")
-EXECUTOR = Option("--executor", "NAME", "Another agent CLI than the one that is bound to orchestrator")
+EXECUTOR = Option(
+    "--executor", "NAME", "Another agent CLI than the one that is bound to orchestrator", completes="executors"
+)
 
 COMMANDS = (
     Command(
         "start",
         start,
         "Begin a project for a goal, and open the orchestrator to talk about it",
-        arguments=(Argument("goal", "What you want (TEXT, @FILE or -)"),),
-        options=(
-            Option("--branch", "NAME", "The project's branch, made where it is missing"),
-            Option("--phases", "LIST", "Its phases in order, such as design,implementation"),
-            EXECUTOR,
-            PRINT,
-        ),
+        Argument("goal", "What you want (TEXT, @FILE or -)"),
+        Option("--branch", "NAME", "The project's branch, made where it is missing"),
+        Option("--phases", "LIST", "Its phases in order, such as design,implementation"),
+        EXECUTOR,
+        PRINT,
         details="On main or master without --branch, a branch sow/GOAL is made.",
     ),
     Command(
         "continue",
         continue_project,
         "Open the orchestrator to go on with the project of this branch, from what is on disk",
-        options=(EXECUTOR, PRINT),
+        EXECUTOR,
+        PRINT,
     ),
 )

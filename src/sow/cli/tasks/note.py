@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.domain import ids, inputs
-from sow.domain.note import CATEGORIES
+from sow.domain import ids
 from sow.store import note_updates
 from sow.system.terminal import escape_control, out
-
-TASK = Option("--task", "ID", "Whose desk: a task, or an agent of the workflow; without: SOW_TASK", completes="tasks")
-NUMBER = Argument("number", "The note's number, such as 1 or note_001")
 
 
 def add(call: Context, *, description: str, context: str, category: str, task: str) -> int:
     note = note_updates.add(
         call.project_home(),
         call.task_or_agent(task),
-        description=inputs.checked_text(call.text(description, "--description"), "--description", 20_000),
-        context=inputs.checked_text(call.text(context, "--context"), "--context", 20_000),
+        description=call.checked_text(description, "--description", 20_000),
+        context=call.checked_text(context, "--context", 20_000),
         category=category,
         actor=call.actor(),
     )
@@ -27,7 +22,7 @@ def add(call: Context, *, description: str, context: str, category: str, task: s
 
 
 def resolve(context: Context, *, number: str, resolution: str, task: str) -> int:
-    answer = inputs.checked_text(context.text(resolution, "--resolution"), "--resolution", 100_000)
+    answer = context.checked_text(resolution, "--resolution", 100_000)
     note = note_updates.resolve(
         context.project_home(), context.task_or_agent(task), number, resolution=answer, actor=context.actor()
     )
@@ -37,7 +32,7 @@ def resolve(context: Context, *, number: str, resolution: str, task: str) -> int
 
 def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     ident = context.task_or_agent(task)
-    reason_text = inputs.checked_text(context.text(reason, "--reason"), "--reason", 20_000)
+    reason_text = context.checked_text(reason, "--reason", 20_000)
     note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=context.actor())
     command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
     out(f"{note['note_id']} is escalated; end your turn with: sow {command}")
@@ -65,37 +60,3 @@ def list_notes(context: Context, *, task: str, json: bool) -> int:
     if not notes:
         out("no notes")
     return 0
-
-
-COMMANDS = (
-    Command(
-        "note add",
-        add,
-        "Write down an assumption or an uncertainty",
-        options=(
-            Option("--description", "TEXT", "What is assumed or unclear", required=True),
-            Option("--context", "TEXT", "What you were doing when it arose", required=True),
-            Option("--category", "KIND", "What kind of matter it is", choices=CATEGORIES),
-            TASK,
-        ),
-        details="A task with an open or escalated note cannot be set to needs_review, nor an agent of a\n"
-        "workflow to ready_for_verification.\n"
-        "Matters of technology, architecture, security, requirements and conflict\n"
-        "cannot be resolved by their own agent: escalate them.",
-    ),
-    Command(
-        "note resolve",
-        resolve,
-        "Close a note with what was decided",
-        arguments=(NUMBER,),
-        options=(Option("--resolution", "TEXT", "How it was settled, with the evidence", required=True), TASK),
-    ),
-    Command(
-        "note escalate",
-        escalate,
-        "Make a note a question for somebody else",
-        arguments=(NUMBER,),
-        options=(Option("--reason", "TEXT", "Why you cannot settle it", required=True), TASK),
-    ),
-    Command("note list", list_notes, "Show the notes on a desk", options=(TASK,), json=True),
-)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sow import config as configs
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.domain.task import refuse_ended, user_references
+from sow.cli.tasks.show import project_lines
+from sow.domain.documents.state import Chosen, ProjectState, Task
+from sow.domain.task import MAY_FIT, refuse_ended, user_references
 from sow.domain.text import units as sizes
-from sow.knowledge.compiler import compile_for
+from sow.knowledge.document import ChosenDocuments
+from sow.knowledge.document_choice import choose_for_task
+from sow.store.projects import memory, tasks
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-from sow.store.projects import tasks
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import Chosen, Task
-    from sow.knowledge.document import Choice
-    from sow.store.projects.task_folder import TaskFolder
+from sow.system.terminal import err, escape_control, escape_line, out
 
 
 def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bool) -> int:
@@ -34,7 +30,7 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     writes = not dry_run and not actor.is_worker  # a worker may only look
     if writes:
         refuse_ended(state)
-    choice = compile_for(
+    choice = choose_for_task(
         folder,
         project,
         state,
@@ -49,16 +45,18 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     for remark in choice.remarks:
         err(f"warning: {escape_line(remark)}")
     if json:
-        emit(_document(folder.id, state, choice, written=writes))
+        emit(_document(folder, project, state, choice, written=writes))
     else:
         _show(state, choice, written=writes)
+        out("the prompt also has the project's goal and decisions:")
+        out(escape_control("\n".join(f"  {line}" for line in project_lines(project, memory.read(home)))))
     return 0
 
 
 def _budget(context: Context, budget: str) -> int:
     if budget:
         return sizes.parse_tokens(budget, "--budget")
-    return sizes.parse_tokens(str(configs.load(context.environment).setting("context", "budget")), "context.budget")
+    return sizes.parse_tokens(str(context.config().setting("context", "budget")), "context.budget")
 
 
 def _folder(folder: TaskFolder, task: Task) -> str:
@@ -83,11 +81,15 @@ def _entry(chosen: Chosen) -> dict[str, Any]:
     return {**chosen, "tokens": sizes.estimate(chosen["size"])}
 
 
-def _document(ident: str, task: Task, choice: Choice, *, written: bool) -> dict[str, Any]:
+def _document(
+    folder: TaskFolder, project: ProjectState, task: Task, choice: ChosenDocuments, *, written: bool
+) -> dict[str, Any]:
     return {
-        "task": ident,
+        "task": folder.id,
+        "project": {"name": project["name"], "description": project["description"]},
+        "memories": memory.read(folder.home),
         "budget": choice.budget,
-        "tokens": sum(sizes.estimate(reference["size"]) for reference in choice.chosen),
+        "tokens": _tokens(choice),
         "considered": choice.considered,
         "given": user_references(task),
         "references": [_entry(reference) for reference in choice.chosen],
@@ -97,9 +99,10 @@ def _document(ident: str, task: Task, choice: Choice, *, written: bool) -> dict[
     }
 
 
-def _show(task: Task, choice: Choice, *, written: bool) -> None:
-    spent = sum(sizes.estimate(reference["size"]) for reference in choice.chosen)
-    out(f"{len(choice.chosen)} of {choice.considered} documents, about {spent} of {choice.budget} tokens")
+def _show(task: Task, choice: ChosenDocuments, *, written: bool) -> None:
+    count = sum(not reference["reason"].startswith(MAY_FIT) for reference in choice.chosen)
+    more = f" and {len(choice.chosen) - count} that may fit" if count < len(choice.chosen) else ""
+    out(f"{count} of {choice.considered} documents{more}, about {_tokens(choice)} of {choice.budget} tokens")
     rows = [("KIND", "SIZE", "DOCUMENT", "REASON")]
     rows += [("given", "", path, "given with the task") for path in user_references(task)]
     rows += [(r["kind"], sizes.format_bytes(r["size"]), _place(r), r["reason"]) for r in choice.chosen]
@@ -113,6 +116,12 @@ def _show(task: Task, choice: Choice, *, written: bool) -> None:
         out(f"task {task['id']} refers to them now; see 'sow task show {task['id']}'")
 
 
+def _tokens(choice: ChosenDocuments) -> int:
+    """Returns the tokens of the documents that a worker should read, without those that may fit."""
+    read = (reference for reference in choice.chosen if not reference["reason"].startswith(MAY_FIT))
+    return sum(sizes.estimate(reference["size"]) for reference in read)
+
+
 def _place(chosen: Chosen) -> str:
     return f"{chosen['path']}:{chosen['lines']}" if "lines" in chosen else chosen["path"]
 
@@ -122,11 +131,9 @@ COMMANDS = (
         "context",
         context,
         "Choose the documents that a worker on a task is pointed to",
-        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
-        options=(
-            Option("--budget", "TOKENS", "How much there may be to read, such as 8k; without: context.budget"),
-            Option("--dry-run", help="Show the choice and write nothing"),
-        ),
+        Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),
+        Option("--budget", "TOKENS", "How much there may be to read, such as 8k; without: context.budget"),
+        Option("--dry-run", help="Show the choice and write nothing"),
         json=True,
         details="Sinks, knowledge, decision records, files of linked repositories and outputs of the tasks before it "
         "are weighed by what the task says. What was given with 'sow task create --reference' stays. "

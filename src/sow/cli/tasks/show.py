@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from typing import Any
+
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import phase as phases
 from sow.domain.checks import refusals
+from sow.domain.documents.state import Task
 from sow.domain.ids import agent_id
-from sow.domain.task import current_concerns
+from sow.domain.task import current_concerns, shown_result
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.task_document import document
+from sow.store.projects.task_folder import TaskFolder
+from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_control, escape_line, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import Task
 
 RECENT = 20
 
@@ -49,7 +50,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         for d, t in selected
     ]
     rows += [(ident, "broken", "", "", "", problem) for ident, problem in broken.items()]
-    out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
+    out(table([("ID", "STATUS", "PHASE", "AGENT", "DEPENDS ON", "NAME"), *rows]))
     return 0
 
 
@@ -63,12 +64,14 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
     folder = task_folder.find(home, project, ident)
-    shown = document(folder, project, folder.task())
+    found = folder.task()
+    shown = document(folder, project, found, "" if context.actor().is_worker else _continuation(context, folder, found))
     if json:
         return emit(shown)
     out(paint(f"Task {ident}: {escape_line(shown['name'])}", "bold"))
     out(table(_facts(shown)))
     _section("Description", shown["description"])
+    _section("Project", "\n".join(project_lines(shown["project"], shown["memories"])))
     _section("References", "\n".join(_references(shown, home.root)))
     _section(
         "Feedback",
@@ -77,6 +80,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
             for f in shown["feedback"]
         ),
     )
+    _section("Reviews", "\n".join(_reviews(shown)))
     _section("Checks", "\n".join(_checks(shown)))
     _section("Notes", "\n".join(_note(note) for note in shown["notes"]))
     _section(
@@ -96,6 +100,17 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     return 0
 
 
+def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
+    """Returns who continues a task, or the command that starts or resumes its worker."""
+    from sow.reports.idle_project import ProjectRuns, continuation
+
+    text, command = continuation(folder, task, ProjectRuns(folder.home, context.hints()))
+    if task["status"] == "needs_review" and (text or "session_id" not in task):
+        return ""  # the work is sent back by other commands
+    text = text or ("resume its worker" if "session_id" in task else "start a worker on it")
+    return f"{text}: {command}" if command else text
+
+
 def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     source = task.get("source")
     facts = [
@@ -103,8 +118,8 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
         ("agent", task["agent_id"]),
         ("phase", task["phase"]),
         ("priority", task["priority"]),
-        ("after", ", ".join(task["depends_on"])),
-        ("result", task.get("result", "")),
+        ("depends on", ", ".join(task["depends_on"])),
+        ("result", shown_result(task)),
         ("protected", ", ".join(task.get("protected", ()))),
         ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
         ("session", task.get("session_id", "")),
@@ -113,8 +128,23 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
     if "approval" in task:
         approval = task["approval"]
-        facts.append(("approved", f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}"))
+        reason = f": {approval['reason']}" if "reason" in approval else ""
+        said = f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}{reason}"
+        facts.append(("approved", said))
     return [row for row in facts if row[1]]
+
+
+def project_lines(project: Mapping[str, Any], memories: list[str]) -> list[str]:
+    """Returns the project's goal and its decisions, which every worker and reviewer is told."""
+    goal = [project["name"], *([project["description"].strip()] if project["description"] else [])]
+    return [*goal, *(f"- {memory}" for memory in memories)]
+
+
+def _reviews(task: dict[str, Any]) -> list[str]:
+    """Returns one line per review; the last one has the reviewer's words."""
+    reviews = task.get("reviews", ())
+    lines = [f"iteration {review['iteration']}: {review['verdict']} by {review['by']}" for review in reviews]
+    return [*lines[:-1], f"{lines[-1]}: {task['review_feedback']}"] if lines and "review_feedback" in task else lines
 
 
 def _references(task: dict[str, Any], root: str) -> list[str]:
@@ -125,6 +155,8 @@ def _references(task: dict[str, Any], root: str) -> list[str]:
         entry = chosen.get(path)
         part = f", lines {entry['lines']}" if entry and "lines" in entry else ""
         shown_path = f"{root}/{path}" if path.startswith(".sow/") else path
+        if path.startswith(".sow/") and not os.path.exists(f"{root}/{path}"):
+            shown_path += f" (missing{': sow sinks install' if path.startswith('.sow/sinks/') else ''})"
         lines.append(f"{shown_path}{part} ({entry['kind']}: {entry['reason']})" if entry else shown_path)
     return lines
 
@@ -149,11 +181,15 @@ def _concerns(task: dict[str, Any]) -> list[str]:
 
 
 def _checks(task: dict[str, Any]) -> list[str]:
-    """Returns the check results of the current iteration."""
+    """Returns the check results of the current iteration, and the commands that have no result yet."""
+    results = [result for result in task.get("evidence", ()) if result["iteration"] == task["iteration"]]
+    ran = {result["command"] for result in results}
     return [
-        f"{'passed' if result['passed'] else 'FAILED'}: {result['command']} (exit {result['exit']}{_scope(result)})"
-        for result in task.get("evidence", ())
-        if result["iteration"] == task["iteration"]
+        *(
+            f"{'passed' if each['passed'] else 'FAILED'}: {each['command']} ({exit_text(each['exit'])}{_scope(each)})"
+            for each in results
+        ),
+        *(f"must pass: {check['command']}" for check in task.get("checks", ()) if check["command"] not in ran),
     ]
 
 

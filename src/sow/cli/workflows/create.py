@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 
 from sow.agents import prompts
+from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.domain import ids, inputs
+from sow.domain import ids
 from sow.errors import SowError
 from sow.store.layout import create_missing
 from sow.store.workflows import archive as workflows_archive
 from sow.store.workflows import design_state
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.cli.context import Context
 
 FORM = "protocol/conversation-summary"
 MOST = 1 << 20
@@ -56,7 +53,7 @@ def _summary(context: Context, name: str, given: str) -> str:
     if given != "-" and not os.path.exists(path):
         raise SowError(f"--summary: there is no file {given!r:.200}", "give the path of one, or - for stdin")
     source = given if given == "-" else f"@{path}"
-    return f"{inputs.checked_text(context.text(source, '--summary'), '--summary', MOST).strip()}\n"
+    return f"{context.checked_text(source, '--summary', MOST).strip()}\n"
 
 
 def archive(context: Context, *, name: str, yes: bool) -> int:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 
 from sow import config as configs
-from sow.cli.agents.screen import Screen
+from sow.agents.registry import AgentRegistry
+from sow.cli.agents.new import write_required
+from sow.cli.agents.turn_output import TurnOutput
+from sow.cli.context import Context
 from sow.cli.open_cli import InteractiveCli, require_terminal
 from sow.cli.workflows.create import form
+from sow.cli.workflows.verify import tell_missing
+from sow.config import Config
+from sow.domain.text.units import counted
+from sow.domain.workflows.crew_plan import WorkflowPlan
+from sow.domain.workflows.design_checks import MISSING_AGENT
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design, design_check
 from sow.engine.workflows.conversation import RoleConversations
+from sow.engine.workflows.design_check import Design
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.agents.registry import AgentRegistry
-    from sow.cli.context import Context
-    from sow.config import Config
-    from sow.engine.workflows.design_check import Design
-    from sow.store.files.checkout_home import Home
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out
 
 
 class DesignOptions:
@@ -44,8 +46,8 @@ class DesignContext:
 
     def __init__(self, context: Context) -> None:
         self.home: Home = context.project_home()
-        self.config: Config = configs.load(context.environment)
-        self.agents: AgentRegistry = context.agents(self.home.root, self.config)
+        self.config: Config = context.config()
+        self.agents: AgentRegistry = self.config.agents(self.home.root, context.environment)
         workflow = WorkflowFolder(self.home).workflow()
         self.name = workflow["name"]
         self.workflow_id = workflow["id"]
@@ -77,17 +79,23 @@ def _run_alone(context: Context, options: DesignOptions) -> int:
     _refuse_running(home, options)
     _warn_empty_summary(design_context)
     settings = TurnSettings(
-        home, design_context.config, context.environment, tell=Screen(quiet=False).show, timeout=options.timeout
+        home,
+        design_context.config,
+        context.environment,
+        tell=TurnOutput(quiet=False).show,
+        timeout=options.timeout,
+        verbs=context.verbs,
     )
     conversations = RoleConversations(
         settings, design_context.agents, design_context.workflow_id, executor=options.executor
     )
     with home.claim("run", purpose="sow workflow design"):
+        before = design_check.plan_on_disk(home)
         draft = run_to_end(
             design.design_alone(conversations, name=design_context.name, delegate=options.delegate, tell=_say)
         )
         design_check.update_crew(home, draft, design_context.agents)
-    return _done(design_context, draft)
+    return _done(design_context, draft, before, options.executor)
 
 
 def _warn_empty_summary(design_context: DesignContext) -> None:
@@ -112,12 +120,13 @@ def _run_with_person(context: Context, options: DesignOptions) -> int:
     )
     opening = _opening(context, design_context, options)
     with design_context.home.claim("run", purpose="sow workflow design"):
+        before = design_check.plan_on_disk(design_context.home)
         opening.run(cwd=design_context.home.root, environment=_architect_environment(context, design_context.home))
         draft = _read_design(design_context)
         design_check.write_contracts(design_context.home, draft)
         if not draft.errors:
             design_check.update_crew(design_context.home, draft, design_context.agents)
-    return _done(design_context, draft)
+    return _done(design_context, draft, before, options.executor)
 
 
 def _architect_environment(context: Context, home: Home) -> dict[str, str]:
@@ -157,15 +166,26 @@ def _refuse_running(home: Home, options: DesignOptions) -> None:
         raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
 
 
-def _done(design_context: DesignContext, draft: Design) -> int:
-    from sow.cli.workflows.verify import tell_missing
-
+def _done(design_context: DesignContext, draft: Design, before: WorkflowPlan | None, executor: str) -> int:
     for complaint in draft.complaints:
-        err(f"{'error' if complaint.error else 'warning'}: {escape_line(design.line(complaint))}")
+        if complaint.rule != MISSING_AGENT:
+            err(f"{'error' if complaint.error else 'warning'}: {escape_line(design.line(complaint))}")
     tell_missing(draft, design_context.agents)
+    write_first = _missing_types(design_context, draft)
     plan = draft.plan
-    out(f"designed {escape_line(design_context.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
+    changed = "the architect changed nothing in" if before and before.digest == plan.digest else "designed"
+    agents, verifiers = counted(len(plan.members), "agent"), counted(len(plan.verifiers), "verifier")
+    out(f"{changed} {escape_line(design_context.name)}: {agents}, {verifiers}")
     for group in plan.order:
         out(f"  {' + '.join(group)}")
-    out("Next: sow workflow verify")
-    return 2 if draft.errors else 0
+    out(f"Next: {write_first}sow workflow verify" + (f" --executor {executor}" if executor else ""))
+    return 2 if design.complaints(design_context.home, draft) else 0
+
+
+def _missing_types(design_context: DesignContext, draft: Design) -> str:
+    """Offers to write the agent types that do not exist; returns the command that writes those that are left."""
+    missing = design.missing(draft, design_context.agents.names())
+    if missing and is_interactive() and confirm("Write the files of these agent types now?"):
+        write_required(design_context.home, missing)
+        return ""
+    return "sow agent new --from-workflow && " if missing else ""

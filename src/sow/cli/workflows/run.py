@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
-from sow import config as configs
-from sow.cli.runs import git_changes
+from sow.agents.registry import AgentRegistry
+from sow.cli.context import Context
 from sow.cli.runs.live import Live
-from sow.cli.runs.settings import check_executors, typed_options, workflow_settings
-from sow.engine.runs.notify import Notifier, combine_ticks
-from sow.engine.workflows import finish, start
+from sow.cli.workflows import show
+from sow.config import Config
+from sow.domain.documents.state import RunSettings
+from sow.engine.launch import git_changes
+from sow.engine.launch.run_request import check_executors, typed_options, workflow_settings
+from sow.engine.runs.loop import execute
+from sow.engine.workflows import start
 from sow.engine.workflows.crew_run import CrewLoop
 from sow.store import git_watch
+from sow.store.files.checkout_home import Home
+from sow.store.files.locks import Claim
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.terminal import err, escape_line, out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.agents.registry import AgentRegistry
-    from sow.cli.context import Context
-    from sow.config import Config
-    from sow.domain.documents.state import RunSettings
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.locks import Claim
 
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 
@@ -31,9 +27,9 @@ ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifie
 def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
     context.require_non_worker("run a workflow")
     home = context.project_home()
-    config = configs.load(context.environment)
+    config = context.config()
     settings = workflow_settings(config, call)
-    agents = context.agents(home.root, config)
+    agents = config.agents(home.root, context.environment)
     with home.claim("run", purpose="sow workflow run") as claim:
         for remark in start.recover_workflow(home, context.environment):
             err(f"note: {escape_line(remark)}")
@@ -41,12 +37,16 @@ def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
         if workflow["status"] == "completed":
             return _print_complete(workflow["name"], json=json)
         members = {member["agent"] for member in workflow["members"].values()}
-        check_executors(context, config, agents, settings, {*ROLES, *(members & agents.agents.keys())})
+        check_executors(config, context.environment, agents, settings, {*ROLES, *(members & agents.agents.keys())})
         asked = typed_options(call, yes=yes)
         code = _execute(context, claim, home, config, agents, settings, asked, yes=yes, json=json)
-    if not json:
-        from sow.cli.workflows import show
+        from sow.cli.tasks.questions import ask_after_run
 
+        # Under the claim: a second terminal may answer a question that waits here, but not continue the run.
+        code, is_answered = ask_after_run(context, WorkflowFolder(home).workflow()["members"], code, json=json)
+    if is_answered:
+        return run(context, yes=yes, json=json, **call)
+    if not json:
         with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             out("")
             show.status(context, json=False)
@@ -82,19 +82,13 @@ def _execute(
             settings=settings,
             listeners=[live.tell],
             yes=yes,
+            verbs=context.verbs,
         )
-        run_context = crew.context
         if goes_on:
-            live.load_past(run_context.folder.journal())
-        with Notifier(run_context, bell=live.ring_bell) as notifier:
-            run_context.journal("run_started", **start.start_fields(crew), asked=[*asked], recovered=goes_on)
-            loop = CrewLoop(crew, tick=combine_ticks(live.tick, notifier.tick))
-            remarks = finish.close(crew, loop.run())
-            seconds = round(time.monotonic() - run_context.started_at, 3)
-            run = run_context.folder.run
-            run_context.journal("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
-            remarks += notifier.close()
+            live.load_past(crew.folder.journal())
+        started = {**start.start_fields(crew), "asked": [*asked], "recovered": goes_on}
+        remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
     for note in remarks:
         err(f"note: {escape_line(note)}")
     git_changes.offer_undo(home, yes=yes or json)
-    return run["exit"]
+    return crew.folder.run["exit"]

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sow.cli.output import emit, table
+from sow.cli.context import Context
+from sow.cli.output import coloured_table, emit, table
+from sow.domain.documents.state import MemberState, Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.engine.workflows import status_document
 from sow.errors import SowError
+from sow.reports.idle_project import ProjectRuns
 from sow.store.files import state_file
+from sow.store.files.checkout_home import Home
 from sow.store.validators.workflow import validate
 from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.terminal import escape_control, escape_line, out, paint
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.cli.context import Context
-    from sow.domain.documents.state import MemberState, Workflow
-    from sow.store.files.checkout_home import Home
-
 COLOURS = {"verified": "green", "session_complete": "green", "failed": "red", "blocked": "yellow", "working": "cyan"}
-HEAD = ("AGENT", "STATUS", "NOTES", "ROUNDS", "TRIES", "WAITS FOR", "LAST UPDATE")
+RUN = "sow workflow run"
+HEAD = ("AGENT", "STATUS", "NOTES", "REFUSED", "FAILED TURNS", "WAITS FOR", "LAST UPDATE")
 
 
 def status(context: Context, *, json: bool) -> int:
-    from sow.engine.workflows import status_document
-
     folder = WorkflowFolder(context.project_home())
     loaded = folder.load()
     workflow = loaded["workflow"]
@@ -36,7 +33,7 @@ def status(context: Context, *, json: bool) -> int:
         return emit(facts)
     name = f"Workflow {workflow['name']} ({workflow['task_id']})"
     out(f"{paint(escape_line(name), 'bold')}: {workflow['status']}, gate {facts['overall_completion_drive_gate']}")
-    _members(workflow, facts["agents"])
+    _members(workflow, facts["agents"], facts["archived_notes"])
     for question in facts["questions"]:
         first, *rest = escape_control(question["text"]).split("\n")
         out(f"\n{paint(question['number'], 'bold')} {question['agent']} asks ({question['kind']}): {first}")
@@ -45,31 +42,36 @@ def status(context: Context, *, json: bool) -> int:
         out(f"   {paint(question['do'], 'cyan')}")
     if facts["changed"]:
         out(f"\nthe design has changed since its approval for {escape_line(', '.join(facts['changed']))}: they wait")
-    out(f"\nNext: {paint(facts['next'], 'cyan')}")
+    step = run_command(context, folder.home) if facts["next"] == RUN else facts["next"]
+    out(f"\nNext: {paint(escape_line(step), 'cyan')}")
     return 0
 
 
-def _members(workflow: Workflow, entries: dict[str, Any]) -> None:
+def run_command(context: Context, home: Home) -> str:
+    """Returns the command that runs the workflow, with the options of a run that it continues."""
+    workflow_id, hint_context = WorkflowFolder(home).workflow()["id"], context.hints()
+    runs = ProjectRuns(home, hint_context, owner=workflow_id)
+    return runs.command(runs.unfinished()) or RUN
+
+
+def _members(workflow: Workflow, entries: dict[str, Any], archived: dict[str, int]) -> None:
     """Prints the table of agents, with coloured statuses."""
     members = workflow["members"]
     if not members:
         return
-    rows = [_row(name, member, entries[name], members) for name, member in members.items()]
-    lines = table([HEAD, *rows], indent="  ").split("\n")
-    column = lines[0].index("STATUS")
-    out(lines[0])
-    for row, line in zip(rows, lines[1:], strict=True):
-        colour = COLOURS.get(row[1])
-        out(f"{line[:column]}{paint(row[1], colour)}{line[column + len(row[1]) :]}" if colour else line)
+    rows = [_row(name, member, entries[name], archived.get(name, 0), members) for name, member in members.items()]
+    out("\n".join(coloured_table([HEAD, *rows], "STATUS", COLOURS)))
 
 
-def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberState]) -> tuple[str, ...]:
+def _row(name: str, member: MemberState, entry: Any, archived: int, members: dict[str, MemberState]) -> tuple[str, ...]:
     waits = [dependency for dependency in member["dependencies"] if members[dependency]["status"] not in DONE_STATUSES]
     count = entry["completion_drive_notes_count"]
-    notes = f"{count}, {entry['unresolved_notes']} unresolved" if entry.get("unresolved_notes") else str(count)
+    notes = (
+        f"{count}, {entry['unresolved_notes']} unresolved" if entry.get("unresolved_notes") else str(count + archived)
+    )
     return (
         name,
-        member["status"],
+        entry["status"],
         notes,
         str(member["rounds"]),
         str(member["tries"]),

@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow import config as configs
-from sow.cli.agents.screen import Screen
+from sow.agents.registry import AgentRegistry
+from sow.cli.agents.turn_output import TurnOutput
+from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.cli.workflows.show import run_command
+from sow.domain.actor import Actor
+from sow.domain.reviews.verdict import Verdict
 from sow.domain.text.units import counted
+from sow.domain.workflows.inbox import design_command
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import RoleConversations
 from sow.engine.workflows.design import missing
+from sow.engine.workflows.design_check import Design
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.agents.registry import AgentRegistry
-    from sow.cli.context import Context
-    from sow.domain.actor import Actor
-    from sow.domain.reviews.verdict import Verdict
-    from sow.engine.workflows.design_check import Design
-    from sow.store.files.checkout_home import Home
 
 PASSED, GAPS, ERRORS = 0, 1, 2
 
 
 def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
     home, actor = context.project_home(), context.actor()
-    config = configs.load(context.environment)
-    agents = context.agents(home.root, config)
+    config = context.config()
+    agents = config.agents(home.root, context.environment)
     design = design_check.of_checkout(home, agents.names())
-    if actor.is_worker:  # an architect looks at its own work: nothing is written
-        return _tell(home, design, None, agents, json=json)
-    screen = Screen(quiet=json)
+    option = f" --executor {executor}" if executor else ""
+    if no_agent and yes:
+        raise SowError("--no-agent lets nobody verify the design, so --yes cannot approve it", "leave one of them out")
+    if actor.is_worker or (no_agent and not design.errors):  # only the Design Verifier can pass a design
+        code = _tell(home, design, None, agents, json=json)
+        if not (json or actor.is_worker or design.errors):
+            out(f"Next: sow workflow verify{option} (the Design Verifier has not judged the design)")
+        return code
+    screen = TurnOutput(quiet=json)
     limit = configs.seconds(timeout) if timeout else 0
-    settings = TurnSettings(home, config, context.environment, tell=screen.show, timeout=limit)
+    settings = TurnSettings(home, config, context.environment, tell=screen.show, timeout=limit, verbs=context.verbs)
     verdict: Verdict | None = None
     with home.claim("run", purpose="sow workflow verify"):
         design_check.write_contracts(home, design)  # before the agent looks at the files
-        if not no_agent and not design.errors:
+        if not design.errors:
             conversations = RoleConversations(
                 settings, agents, WorkflowFolder(home).workflow()["id"], executor=executor
             )
@@ -51,10 +56,20 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
         design_check.record_check(home, design, verdict, agents)
         shown = verdict is not None and screen.has_shown(verdict.feedback)
         code = _tell(home, design, verdict, agents, json=json, shown=shown)
-        if passed and (yes or (not json and _user_approves())):
+        approved = passed and (yes or (not json and _user_approves()))
+        if approved:
             _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
             err(f"approved: {design.plan.digest[:12]}")
+    if not json:
+        out(f"Next: {_next_command(home, passed=passed, approved=approved)}{option}")
     return code
+
+
+def _next_command(home: Home, *, passed: bool, approved: bool) -> str:
+    """Returns the command that follows a verification, without the executor."""
+    if not passed:
+        return design_command(WorkflowFolder(home).workflow())
+    return "sow workflow run" if approved else "sow workflow approve && sow workflow run"
 
 
 def _user_approves() -> bool:
@@ -79,7 +94,10 @@ def _tell(
     numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
     counts = ", ".join(counted(number, noun) for noun, number in numbers.items())
     result = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
-    out(f"{result}: {escape_line(plan.name or 'a plan without a name')}, {counts}")
+    by_code = " the checks of code" if passed and verdict is None else ""
+    out(f"{result}{by_code}: {escape_line(plan.name or 'a plan without a name')}, {counts}")
+    if not passed:
+        out("the architect gets these findings with the next design")
     return code
 
 
@@ -122,13 +140,15 @@ def _document(
 
 
 def approve(context: Context) -> int:
-    actor = context.require_person("approve a workflow's design")
+    actor = context.require_person("approve a workflow's design", asked=True)
     home = context.project_home()
-    config = configs.load(context.environment)
-    agents = context.agents(home.root, config)
+    config = context.config()
+    agents = config.agents(home.root, context.environment)
     design = design_check.of_checkout(home, agents.names())
-    _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
-    out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")
+    _approve(
+        home, design, agents, actor, how="sow workflow approve"
+    )  # a live run continues the members that wait for it
+    out(f"approved: {design.plan.digest[:12]}; run it: {run_command(context, home)}")
     return 0
 
 

@@ -9,6 +9,7 @@
  * @property {string} ask  the question before it is done; empty: it needs none beyond its text
  * @property {string} line  the command line that does the same
  * @property {string} [text]  the label of a text that it needs
+ * @property {boolean} [optional]  whether that text may be empty
  * @property {boolean} [always]  whether the text may stand for the next time
  * @property {string} [look]  classes of the button that opens it
  * @property {string} [goLook]  classes of the button that does it
@@ -21,9 +22,11 @@ function quoted(word) {
   return /^[\w.@%+:,/-]+$/.test(String(word)) ? String(word) : `'${String(word).replaceAll("'", "'\\''")}'`;
 }
 
-/** @param {string} id @returns {Record<string, Act>} */
-function ofTask(id) {
+/** @param {string} id @param {readonly string[]} waive @returns {Record<string, Act>} */
+function ofTask(id, waive) {
   const task = quoted(id);
+  const waived = waive.map((command) => ` --waive ${quoted(command)}`).join("");
+  const without = waive.length ? ` These checks fail and will not run again: ${waive.join("; ")}.` : "";
   const isAgent = !/^\d+$/.test(id);
   const again = isAgent
     ? `sow workflow set status working --agent ${task}`
@@ -31,12 +34,14 @@ function ofTask(id) {
   return {
     approve: {
       name: "approve",
-      word: "Approve",
+      word: "Accept",
       look: "primary",
-      ask: `Approve the work on ${id}?`,
-      line: `sow approve ${task}`,
-      body: () => ({ task: id }),
-      done: `${id} is approved.`,
+      ask: `Accept the work on ${id} as it is?${without}`,
+      text: "Why",
+      optional: true,
+      line: `sow approve ${task}${waived} --reason "…"`,
+      body: (text) => ({ task: id, reason: text, waive }),
+      done: `The work on ${id} is accepted.`,
     },
     "send-back": {
       name: "send-back",
@@ -138,10 +143,11 @@ export function stopRun(run) {
  * @param {readonly string[]} names
  * @param {{number?: string | number | null} | null} [question]
  * @param {boolean} [stands] whether an answer may stand for the next time
+ * @param {readonly string[]} [waive] the failed checks that an acceptance waives
  * @returns {Act[]}
  */
-export function taskActs(id, names, question, stands = true) {
-  const known = ofTask(id);
+export function taskActs(id, names, question, stands = true, waive = []) {
+  const known = ofTask(id, waive);
   const acts = names.map((name) => (name === "answer" ? answerTo(question?.number ?? id, stands) : known[name]));
   return acts.filter(Boolean);
 }

@@ -89,7 +89,7 @@ function sheet(act, wishes, others, close) {
   );
   async function go() {
     const text = field?.value.trim() ?? "";
-    if (field && !text) return field.focus();
+    if (field && !text && !act.optional) return field.focus();
     button.disabled = true;
     try {
       await send(act.name, act.body(text, Boolean(stands?.checked)));
@@ -141,7 +141,7 @@ function textField(act, name, go) {
   const field = h("textarea", {
     class: "field",
     rows: 3,
-    placeholder: `${act.text} (Ctrl+Enter sends)`,
+    placeholder: `${act.text} (${act.optional ? "optional; " : ""}Ctrl+Enter sends)`,
     "aria-label": act.text,
     "data-answer": act.name === "answer" ? true : null,
     "data-testid": `text-${act.name}`,

@@ -31,9 +31,9 @@ export function card(task) {
       task.iteration > 1
         ? h(
             "span",
-            { class: "tag", title: `Round ${task.iteration}: how often it was worked on` },
+            { class: "tag", title: `Iteration ${task.iteration}: how often it was worked on` },
             icon("again"),
-            h("span", { class: "card-round" }, "round"),
+            h("span", { class: "card-iteration" }, "iteration"),
             task.iteration,
           )
         : null,
@@ -104,7 +104,7 @@ function asks(task) {
 function spoken(task) {
   const parts = [`${task.id} ${task.name}`, statusWord(task.status), who(task)];
   if (!task.running && task.seconds) parts.push(duration(task.seconds));
-  if (task.iteration > 1) parts.push(`round ${task.iteration}`);
+  if (task.iteration > 1) parts.push(`iteration ${task.iteration}`);
   if (task.result) parts.push(`review ${task.result}`);
   if (task.running) parts.push(task.step || "working");
   if (task.question) parts.push(`asks: ${firstLine(task.question.text)}`);

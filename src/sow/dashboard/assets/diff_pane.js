@@ -77,7 +77,7 @@ export function diffPane(id) {
     const now = iteration || String(answer.iteration ?? all.at(-1).iteration);
     return h(
       "div",
-      { class: "chips shown", role: "group", "aria-label": "Round" },
+      { class: "chips shown", role: "group", "aria-label": "Iteration" },
       all.map((/** @type {Row} */ each) =>
         h(
           "button",
@@ -88,7 +88,7 @@ export function diffPane(id) {
             "aria-pressed": String(String(each.iteration) === now),
             onclick: () => ((iteration = String(each.iteration)), void loading.again()),
           },
-          `Round ${each.iteration}`,
+          `Iteration ${each.iteration}`,
           h("span", { class: "mono muted" }, String(each.commit ?? "").slice(0, 8)),
         ),
       ),

@@ -37,7 +37,7 @@ export function evidencePane(page, id) {
     }
     const status = each.passed ? "status-completed" : "status-failed";
     const facts = [
-      `${each.kind}, round ${each.iteration}`,
+      `${each.kind}, iteration ${each.iteration}`,
       each.exit === null ? "did not end" : `exit ${each.exit}`,
       duration(each.seconds),
       day(each.at),

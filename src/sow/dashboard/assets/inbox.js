@@ -21,6 +21,7 @@ const KINDS = {
   phase: ["New phase", "in_progress", "branch"],
   approval: ["Approval", "needs_review", "workflow"],
   broken: ["Unreadable", "failed", "warning"],
+  blocked: ["Blocked", "paused", "paused"],
 };
 
 /** @typedef {import("./state.js").Row} Item */
@@ -40,12 +41,14 @@ function actsOf(item, row) {
   if (item.kind === "phase")
     return item.number ? [phaseAct(item.number, item.phase, true), phaseAct(item.number, item.phase, false)] : [];
   if (item.kind === "approval") return [approveWorkflow()];
-  if (item.kind === "review" && item.task) return taskActs(item.task, ["approve", "send-back"]);
-  if (item.kind === "failed" && item.task) return taskActs(item.task, ["retry", "abandon"]);
+  const ofTask = (/** @type {string[]} */ ...names) => taskActs(item.task, names, null, true, item.waive);
+  const accept = item.accept ? ["approve"] : [];
+  if (item.kind === "review" && item.task) return ofTask("approve", "send-back");
+  if (item.kind === "failed" && item.task) return ofTask("retry", ...accept, "abandon");
   if (item.kind === "failed" && item.agent && !item.number) return taskActs(item.agent, ["retry"]);
   const asked = item.number ?? (item.kind === "question" ? item.task : null);
   if (!asked || item.kind === "broken") return [];
-  return [answerTo(asked, item.kind === "question" && mayStand(row)), ...(item.task ? taskActs(item.task, ["abandon"]) : [])];
+  return [answerTo(asked, item.kind === "question" && mayStand(row)), ...(item.task ? ofTask(...accept, "abandon") : [])];
 }
 
 /**
@@ -86,6 +89,7 @@ export function mount(root, context) {
     /** @param {import("./act.js").Act} act @param {string} said */
     const done = (act, said) => {
       settled.set(key, { act, said });
+      if (!order.includes(key)) order.unshift(key); // the item can leave the inbox before the reply arrives
       context.refresh().catch(() => {});
       show();
     };

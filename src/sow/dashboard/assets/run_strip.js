@@ -156,7 +156,7 @@ function asks(store) {
           "a",
           { class: "badge status-paused", key: "inbox", href: "#/inbox" },
           icon("paused"),
-          `${inbox.length} ${inbox.length === 1 ? "waits" : "wait"} for you`,
+          `${inbox.length} in your inbox`,
         )
       : null,
   ];

@@ -12,7 +12,7 @@ const WORDS = {
   pending: "To do",
   in_progress: "In progress",
   needs_review: "In review",
-  paused: "Needs you",
+  paused: "Asks you",
   completed: "Done",
   failed: "Failed",
   abandoned: "Abandoned",

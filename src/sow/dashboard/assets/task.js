@@ -142,8 +142,8 @@ class TaskView {
   /** @param {Row} page */
   showActs(page) {
     const question = page.row?.question ?? page.question ?? null;
-    const acts = this.context.readOnly() ? [] : taskActs(this.id, page.acts ?? [], question, mayStand(page.row));
-    const offered = JSON.stringify([acts.map((act) => act.name), question]);
+    const acts = this.context.readOnly() ? [] : taskActs(this.id, page.acts ?? [], question, mayStand(page.row), page.waive);
+    const offered = JSON.stringify([acts.map((act) => act.line), question]);
     if (offered === this.offered) return;
     const first = this.offered === "";
     this.offered = offered;

@@ -34,7 +34,7 @@ function turnsOf(session) {
     const begun = {
       at: turn.started_at,
       rank: judges ? RANK.review : RANK.work,
-      text: `${who}: ${kind}, round ${turn.iteration}`,
+      text: `${who}: ${kind}, iteration ${turn.iteration}`,
     };
     const within = turn.ended_at === turn.started_at;
     const reason = turn.reason ? `: ${firstLine(turn.reason)}` : "";
@@ -52,7 +52,7 @@ function shown(piece) {
 
 /** @param {Row} review @returns {Happening} */
 function judged(review) {
-  return { at: review.at, rank: RANK.verdict, text: `${review.verdict} by ${review.by}, round ${review.iteration}` };
+  return { at: review.at, rank: RANK.verdict, text: `${review.verdict} by ${review.by}, iteration ${review.iteration}` };
 }
 
 /** @param {Row} feedback @returns {Happening} */

@@ -50,7 +50,7 @@ export function overviewPane(page, context) {
       doubts(page),
       answered(page),
     ),
-    h("aside", null, panel("Facts", factsOf(page)), rounds(page), nextPanel(page, context)),
+    h("aside", null, panel("Facts", factsOf(page)), iterations(page), nextPanel(page, context)),
   );
 }
 
@@ -61,7 +61,7 @@ function factsOf(page) {
   return facts([
     ["Agent", `${row.agent ?? page.assigned_agent ?? ""}${row.executor ? ` on ${row.executor}` : ""}`],
     ["Phase", row.phase],
-    ["Round", String(row.iteration ?? "")],
+    ["Iteration", String(row.iteration ?? "")],
     ["Needs", row.needs?.length ? links(row.needs) : null],
     ["Waits for", row.waits_for?.length ? links(row.waits_for) : null],
     ["Number in the plan", row.plan_id],
@@ -88,18 +88,22 @@ function factsOf(page) {
   ]);
 }
 
-/** Each round: how long agents worked in it, and what the review said. @param {Row} page */
-function rounds(page) {
+/** Each iteration: how long agents worked in it, and its one verdict: RED if a check failed. @param {Row} page */
+function iterations(page) {
   const numbers = Array.from({ length: page.iterations ?? 0 }, (_, at) => at + 1);
   const turns = (page.sessions ?? []).flatMap((/** @type {Row} */ session) => session.turns);
   const rows = numbers.reverse().map((number) => {
     const own = turns.filter((/** @type {Row} */ turn) => turn.iteration === number);
     const seconds = own.reduce((/** @type {number} */ sum, /** @type {Row} */ turn) => sum + (turn.seconds ?? 0), 0);
     const review = (page.reviews ?? []).findLast((/** @type {Row} */ one) => one.iteration === number);
+    const failed = (page.evidence ?? []).some(
+      (/** @type {Row} */ one) => one.iteration === number && one.passed === false && one.kind !== "baseline",
+    );
+    const verdict = failed ? "RED" : review?.verdict;
     const time = h("span", { class: "muted number" }, seconds ? duration(seconds) : "");
-    return h("li", { key: number }, h("span", null, `Round ${number}`), time, resultBadge(review?.verdict));
+    return h("li", { key: number }, h("span", null, `Iteration ${number}`), time, resultBadge(verdict));
   });
-  return rows.length ? panel("Rounds", h("ul", { class: "rounds" }, rows)) : null;
+  return rows.length ? panel("Iterations", h("ul", { class: "iterations" }, rows)) : null;
 }
 
 /** @param {Row} page @param {Context} context */
@@ -144,7 +148,7 @@ function refusal(each) {
     "li",
     { class: "wrap" },
     h("code", null, each.text),
-    h("span", { class: "muted" }, ` round ${each.iteration}${times}${each.reason ? `: ${each.reason}` : ""}`),
+    h("span", { class: "muted" }, ` iteration ${each.iteration}${times}${each.reason ? `: ${each.reason}` : ""}`),
   );
 }
 
@@ -187,7 +191,7 @@ export function reviewsPane(page) {
         "h2",
         { class: "panel-title" },
         resultBadge(review.verdict),
-        `Round ${review.iteration}`,
+        `Iteration ${review.iteration}`,
         h("span", { class: "muted" }, `${review.by}, ${day(review.at)}`),
       ),
       summary(page, review, at === 0),
@@ -197,7 +201,7 @@ export function reviewsPane(page) {
 }
 
 /**
- * What the reviewer said in one text: its own, the task's newest, or what the worker got back after that round.
+ * What the reviewer said in one text: its own, the task's newest, or what the worker got back after that iteration.
  * @param {Row} page
  * @param {Row} review
  * @param {boolean} newest
@@ -270,7 +274,7 @@ export function notesPane(page) {
               h(
                 "article",
                 { key: each.number },
-                h("p", { class: "muted" }, `Round ${each.iteration}, ${each.by}, ${day(each.at)}`),
+                h("p", { class: "muted" }, `Iteration ${each.iteration}, ${each.by}, ${day(each.at)}`),
                 h("div", { class: "prose" }, markdown(each.text)),
               ),
             ),

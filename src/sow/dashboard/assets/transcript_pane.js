@@ -145,7 +145,7 @@ function turnButton(session, turn, chosen, choose) {
         "span",
         { class: "turn-name" },
         turn.live ? h("span", { class: "dot breathing status-in_progress" }) : null,
-        `Round ${turn.iteration}, ${turn.kind === "spawn" ? "start" : turn.kind}`,
+        `Iteration ${turn.iteration}, ${turn.kind === "spawn" ? "start" : turn.kind}`,
         turn.live
           ? elapsed(turn.started_at)
           : h("span", { class: ["turn-end", turn.outcome === "done" ? "" : "odd"] }, turn.outcome ?? ""),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
 from sow.engine.turns.own_paths import sow_path
 from sow.errors import SowError
+from sow.system.caller import SESSION_MARKS
 from sow.system.process import program
+from sow.system.process.program import ProgramResult
 from sow.system.terminal import escape_control
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.system.process.program import ProgramResult
-
-    Body = Mapping[str, Any]
+Body = Mapping[str, Any]
 
 TIMEOUT = 60.0  # seconds
 STOP_WAIT = "30s"
@@ -34,8 +31,6 @@ class BadValue(SowError):
 
 class Action:
     """One call of the sow command: its arguments and its input."""
-
-    __slots__ = ("arguments", "input")
 
     def __init__(self, *words: str, given: str | None = None) -> None:
         self.arguments = words
@@ -79,6 +74,15 @@ def _answer(body: Body) -> list[Action]:
     return [Action("answer", *flags, "--", _word(body, "question"), "-", given=_text(body, "text"))]
 
 
+def _approve(body: Body) -> list[Action]:
+    """Accepts work; a reason and the checks to waive may be given."""
+    reason = [f"--reason={_text(body, 'reason', LONGEST_REASON)}"] if body.get("reason") else []
+    waive = body.get("waive", [])
+    if not isinstance(waive, list) or not all(isinstance(command, str) and _is_passable(command) for command in waive):
+        raise BadValue("waive must be a list of commands", "send the checks as the page has them")
+    return [Action("approve", *reason, *(f"--waive={command}" for command in waive), "--", _task(body))]
+
+
 def _send_back(body: Body) -> list[Action]:
     """Adds the feedback first: a task that goes back without it would be done the same way again."""
     ident = _task(body)
@@ -99,7 +103,7 @@ def _abandon(body: Body) -> list[Action]:
 
 ACTS: dict[str, Callable[[Body], list[Action]]] = {
     "answer": _answer,
-    "approve": lambda body: [Action("approve", "--", _task(body))],
+    "approve": _approve,
     "send-back": _send_back,
     "retry": _retry,
     "abandon": _abandon,
@@ -111,11 +115,11 @@ ACTS: dict[str, Callable[[Body], list[Action]]] = {
 class ActRunner:
     """Carries out acts in one checkout, with the server's environment."""
 
-    __slots__ = ("environment", "root", "status_of")
-
     def __init__(self, root: str, environment: Mapping[str, str], status_of: Callable[[str], str]) -> None:
         self.root = root
-        self.environment = {**environment, "NO_COLOR": "1"}
+        # The page was opened from an agent's session perhaps, but the guard has seen that a person acts on it.
+        kept = {name: value for name, value in environment.items() if name not in SESSION_MARKS}
+        self.environment = {**kept, "NO_COLOR": "1"}
         self.status_of = status_of
 
     def do(self, name: str, body: Body) -> tuple[int, dict[str, Any]]:

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from sow import __version__
-from sow.dashboard.data.crew_cache import CrewCache
-from sow.dashboard.data.run_cache import RunCache
-from sow.dashboard.data.run_follower import RunFollower
-from sow.dashboard.data.task_cache import TaskCache, stamp
-from sow.dashboard.data.task_rows import Dependencies, task_row
-from sow.dashboard.data.worker_cache import ExecutorCache
+from sow.dashboard.data.runs import FollowedEntry, RunCache, RunFollower
+from sow.dashboard.data.task_cache import ExecutorCache, TaskCache
+from sow.dashboard.data.task_rows import Crew, Dependencies, Row, task_row
 from sow.domain import advice
 from sow.domain.inbox import ranked
 from sow.errors import SowError
-from sow.reports.idle_project import idle_tasks
+from sow.reports.hint_context import HintContext
+from sow.reports.idle_project import ProjectRuns, idle_tasks, name_commands
 from sow.store import inbox as store_inbox
+from sow.store.files.checkout_home import Home
+from sow.store.files.file_cache import fingerprint
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.dashboard.data.run_follower import FollowedEntry
     from sow.domain.documents.state import ProjectState
     from sow.domain.inbox import Item
-    from sow.reports.hint_context import HintContext
-    from sow.store.files.checkout_home import Home
-
-    Row = dict[str, Any]
 
 MOST_HEARD = 2000
 
 
 class ViewChange:
     """The result of one look: changed tasks, new journal entries, and whether more than that changed."""
-
-    __slots__ = ("entries", "mentioned", "stale", "tasks")
 
     def __init__(self) -> None:
         self.tasks: set[str] = set()
@@ -49,23 +41,19 @@ class ViewChange:
 class CheckoutView:
     """The state of one checkout; not safe for two threads at once."""
 
-    __slots__ = (
-        "cache", "crew", "dependencies", "hint_context", "home", "problem", "project", "rows_by_id", "run", "run_index",
-        "stamps", "workers",
-    )  # fmt: skip
-
     def __init__(self, home: Home, hint_context: HintContext) -> None:
         self.home = home
         self.hint_context = hint_context
         self.cache = TaskCache(home)
-        self.crew = CrewCache(home)
+        self.crew = Crew(home)
         self.run_index = RunCache(home)
         self.dependencies = Dependencies()
-        self.workers = ExecutorCache()
+        self.executors = ExecutorCache()
         self.project: ProjectState | None = None
         self.problem: SowError | None = None
+        self.project_runs: tuple[Any, ProjectRuns] | None = None
         self.run: RunFollower | None = None
-        self.stamps: Any = None
+        self.project_mark: Any = None
         self.rows_by_id: dict[str, Row] = {}  # the latest rows of tasks
 
     def look(self, *, whole: bool) -> ViewChange:
@@ -79,7 +67,7 @@ class CheckoutView:
             self._look_crew(change)
             change.stale |= self._look_runs()
         self._look_run(change)
-        busy = self.run.live_run.running if self.run and self.run.live else ()
+        busy = self.run.history.running if self.run and self.run.live else ()
         change.tasks |= {ident for ident in {*busy, *change.mentioned} if self.cache.refresh_task(ident)}
         change.tasks |= {ident for ident in change.mentioned if ident in self.cache.tasks or ident in self.crew.notes}
         self._forget(change)
@@ -95,8 +83,9 @@ class CheckoutView:
     def invalidate(self) -> None:
         """Makes the next look read everything again, because the last one stopped halfway."""
         self.cache.invalidate()
-        self.stamps = self.crew.stamps = None
-        self.run_index.stamps, self.rows_by_id = {}, {}
+        self.run_index.folders.invalidate()
+        self.project_mark = self.crew.marks = None
+        self.rows_by_id = {}
 
     def _look_crew(self, change: ViewChange) -> None:
         before = self.crew.summary
@@ -106,10 +95,10 @@ class CheckoutView:
 
     def _look_project(self) -> bool:
         """Reads the project if it or the branch changed; returns whether it did."""
-        stamps = (stamp(projects.path(self.home)), self.home.checkout.branch())
-        if stamps == self.stamps:
+        mark = (fingerprint(projects.path(self.home)), self.home.checkout.branch())
+        if mark == self.project_mark:
             return False
-        self.stamps = stamps
+        self.project_mark = mark
         self.project = self.problem = None
         try:
             self.project = projects.load(self.home) if projects.exists(self.home) else None
@@ -132,7 +121,7 @@ class CheckoutView:
 
     def _run_fingerprint(self) -> tuple[Any, ...]:
         run = (self.run.id, self.run.live, self.run.folder.run["status"]) if self.run else ()
-        return (sorted(self.run_index.folders), *run)
+        return ([folder.id for folder in self.run_index.listed()], *run)
 
     def _look_run(self, change: ViewChange) -> None:
         """Reads the new journal entries; starts again if the journal was deleted or replaced."""
@@ -162,8 +151,9 @@ class CheckoutView:
 
     def _row(self, ident: str) -> Row:
         cached = self.cache.tasks[ident]
-        executor = self.workers.executor(self.cache.folder(ident), cached.task, self.run)
-        return task_row(cached.task, phase=cached.phase, notes=cached.open_notes, executor=executor, run=self.run)
+        executor = self.executors.executor(self.cache.folder(ident), cached.task, self.run)
+        notes = self.cache.open_notes.get(ident, 0)
+        return task_row(cached.task, phase=cached.phase, notes=notes, executor=executor, run=self.run)
 
     def some_rows(self, idents: set[str]) -> list[Row]:
         """Returns the rows of some tasks or agents."""
@@ -184,17 +174,29 @@ class CheckoutView:
             return ranked(store_inbox.workflow_inbox_items(self.home) or ())
         tasks = [cached.task for cached in self.cache.tasks.values() if cached.task]
         busy = self.run.folder.run["tasks"] if self.run and self.run.live else ()
-        return store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
+        items = store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
+        name_commands(items, self._project_runs())
+        return items
+
+    def _project_runs(self) -> ProjectRuns:
+        """Returns the runs and the commands that continue them, which are kept until a run or the project changes."""
+        listed = self.run_index.listed()
+        histories = {self.run.id: self.run.history} if self.run else {}
+        state = (listed, [*histories], self.project and self.project["project_id"], len(self.cache.tasks))
+        if self.project_runs is None or self.project_runs[0] != state:
+            runs = ProjectRuns(self.home, self.hint_context, listed=listed, histories=histories)
+            self.project_runs = state, runs
+        return self.project_runs[1]
 
     def _next(self, inbox: list[Item]) -> dict[str, Any]:
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
-            return advice.without_project(self.crew.summary)
+            return advice.without_project(self.crew.summary, projects.start_command(self.home))
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        still_running, idle = idle_tasks(working, self.hint_context)
+        still_running, idle = idle_tasks(working, self._project_runs())
         return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
 
     def document(self) -> dict[str, Any]:

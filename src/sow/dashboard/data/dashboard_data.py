@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from sow.dashboard.data import run_pages
 from sow.dashboard.data.actions import ActRunner
 from sow.dashboard.data.checkout_view import CheckoutView
-from sow.dashboard.data.cost import Costs
-from sow.dashboard.data.listener import EventFeed
-from sow.dashboard.data.problems import Missing
+from sow.dashboard.data.event_feed import EventFeed
+from sow.dashboard.data.page_errors import PageNotFound
 from sow.dashboard.data.run_pages import RunPages
 from sow.dashboard.data.watcher import ChangeWatcher
 from sow.engine.workflows import status_document
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext
 from sow.store.files import state_file
+from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import redaction
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
-
-    Document = dict[str, Any]
-    Mark = tuple[Any, ...]
-    from collections.abc import Sequence
-    from typing import Any
+Document = dict[str, Any]
+Mark = tuple[Any, ...]
 
 FRESH = 5.0  # seconds; the end of an agent's process changes no file, so the state is made again after this time
 MINUTE = 60.0
@@ -41,8 +34,6 @@ REMEMBERED = 64 << 10  # characters of parsed state files; each is read once to 
 class DashboardData:
     """The data of one checkout for one server."""
 
-    __slots__ = ("cached_state", "costs", "environment", "home", "needles", "person", "read_only", "run_pages", "watch")
-
     def __init__(self, home: Home, environment: Mapping[str, str], *, read_only: bool, person: str) -> None:
         state_file.CACHE.most = REMEMBERED
         self.home = home
@@ -51,7 +42,6 @@ class DashboardData:
         self.person = person
         self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment)))
         self.run_pages = RunPages(self.watch.view.run_index, self.watch.view.hint_context)
-        self.costs = Costs(self.watch.view.run_index)
         self.needles = redaction.needles(redaction.secrets(self.environment))
         self.cached_state: tuple[int, float, Document] | None = None  # number of changes, time, document
 
@@ -86,21 +76,23 @@ class DashboardData:
 
     def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:
         """Returns a page of a turn's transcript."""
-        from sow.dashboard.data import transcript
+        from sow.dashboard.data import task_texts
 
-        return transcript.page(self.home, ident, session, turn, part, start, limit, environment=self.environment)
+        return task_texts.transcript_page(
+            self.home, ident, session, turn, part, start, limit, environment=self.environment
+        )
 
     def diff(self, ident: str, iteration: str, start: str, limit: str) -> Document:
         """Returns a page of an iteration's patch."""
-        from sow.dashboard.data import diff
+        from sow.dashboard.data import task_texts
 
-        return diff.page(self.home, ident, iteration, start, limit, needles=self.needles)
+        return task_texts.patch_page(self.home, ident, iteration, start, limit, needles=self.needles)
 
     def evidence(self, ident: str, number: str, start: str, limit: str) -> Document:
         """Returns a page of a check's output."""
-        from sow.dashboard.data import evidence
+        from sow.dashboard.data import task_texts
 
-        return evidence.page(self.home, ident, number, start, limit, needles=self.needles)
+        return task_texts.evidence_page(self.home, ident, number, start, limit, needles=self.needles)
 
     def runs(self) -> Document:
         """Returns all runs, the newest first."""
@@ -119,7 +111,7 @@ class DashboardData:
         with self.watch.condition:
             folder = self._folder(run)
             self.watch.look(whole=self.watch.is_due)
-            return (*run_pages.fingerprint(folder), self.watch.changes, time.monotonic() // MINUTE)
+            return (*run_pages.run_mark(folder), self.watch.changes, time.monotonic() // MINUTE)
 
     def timeline(self, run: str) -> Document:
         """Returns the timeline of a run."""
@@ -127,7 +119,7 @@ class DashboardData:
 
     def timeline_mark(self, run: str) -> Mark:
         """Returns a value that changes when a run's timeline does: with its files, and in a live run with time."""
-        files = run_pages.fingerprint(folder := self._folder(run))
+        files = run_pages.run_mark(folder := self._folder(run))
         return (*files, time.monotonic() // FRESH if run_folder.is_live(folder) else None)
 
     def entries(self, run: str, start: str, limit: str) -> Document:
@@ -141,16 +133,31 @@ class DashboardData:
     def cost(self) -> Document:
         """Returns the costs."""
         with self.watch.condition:
-            return self.costs.document()
+            return self.run_pages.cost()
 
     def workflow(self) -> Document:
         """Returns the page of the workflow."""
-
+        folder = WorkflowFolder(self.home)
+        if not folder.exists():
+            raise PageNotFound("there is no workflow here", "begin one: sow workflow new NAME")
+        loaded = folder.load()
+        workflow = loaded["workflow"]
+        status = status_document.document(folder, loaded)
         with self.watch.condition:
             self.watch.look(whole=self.watch.is_due)
             view = self.watch.view
             rows = view.some_rows(set(view.crew.notes))
-        return document(self.home, rows)
+        return {
+            **status,
+            "members": rows,
+            "notes": folder.notes(loaded),
+            "verifiers": {name: member["verifier"] for name, member in workflow["members"].items()},
+            "escalations": workflow["escalations"],
+            "answers": workflow.get("answers", []),
+            "verified": workflow.get("verified"),
+            "approval": workflow.get("approval"),
+            "acts": ["approve-workflow"] if status["next"] == "sow workflow approve" else [],
+        }
 
     def library(self) -> Document:
         """Returns agents, sinks and repositories."""
@@ -174,25 +181,3 @@ class DashboardData:
             self.watch.look(whole=True)
             cached = self.watch.view.cache.tasks.get(ident)
             return cached.task["status"] if cached is not None and cached.task else "missing"
-
-
-def document(home: Home, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the document of the workflow's page; `rows` are the agents' rows."""
-    folder = WorkflowFolder(home)
-    if not folder.exists():
-        raise Missing("there is no workflow here", "begin one: sow workflow new NAME")
-    loaded = folder.load()
-    workflow = loaded["workflow"]
-    status = status_document.document(folder, loaded)
-    awaits_approval = status["next"] == "sow workflow approve"
-    return {
-        **status,
-        "members": list(rows),
-        "notes": folder.notes(loaded),
-        "verifiers": {name: member["verifier"] for name, member in workflow["members"].items()},
-        "escalations": workflow["escalations"],
-        "answers": workflow.get("answers", []),
-        "verified": workflow.get("verified"),
-        "approval": workflow.get("approval"),
-        "acts": ["approve-workflow"] if awaits_approval else [],
-    }

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.knowledge import repo_index, sink_index
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-
-    Document = dict[str, Any]
+Document = dict[str, Any]
 
 
 def document(home: Home, environment: Mapping[str, str]) -> Document:
@@ -38,8 +35,12 @@ def document(home: Home, environment: Mapping[str, str]) -> Document:
 
 def _agents(home: Home, environment: Mapping[str, str], problems: list[str]) -> list[Document]:
     config = configs.load(environment)
-    user_home = environment.get("HOME", "")
-    registry = AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
+    registry = AgentRegistry(
+        root=home.root,
+        user_home=environment.get("HOME", ""),
+        directories=config.directories[0],
+        trusted=config.trusts(home.root),
+    )
     problems += registry.warnings
     rows = []
     for name in registry.names():

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import Any
 
-from sow.dashboard.data.problems import Missing
+from sow.dashboard.data.page_errors import PageNotFound
 from sow.errors import SowError
 from sow.store.files.disk import system_error
 from sow.system import redaction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 USUAL = 64 << 10  # bytes
 MOST = 1 << 20
@@ -40,13 +37,13 @@ def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[s
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise Missing("this file is not here any more, or not yet", "look again in a moment") from None
+        raise PageNotFound("this file is not here any more, or not yet", "look again in a moment") from None
     except OSError as error:
         raise system_error("read", path, error) from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Missing("this is not a regular file", "look at the folder of the task")
+            raise PageNotFound("this is not a regular file", "look at the folder of the task")
         begin = _begin(begin, status.st_size)
         overlap = min(len(needles[0]) - 1 if needles else 0, begin)  # a secret may lie across the edge of a page
         data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)

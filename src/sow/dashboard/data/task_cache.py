@@ -1,25 +1,26 @@
-"""Caches the tasks of a project by the stamps of their files; a file is read again only if its stamp changed."""
+"""Caches the tasks of a project, the number of their open notes, and the executors that worked on them last."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from sow.dashboard.data.runs import RunFollower
 from sow.domain.ids import is_task_id
 from sow.domain.note import unresolved
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import ENDED_STATUSES, shown_result
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
+from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.projects import notes
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from sow.domain.documents.state import ProjectState
-    from sow.store.files.checkout_home import Home
-
-    Stamp = tuple[int, int, int]
 
 # The fields for rows, inbox and advice. Reviews, evidence and answers are read with the task's page.
 CACHED_FIELDS = (
@@ -28,89 +29,73 @@ CACHED_FIELDS = (
 )  # fmt: skip
 STATUSES_WITHOUT_NOTES = (*ENDED_STATUSES, "pending")  # no notes are written on tasks in these statuses
 
-NEVER = (0, 0, 0)  # differs from the stamp of every file
 
-
-class CachedTask:
+class CachedTask(NamedTuple):
     """One task: some fields of its state, or the problem with it."""
 
-    __slots__ = ("notes_stamp", "open_notes", "phase", "problem", "stamp", "task")
-
-    def __init__(self, phase: str) -> None:
-        self.phase = phase
-        self.stamp: Stamp | None = None
-        self.task: Any = None
-        self.problem = ""
-        self.notes_stamp: Stamp | None = None
-        self.open_notes = 0  # open or escalated notes
+    phase: str
+    task: Any
+    problem: str
 
 
 class TaskCache:
     """The tasks of the checked-out project by id."""
 
-    __slots__ = ("home", "project", "tasks")
-
     def __init__(self, home: Home) -> None:
         self.home = home
         self.project: ProjectState | None = None
-        self.tasks: dict[str, CachedTask] = {}
+        self.tasks: FileCache[CachedTask] = FileCache()
+        self.open_notes: FileCache[int] = FileCache()  # open or escalated notes by task
 
     def refresh(self, project: ProjectState | None) -> set[str]:
         """Reads every task that changed; returns the ids of tasks that changed, appeared or disappeared."""
         before, self.project = self.project, project
         if before is None or project is None or before["project_id"] != project["project_id"]:
-            self.tasks = {}
+            self.tasks, self.open_notes = FileCache(), FileCache()
         phase_by_id: dict[str, str] = {}
         for phase in project["phases"] if project else ():
             phase_by_id |= dict.fromkeys(_names(f"{self.home.project}/phases/{phase['name']}/tasks"), phase["name"])
-        gone = {ident for ident in list(self.tasks) if ident not in phase_by_id}
-        for ident in gone:
-            del self.tasks[ident]
-        return gone | {ident for ident, phase in phase_by_id.items() if self._refresh_task(ident, phase)}
+        gone = self.tasks.keep_only(phase_by_id)
+        changed = {ident for ident, phase in phase_by_id.items() if self._refresh_task(ident, phase)}
+        self.open_notes.keep_only(ident for ident, cached in self.tasks.items() if _has_notes(cached))
+        return gone | changed
 
     def refresh_task(self, ident: str) -> bool:
         """Reads one cached task if it changed; returns whether it did."""
-        cached = self.tasks.get(ident)
-        return cached is not None and self._refresh_task(ident, cached.phase)
+        return ident in self.tasks and self._refresh_task(ident, self.tasks[ident].phase)
 
     def invalidate(self) -> None:
-        """Makes the next `refresh` read every file again; until then the cached tasks are shown."""
-        for cached in self.tasks.values():
-            cached.stamp = cached.notes_stamp = NEVER
+        """Lets the next `refresh` read every file again; until then the cached tasks are shown."""
+        self.tasks.invalidate()
+        self.open_notes.invalidate()
 
     def folder(self, ident: str) -> TaskFolder:
         """Returns the task folder of a cached task."""
         return TaskFolder(self.home, self.tasks[ident].phase, ident, self.project)
 
     def _refresh_task(self, ident: str, phase: str) -> bool:
-        cached = self.tasks.get(ident)
-        if cached is None or cached.phase != phase:
-            cached = self.tasks[ident] = CachedTask(phase)
-        changed = False
         folder = f"{self.home.project}/phases/{phase}/tasks/{ident}"
-        current = stamp(f"{folder}/state.yaml")
-        if current != cached.stamp or (cached.task is None and not cached.problem):
-            cached.stamp, changed = current, True
-            self._load(cached, ident)
-        if cached.task is not None and cached.task["status"] not in STATUSES_WITHOUT_NOTES:
-            note_stamp = stamp(f"{folder}/completion_drive/session_current.json")
-            if note_stamp != cached.notes_stamp:
-                cached.notes_stamp, cached.open_notes, changed = note_stamp, self._count_notes(ident), True
-        else:
-            cached.notes_stamp, cached.open_notes = None, 0
+        mark = (phase, *(fingerprint(f"{folder}/state.yaml") or ()))
+        changed = self.tasks.refresh(ident, mark, lambda: self._load(ident, phase))
+        if _has_notes(self.tasks[ident]):
+            notes_mark = fingerprint(f"{folder}/completion_drive/session_current.json")
+            changed |= self.open_notes.refresh(ident, notes_mark, lambda: self._count_notes(ident) if notes_mark else 0)
         return changed
 
-    def _load(self, cached: CachedTask, ident: str) -> None:
+    def _load(self, ident: str, phase: str) -> CachedTask:
         try:
-            task: Any = self.folder(ident).task()
+            task: Any = TaskFolder(self.home, phase, ident, self.project).task()
         except SowError as error:
-            cached.task, cached.problem = None, error.message
-            return
-        cached.task, cached.problem = {key: _interned(task[key]) for key in CACHED_FIELDS if key in task}, ""
+            return CachedTask(phase, None, error.message)
+        fields = {key: _interned(task[key]) for key in CACHED_FIELDS if key in task}
+        fields["result"] = sys.intern(shown_result(task))
         if "question" in task:
-            cached.task["question"] = task["question"]
+            fields["question"] = task["question"]
+        if task["status"] in ("paused", "failed", "needs_review"):  # the inbox says which checks fail
+            fields |= {key: task[key] for key in ("approval", "checks", "evidence", "waivers", "work") if key in task}
         if "source" in task:
-            cached.task["source"] = {"id": task["source"]["id"]}
+            fields["source"] = {"id": task["source"]["id"]}
+        return CachedTask(phase, fields, "")
 
     def _count_notes(self, ident: str) -> int:
         try:
@@ -121,6 +106,10 @@ class TaskCache:
     def problems(self) -> dict[str, str]:
         """Returns the problem of each task that cannot be read."""
         return {ident: cached.problem for ident, cached in self.tasks.items() if cached.task is None}
+
+
+def _has_notes(cached: CachedTask) -> bool:
+    return cached.task is not None and cached.task["status"] not in STATUSES_WITHOUT_NOTES
 
 
 def _interned(value: Any) -> Any:
@@ -137,10 +126,30 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def stamp(path: str) -> Stamp | None:
-    """Returns inode, size and time of the last change; None if there is no file."""
+class ExecutorCache(FileCache[str | None]):
+    """The executors of tasks or agents; session records are read again only if the state changed."""
+
+    def executor(self, folder: sessions.AnyFolder, state: Mapping[str, Any], run: RunFollower | None) -> str | None:
+        """Returns the executor of the last turn that was not a review; None if there is none on this machine."""
+        from_run = run.executors.get(folder.id) if run else None
+        changed = state.get("updated_at") or ""
+        if from_run and run and changed < run.last_entry_time:
+            return from_run
+        mark = (folder.owner, changed, state.get("session_id"))
+        return self.current(folder.id, mark, lambda: _recorded_executor(folder)) or from_run
+
+
+def _recorded_executor(folder: sessions.AnyFolder) -> str | None:
+    """Returns the executor from the session records; ignores records of an earlier project with the same task id."""
     try:
-        status = os.lstat(path)
-    except OSError:
+        records = [record.session for record in sessions.records(folder)]
+    except (SowError, OSError):  # the task's page says what is wrong with them
         return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
+    work = [
+        (session["turns"][-1]["started_at"], session["number"], session["executor"])
+        for session in records
+        if session["turns"]
+        and session["turns"][0]["kind"] != "review"
+        and session.get("project_id", folder.owner) == folder.owner
+    ]
+    return max(work)[2] if work else None

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sow.dashboard.data.problems import Missing
-from sow.domain.checks import refusals
+from sow.dashboard.data.page_errors import PageNotFound
+from sow.domain.checks import check_list, refusals
 from sow.domain.ids import is_member, is_task_id
+from sow.domain.inbox import accept_command
+from sow.domain.task import is_approved
+from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
 from sow.reports import crew_rows
+from sow.store.files.checkout_home import Home
 from sow.store.projects import log, notes, task_document
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as task_folders
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.store.workflows.folder import WorkflowFolder
+from sow.store.runs.sessions import SessionRecord
+from sow.store.workflows.folder import AgentFolder, WorkflowFolder
 from sow.system.terminal import escape_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.sessions import SessionRecord
-    from sow.store.workflows.folder import AgentFolder
-
-    AnyFolder = TaskFolder | AgentFolder
-    Document = dict[str, Any]
+Document = dict[str, Any]
 
 RECENT = 500  # log entries
 TURN = ("number", "kind", "started_at", "reason")
@@ -38,17 +34,17 @@ ACTS = {
     "pending": ("abandon",),
     "in_progress": ("abandon",),
     "needs_review": ("approve", "send-back", "abandon"),
-    "paused": ("answer", "abandon"),
-    "failed": ("retry", "abandon"),
+    "paused": ("answer", "approve", "abandon"),
+    "failed": ("retry", "approve", "abandon"),
 }
 CREW_ACTS = {"failed": ("retry",)}
 
 
-def folder_of(home: Home, ident: str) -> AnyFolder:
+def folder_of(home: Home, ident: str) -> sessions.AnyFolder:
     """Returns the task folder of a task, or the agent folder of an agent."""
     if is_task_id(ident) and projects.exists(home):
         project = projects.load(home)
-        folders = [task_folders.TaskFolder(home, phase["name"], ident, project) for phase in project["phases"]]
+        folders = [TaskFolder(home, phase["name"], ident, project) for phase in project["phases"]]
         for folder in folders:
             if os.path.isdir(folder.folder):
                 return folder
@@ -56,7 +52,7 @@ def folder_of(home: Home, ident: str) -> AnyFolder:
         loaded = WorkflowFolder(home).load()
         if ident in loaded["workflow"]["members"]:
             return WorkflowFolder(home).agent_folder(ident, loaded)
-    raise Missing(f"there is no task {ident!r:.60}", "see which there are: sow task list")
+    raise PageNotFound(f"there is no task {ident!r:.60}", "see which there are: sow task list")
 
 
 def is_worked_on(home: Home, ident: str) -> bool:
@@ -67,7 +63,7 @@ def is_worked_on(home: Home, ident: str) -> bool:
 def document(home: Home, ident: str) -> Document:
     """Returns the document of a task or an agent, without its row."""
     folder = folder_of(home, ident)
-    page = _of_task(folder) if isinstance(folder, task_folders.TaskFolder) else _of_agent(folder)
+    page = _of_task(folder) if isinstance(folder, TaskFolder) else _of_agent(folder)
     page["log"] = page["log"][-RECENT:]
     records = sessions.records(folder)
     working = is_worked_on(home, ident)
@@ -87,8 +83,10 @@ def document(home: Home, ident: str) -> Document:
 def _of_task(folder: TaskFolder) -> Document:
     task = folder.task()
     page = task_document.document(folder, projects.load(folder.home), task)
-    acts = ACTS.get(task["status"], ())
-    return {**page, "acts": [*acts, *(["answer"] if "question" in task and "answer" not in acts else [])]}
+    can_accept = accept_command(task) and not is_approved(task)
+    acts = [act for act in ACTS.get(task["status"], ()) if act != "approve" or can_accept]
+    answer = ["answer"] if "question" in task and "answer" not in acts else []
+    return {**page, "acts": [*acts, *answer], "waive": check_list.failing(task)}
 
 
 def _of_agent(folder: AgentFolder) -> Document:
@@ -101,14 +99,13 @@ def _of_agent(folder: AgentFolder) -> Document:
     return {
         **task,
         "id": folder.id,
-        "own_status": member["status"],
+        "own_status": shown_status(member),
         "phase": "workflow",
         "path": folder.folder,
         "description": _description(folder),
         "feedback": entries if feedback else [],
         "notes": notes.load_notes_or_backup(folder),
         "log": log.read(folder.home, folder.log_path),
-        "questions": [answer for answer in workflow.get("answers", ()) if answer["member"] == folder.id],
         "reviews": _verifications(member),
         "next": "",
         "acts": list(acts),

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sow.dashboard.data.runs import RunFollower
+from sow.dashboard.data.task_cache import ExecutorCache
+from sow.domain.note import unresolved
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import GUESS
 from sow.domain.task import ENDED_STATUSES
+from sow.domain.workflows.member import shown_status
+from sow.errors import SowError
+from sow.reports import crew_rows
+from sow.store.files.checkout_home import Home
+from sow.store.files.file_cache import fingerprint
+from sow.store.workflows import summary
+from sow.store.workflows.folder import WorkflowFolder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from sow.domain.documents.state import WorkflowState
 
-    from sow.dashboard.data.run_follower import RunFollower
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 CREW = "workflow"  # shown in place of a phase
 
@@ -31,7 +41,7 @@ def task_row(task: Mapping[str, Any], *, phase: str, notes: int, executor: str |
         "executor": executor,
         "phase": phase,
         "status": task["status"],
-        "result": task.get("result"),
+        "result": task.get("result") or None,
         "iteration": task["iteration"],
         "needs": needs,
         "wave": 0,
@@ -47,23 +57,21 @@ def task_row(task: Mapping[str, Any], *, phase: str, notes: int, executor: str |
 
 def _work(ident: str, run: RunFollower | None, duration: float | None) -> Row:
     """Returns what a run does on the task now, and its time and cost so far."""
-    if run is None or ident not in run.timeline.lanes:
+    record = run.history.tasks.get(ident) if run else None
+    if run is None or record is None:
         return {"running": False, "step": "", "since": None, "seconds": duration or 0, "cost_usd": None}
-    lane, spend = run.timeline.lanes[ident], run.live_run.spend.get(ident)
-    work = run.live_run.running.get(ident) if run.live else None
+    running = run.live and ident in run.history.running
     return {
-        "running": work is not None,
-        "step": work.step if work else "",
-        "since": lane.begun if work else None,
-        "seconds": round(lane.active, 3),
-        "cost_usd": round(spend.usd, 6) if spend and spend.known else None,
+        "running": running,
+        "step": record.step if running else "",
+        "since": record.begun if running else None,
+        "seconds": round(record.active, 3),
+        "cost_usd": round(record.spend.usd, 6) if record.spend and record.spend.known else None,
     }
 
 
 class Dependencies:
     """The dependencies between rows; computed again only if they change."""
-
-    __slots__ = ("dependents", "needs", "wave")
 
     def __init__(self) -> None:
         self.dependents: dict[str, list[str]] = {}
@@ -99,3 +107,46 @@ class Dependencies:
         minutes = {row["id"]: row["estimated_minutes"] or GUESS for row in remaining}
         needs = {ident: [need for need in self.needs[ident] if need in minutes] for ident in minutes}
         return graph.critical_path(needs, minutes)
+
+
+class Crew:
+    """The workflow of a checkout as rows; it is read again only if its state, its view or its plan changed."""
+
+    def __init__(self, home: Home) -> None:
+        self.folder = WorkflowFolder(home)
+        self.loaded: WorkflowState | None = None
+        self.summary: dict[str, Any] | None = None
+        self.notes: dict[str, int] = {}
+        self.executors = ExecutorCache()
+        self.marks: Any = (None, None, None)
+
+    def refresh(self) -> bool:
+        """Reads the workflow if it changed; returns whether it did."""
+        folder = self.folder
+        marks = tuple(fingerprint(path) for path in (folder.state_path, folder.view_path, folder.plan_path))
+        if marks == self.marks:
+            return False
+        self.marks = marks
+        self.summary = summary.summary(folder.home)
+        try:
+            self.loaded = folder.load() if folder.exists() else None
+        except SowError:  # the summary says what is wrong
+            self.loaded = None
+        notes_by_agent = folder.notes(self.loaded) if self.loaded else {}
+        self.notes = {name: len(unresolved(notes)) for name, notes in notes_by_agent.items()}
+        return True
+
+    def rows(self, run: RunFollower | None) -> list[Row]:
+        """Returns one row per agent."""
+        if self.loaded is None:
+            return []
+        workflow = self.loaded["workflow"]
+        rows = []
+        for name, task in crew_rows.tasks(workflow).items():
+            member = workflow["members"][name]
+            row_task = {**task, "id": name, "updated_at": member["last_update"]}
+            state = {**row_task, "session_id": member.get("session_id")}
+            executor = self.executors.executor(self.folder.agent_folder(name, self.loaded), state, run)
+            row = task_row(row_task, phase=CREW, notes=self.notes.get(name, 0), executor=executor, run=run)
+            rows.append({**row, "own_status": shown_status(member)})
+        return rows

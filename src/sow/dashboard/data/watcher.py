@@ -6,17 +6,13 @@ import os
 import threading
 import time
 from collections import deque
+from typing import Any
 
-from sow.dashboard.data.problems import print_traceback
+from sow.dashboard.data.checkout_view import CheckoutView, ViewChange
+from sow.dashboard.data.page_errors import print_traceback
 from sow.errors import SowError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.dashboard.data.checkout_view import CheckoutView, ViewChange
-
-    Event = tuple[int, int, str, Any]  # number, offset in the journal, kind and data
+Event = tuple[int, int, str, Any]  # number, offset in the journal, kind and data
 
 TICK = 0.1  # seconds between two looks at what is running
 WHOLE = 1.0  # seconds between two looks at everything
@@ -34,12 +30,6 @@ TROUBLE = "sow itself failed while it looked at the files; see what 'sow ui' say
 
 class ChangeWatcher:
     """Looks at the checkout and numbers the changes, for all pages that listen."""
-
-    __slots__ = (
-        "boot", "changes", "complaint", "condition", "dirty", "events", "failing_since", "inbox", "is_first",
-        "last_full_look", "last_run", "last_summary_at", "listeners", "look_seconds", "next_full_look", "number",
-        "pause_until", "thread", "trouble", "urgent", "view",
-    )  # fmt: skip
 
     def __init__(self, view: CheckoutView) -> None:
         self.view = view

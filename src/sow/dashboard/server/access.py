@@ -27,8 +27,6 @@ HEX = frozenset("0123456789abcdef")
 class Access:
     """The secrets of one server: a token for the next browser, and a key that signs all cookies."""
 
-    __slots__ = ("cookie_name", "facts", "key", "lock", "path", "scope", "token")
-
     def __init__(self, environment: Mapping[str, str], root: str, *, read_only: bool) -> None:
         self.path = path(environment, root, read_only=read_only)
         self.scope = f"{os.path.realpath(root)}\0{read_only}"

@@ -22,8 +22,6 @@ INDEX = "index.html"
 class Asset:
     """One file of the page."""
 
-    __slots__ = ("data", "gzipped", "kind", "tag")
-
     def __init__(self, data: bytes, kind: str) -> None:
         self.data = data
         self.kind = kind

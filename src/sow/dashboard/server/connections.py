@@ -17,8 +17,6 @@ MOST_OF_OTHERS = 50  # connections of other users of this machine, among those w
 class OpenConnections:
     """The open connections; limits other users, so that they cannot use up the connections of the dashboard's owner."""
 
-    __slots__ = ("connections", "foreign", "is_foreign", "lock")
-
     def __init__(self, is_foreign: Callable[[socket.socket], bool]) -> None:
         self.is_foreign = is_foreign  # True if another user has the other end
         self.lock = threading.Lock()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from contextlib import contextmanager
 
 from sow.dashboard.server import reply
 from sow.dashboard.server.guard import RequestRefused
@@ -12,11 +13,11 @@ from sow.dashboard.server.reply import ALWAYS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
     from threading import Event
-    from types import TracebackType
     from typing import Any
 
-    from sow.dashboard.data.listener import EventFeed
+    from sow.dashboard.data.event_feed import EventFeed
     from sow.dashboard.server.server import Listener
 
 HEARTBEAT_SECONDS = 10.0
@@ -34,23 +35,15 @@ AGAIN = b"retry: 1000\n\n"
 HEART_BEAT = b": still here\n\n"
 
 
-class ListenerSlot:
-    """One of the limited number of pages that listen."""
-
-    __slots__ = ("server",)
-
-    def __init__(self, server: Listener) -> None:
-        self.server = server
-
-    def __enter__(self) -> ListenerSlot:
-        if not self.server.add_feed():
-            raise RequestRefused(503, "too many pages listen already", "close some of them", (("Retry-After", "10"),))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.server.remove_feed()
+@contextmanager
+def listener_slot(server: Listener) -> Iterator[None]:
+    """Holds one of the limited number of places for pages that listen."""
+    if not server.add_feed():
+        raise RequestRefused(503, "too many pages listen already", "close some of them", (("Retry-After", "10"),))
+    try:
+        yield
+    finally:
+        server.remove_feed()
 
 
 def serve(

@@ -9,12 +9,12 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl
 
-from sow.dashboard.data.problems import print_traceback
+from sow.dashboard.data.page_errors import print_traceback
 from sow.dashboard.server import guard, reply
 from sow.dashboard.server.assets import INDEX as INDEX_FILE
 from sow.dashboard.server.guard import SAFE, RequestRefused
 from sow.dashboard.server.reply import Reply
-from sow.dashboard.server.routes import ACT, ASSET, FEED, INDEX, SESSION, Values, find
+from sow.dashboard.server.routes import ACT, ASSET, FEED, INDEX, SESSION, RequestValues, find
 from sow.errors import SowError, SystemFailure, Waiting
 
 TYPE_CHECKING = False
@@ -139,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
             raise ConnectionError
         return _document(data)
 
-    def _view(self, route: Route, arguments: Values, body: dict[str, Any]) -> Reply | None:
+    def _view(self, route: Route, arguments: RequestValues, body: dict[str, Any]) -> Reply | None:
         if route is INDEX or route is ASSET:
             return self._asset(arguments["name"] or INDEX_FILE)
         if route is SESSION:
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
             return reply.document(document, status)
         return self._document(route, arguments)
 
-    def _document(self, route: Route, arguments: Values) -> Reply:
+    def _document(self, route: Route, arguments: RequestValues) -> Reply:
         """Returns the document of a route; if the page has it already, only a 304 with its tag."""
         name = f"{self._accepts_gzip()} {self.path}"
         make = partial(self._cached_or_new, name, route, arguments)
@@ -159,15 +159,15 @@ class Handler(BaseHTTPRequestHandler):
         tag = dict(answer.headers)["ETag"]
         return reply.empty(304, (("ETag", tag),)) if self.headers.get("If-None-Match") == tag else answer
 
-    def _cached_or_new(self, name: str, route: Route, arguments: Values) -> Reply:
+    def _cached_or_new(self, name: str, route: Route, arguments: RequestValues) -> Reply:
         """Returns the cached reply of this name if its mark is unchanged, else a new one."""
         facts, kept = self.server.facts, self.server.kept
-        assert route.view  # noqa: S101
+        values = [arguments[value] for value in route.values]
         try:
-            mark = route.mark(facts, arguments) if route.mark else None
+            mark = getattr(facts, route.mark)(*values) if route.mark else None
             answer = kept.get(name, mark) if route.mark else None
             if answer is None:
-                answer = reply.document_with_etag(route.view(facts, arguments), packs=self._accepts_gzip())
+                answer = reply.document_with_etag(getattr(facts, route.view)(*values), packs=self._accepts_gzip())
                 if route.mark:
                     kept.keep(name, mark, answer)
         except OSError as error:  # from a file, not the connection: the page must be told
@@ -189,13 +189,13 @@ class Handler(BaseHTTPRequestHandler):
             raise RequestRefused(401, "the token is wrong, or was used already", guard.OPEN_AGAIN)
         return reply.empty(204, (("Set-Cookie", self.server.access.cookie()),))
 
-    def _feed(self, arguments: Values) -> Reply | None:
+    def _feed(self, arguments: RequestValues) -> Reply | None:
         from sow.dashboard.server import feed
 
         if self.command == "HEAD":
             raise RequestRefused(405, "the feed has no head alone", USE_THE_PAGE, (("Allow", "GET"),))
         after = self.headers.get("Last-Event-ID") or arguments["after"]
-        with feed.ListenerSlot(self.server), self.server.facts.feed(after[: feed.LONGEST_ID]) as source:
+        with feed.listener_slot(self.server), self.server.facts.feed(after[: feed.LONGEST_ID]) as source:
             self.close_connection = self.streaming = True  # from here on, no other reply can be sent
             feed.serve(self.connection, source, self.server.stopping)
         return None
@@ -234,16 +234,16 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _status(error: SowError) -> int:
-    from sow.dashboard.data.problems import Missing
+    from sow.dashboard.data.page_errors import PageNotFound
 
-    if isinstance(error, Missing):
+    if isinstance(error, PageNotFound):
         return 404
     return 500 if isinstance(error, SystemFailure) else 409 if isinstance(error, Waiting) else 400
 
 
-def _values(query: str) -> Values:
+def _values(query: str) -> RequestValues:
     try:
-        return Values(parse_qsl(query, max_num_fields=MOST_FIELDS))
+        return RequestValues(parse_qsl(query, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise RequestRefused(400, f"the address has more than {MOST_FIELDS} values", USE_THE_PAGE) from None
 

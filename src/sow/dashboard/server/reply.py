@@ -38,8 +38,6 @@ LINE_END = "\\n"
 class Reply:
     """One HTTP reply."""
 
-    __slots__ = ("body", "headers", "kind", "status")
-
     def __init__(self, status: int, body: bytes, kind: str, headers: tuple[tuple[str, str], ...]) -> None:
         self.status = status
         self.body = body

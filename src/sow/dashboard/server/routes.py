@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.dashboard.data.dashboard_data import DashboardData
-
-    View = Callable[[DashboardData, Mapping[str, str]], Any]
-
 # Required access. OPEN addresses show no data. TOKEN exchanges a token for a cookie. VIEWER needs the cookie. ACTOR
 # needs the cookie and a person as sender, and is refused by a read-only server.
 OPEN, TOKEN, VIEWER, ACTOR = "open", "token", "viewer", "actor"
@@ -20,11 +11,13 @@ GUARDS = (OPEN, TOKEN, VIEWER, ACTOR)
 
 
 class Route:
-    """One address; a path part in braces is a value. If the result of `mark` is unchanged, so is that of `view`."""
+    """One address; a path part in braces is a value.
 
-    __slots__ = ("guard", "mark", "method", "parts", "path", "view")
+    `view` names the method of DashboardData that makes the document, and `values` what it takes from the request. If
+    the result of the method `mark` is unchanged, so is the document.
+    """
 
-    def __init__(self, method: str, path: str, guard: str, view: View | None = None, mark: View | None = None) -> None:
+    def __init__(self, method: str, path: str, guard: str, view: str = "", values: str = "", mark: str = "") -> None:
         if guard not in GUARDS:
             raise ValueError(f"{method} {path} has no guard")
         self.method = method
@@ -32,12 +25,13 @@ class Route:
         self.parts = tuple(path.split("/"))
         self.guard = guard
         self.view = view
+        self.values = values.split()
         self.mark = mark
 
     @property
     def is_large(self) -> bool:
         """True if the document is about everything, and not a page of one task."""
-        return self.view is not None and "{id}" not in self.parts
+        return self.view != "" and "{id}" not in self.parts
 
     def match(self, parts: list[str]) -> dict[str, str] | None:
         """Returns the values in a path of this form; None if the path has another form."""
@@ -52,10 +46,8 @@ class Route:
         return values if all(values.values()) else None
 
 
-class Values(dict[str, str]):
+class RequestValues(dict[str, str]):
     """The values of a request by name; a missing value is an empty text."""
-
-    __slots__ = ()
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -74,39 +66,19 @@ ROUTES = (
     SESSION,
     FEED,
     ACT,
-    Route("GET", "/api/state", VIEWER, lambda facts, ask: facts.state()),
-    Route("GET", "/api/tasks/{id}", VIEWER, lambda facts, ask: facts.task(ask["id"])),
-    Route(
-        "GET", TURN, VIEWER,
-        lambda facts, ask: facts.transcript(
-            ask["id"], ask["session"], ask["turn"], ask["part"], ask["from"], ask["limit"]
-        ),
-    ),
-    Route(
-        "GET", "/api/tasks/{id}/diff", VIEWER,
-        lambda facts, ask: facts.diff(ask["id"], ask["iteration"], ask["from"], ask["limit"]),
-    ),
-    Route(
-        "GET", "/api/tasks/{id}/evidence/{number}", VIEWER,
-        lambda facts, ask: facts.evidence(ask["id"], ask["number"], ask["from"], ask["limit"]),
-    ),
-    Route("GET", "/api/runs", VIEWER, lambda facts, ask: facts.runs()),
-    Route(
-        "GET", "/api/runs/{run}", VIEWER,
-        lambda facts, ask: facts.run(ask["run"]), lambda facts, ask: facts.run_mark(ask["run"]),
-    ),
-    Route(
-        "GET", "/api/runs/{run}/timeline", VIEWER,
-        lambda facts, ask: facts.timeline(ask["run"]), lambda facts, ask: facts.timeline_mark(ask["run"]),
-    ),
-    Route(
-        "GET", "/api/runs/{run}/entries", VIEWER,
-        lambda facts, ask: facts.entries(ask["run"], ask["from"], ask["limit"]),
-    ),
-    Route("GET", "/api/cost", VIEWER, lambda facts, ask: facts.cost()),
-    Route("GET", "/api/workflow", VIEWER, lambda facts, ask: facts.workflow()),
-    Route("GET", "/api/library", VIEWER, lambda facts, ask: facts.library()),
-)  # fmt: skip
+    Route("GET", "/api/state", VIEWER, "state"),
+    Route("GET", "/api/tasks/{id}", VIEWER, "task", "id"),
+    Route("GET", TURN, VIEWER, "transcript", "id session turn part from limit"),
+    Route("GET", "/api/tasks/{id}/diff", VIEWER, "diff", "id iteration from limit"),
+    Route("GET", "/api/tasks/{id}/evidence/{number}", VIEWER, "evidence", "id number from limit"),
+    Route("GET", "/api/runs", VIEWER, "runs"),
+    Route("GET", "/api/runs/{run}", VIEWER, "run", "run", mark="run_mark"),
+    Route("GET", "/api/runs/{run}/timeline", VIEWER, "timeline", "run", mark="timeline_mark"),
+    Route("GET", "/api/runs/{run}/entries", VIEWER, "entries", "run from limit"),
+    Route("GET", "/api/cost", VIEWER, "cost"),
+    Route("GET", "/api/workflow", VIEWER, "workflow"),
+    Route("GET", "/api/library", VIEWER, "library"),
+)
 
 
 def find(path: str) -> list[tuple[Route, dict[str, str]]]:

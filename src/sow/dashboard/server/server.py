@@ -9,7 +9,7 @@ import threading
 from functools import partial
 from socketserver import TCPServer, ThreadingMixIn
 
-from sow.dashboard.data.problems import print_traceback
+from sow.dashboard.data.page_errors import print_traceback
 from sow.dashboard.server import access, assets
 from sow.dashboard.server.access import Access
 from sow.dashboard.server.connections import OpenConnections
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 PORT = 7690
-TRIES = 50
+MOST_PORTS = 50
 MOST_FEEDS = 64
 
 
@@ -105,8 +105,6 @@ class Listener(ThreadingMixIn, TCPServer):
 class Server:
     """The dashboard of one checkout."""
 
-    __slots__ = ("access", "home", "listener", "moved_from", "thread")
-
     def __init__(
         self,
         home: Home,
@@ -173,7 +171,7 @@ class Server:
 
 def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
     """Listens on the first free port from `wanted` on; returns the listener, and `wanted` if it was in use, else 0."""
-    last = min(wanted + TRIES - 1, access.HIGHEST)
+    last = min(wanted + MOST_PORTS - 1, access.HIGHEST)
     for port in range(wanted, last + 1):
         try:
             return make(port), wanted if port != wanted else 0

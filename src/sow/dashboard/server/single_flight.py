@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 class PendingReply:
     """A requested document that is not started yet, and the event that its requests wait for."""
 
-    __slots__ = ("done", "error", "reply")
-
     def __init__(self) -> None:
         self.done = threading.Event()
         self.reply: Reply | None = None
@@ -24,8 +22,6 @@ class PendingReply:
 
 class SingleFlight:
     """Makes one document at a time; a request that comes while one is made gets the next, so that it is up to date."""
-
-    __slots__ = ("making", "naming", "waiting")
 
     def __init__(self) -> None:
         self.naming = threading.Lock()
@@ -65,8 +61,6 @@ MOST_BYTES = 4 << 20  # bytes after gzip; the report of 10,000 tasks takes less 
 
 class ReplyCache:
     """Replies by name, each with the mark of the data it was made of; the oldest are dropped first."""
-
-    __slots__ = ("kept", "lock", "size")
 
     def __init__(self) -> None:
         self.size = 0

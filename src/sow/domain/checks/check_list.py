@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-    from sow.domain.documents.state import Check, Evidence, Task
+from sow.domain.documents.state import Check, Evidence, Task
 
 
 def checks_of(task: Task) -> list[Check]:
@@ -15,6 +13,24 @@ def checks_of(task: Task) -> list[Check]:
     return [
         check for check in task.get("checks", ()) if check["kind"] != "dependency" and check["command"] not in waived
     ]
+
+
+def failing(task: Task) -> list[str]:
+    """Return the commands that failed on the work that a person would accept now, without waived commands.
+
+    In state files of older versions a question about RED work is in the iteration after it: the last results count.
+    """
+    first = task["iteration"]
+    if task["status"] == "paused" and task.get("result") == "RED":
+        first = max((result["iteration"] for result in task.get("evidence", ())), default=first)
+    known = {check["command"] for check in task.get("checks", ())}
+    waived = {waiver["command"] for waiver in task.get("waivers", ())}
+    passed = {
+        result["command"]: result["passed"]
+        for result in task.get("evidence", ())
+        if result["iteration"] >= first and (result["kind"] == "final" or result["command"] in known - waived)
+    }
+    return [command for command, is_passed in passed.items() if not is_passed and command not in waived]
 
 
 def digest(checks: Sequence[Check]) -> str:

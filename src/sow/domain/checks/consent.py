@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain.plans.command_line import split_words
+from collections.abc import Iterable, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from sow.domain.plans.command_line import split_words
 
 EVERYTHING = "*"
 OWN, REMEMBERED, ALLOWED = "your config", "you agreed", "checks.allow"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain.plans import command_line
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sow.domain.plans import command_line
 
 EXITS = (126, 127)  # exit codes of a shell for a program that it cannot start or cannot find
 NO_FILE = ": No such file or directory"

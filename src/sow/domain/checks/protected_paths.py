@@ -6,16 +6,12 @@ import configparser
 import json
 import re
 import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
+from sow.domain.documents.state import Check, Task
 from sow.domain.text.path_pattern import match_parts, matches, pattern_problem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Check, Task
 
 MOST_NAMED = 8  # paths in one concern
 MOST_PATTERNS = 500  # patterns from a task's text

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sow.domain.documents.state import Concern, Refusal, Task
 from sow.domain.inputs import printable_line
 from sow.domain.text.units import counted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Concern, Refusal, Task
 
 KIND = "refused"  # of the concern
 SHELLS = frozenset({"bash", "shell", "run_shell_command", "command_execution", "exec_command", "shell_command"})
@@ -57,12 +54,8 @@ def _concerns(task: Task, kept: Sequence[Refusal], iterations: set[int]) -> list
 
 
 def current_refusals(task: Task) -> list[Refusal]:
-    """Return the refusals of this iteration. While a question is open, those of the iteration before may count too."""
-    refusals = task.get("refusals", [])
-    current = [refusal for refusal in refusals if refusal["iteration"] == task["iteration"]]
-    return current or [
-        refusal for refusal in refusals if "question" in task and refusal["iteration"] == task["iteration"] - 1
-    ]
+    """Return the refusals of this iteration."""
+    return [refusal for refusal in task.get("refusals", ()) if refusal["iteration"] == task["iteration"]]
 
 
 def sentence(refusals: Sequence[Mapping[str, Any]]) -> str:

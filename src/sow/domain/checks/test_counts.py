@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sow.domain.documents.state import Evidence, TestCounts
+from sow.domain.documents.state import Evidence, TestCounts
 
 MOST_BYTES = 4 << 20  # from the end of each stream of a command
 LONGEST_LINE = 2000  # A summary line is short. A longer line is output of a test.

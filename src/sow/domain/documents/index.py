@@ -1,6 +1,6 @@
 """The types of the indexes of sinks and linked repositories.
 
-Import this under TYPE_CHECKING, like shapes.
+Import this under TYPE_CHECKING, like `state`.
 """
 
 from __future__ import annotations
@@ -8,17 +8,8 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 
-class SinkSource(TypedDict):
-    url: str
-    path: str
-    ref: str
-
-
-class Sink(TypedDict):
+class IndexEntry(TypedDict):
     name: str
-    source: SinkSource
-    summary: str
-    when_to_use: str
     tags: list[str]
     pin: NotRequired[str]
     digest: NotRequired[str]
@@ -27,6 +18,18 @@ class Sink(TypedDict):
     described_by: NotRequired[str]
     installed_at: NotRequired[str]
     updated_at: NotRequired[str]
+
+
+class SinkSource(TypedDict):
+    url: str
+    path: str
+    ref: str
+
+
+class Sink(IndexEntry):
+    source: SinkSource
+    summary: str
+    when_to_use: str
 
 
 class SinkIndex(TypedDict):
@@ -44,20 +47,11 @@ class RepoHint(TypedDict):
     about: str
 
 
-class Repo(TypedDict):
-    name: str
+class Repo(IndexEntry):
     source: RepoSource
     mode: str
     purpose: str
     hints: list[RepoHint]
-    tags: list[str]
-    pin: NotRequired[str]
-    digest: NotRequired[str]
-    size: NotRequired[int]
-    files: NotRequired[int]
-    described_by: NotRequired[str]
-    installed_at: NotRequired[str]
-    updated_at: NotRequired[str]
 
 
 class RepoIndex(TypedDict):

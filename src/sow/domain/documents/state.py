@@ -12,6 +12,7 @@ class Approval(TypedDict):
     by: str
     at: str
     iteration: int
+    reason: NotRequired[str]
 
 
 class Question(TypedDict):
@@ -140,6 +141,7 @@ class Task(TypedDict):
     completed_at: NotRequired[str]
     approval: NotRequired[Approval]
     abandoned_reason: NotRequired[str]
+    failed_reason: NotRequired[str]
     question: NotRequired[Question]
     source: NotRequired[Source]
     files: NotRequired[list[str]]
@@ -162,9 +164,12 @@ class Task(TypedDict):
     concerns: NotRequired[list[Concern]]
 
 
-class TaskState(TypedDict):
+class StateFile(TypedDict):
     schema_version: str
     revision: int
+
+
+class TaskState(StateFile):
     task: Task
 
 
@@ -182,9 +187,7 @@ class ImportedPlan(TypedDict):
     imported_at: str
 
 
-class ProjectState(TypedDict):
-    schema_version: str
-    revision: int
+class ProjectState(StateFile):
     project_id: str
     name: str
     description: str
@@ -264,9 +267,7 @@ class Session(TypedDict):
     total_output_tokens: NotRequired[int | None]
 
 
-class SessionState(TypedDict):
-    schema_version: str
-    revision: int
+class SessionState(StateFile):
     session: Session
 
 
@@ -308,23 +309,21 @@ class DroppedMerge(TypedDict):
     at: str
 
 
-class Baseline(TypedDict):
+class TreeCheck(TypedDict):
     list: str
     tree: str
     passed: bool
     at: str
     command: NotRequired[str]
+
+
+class Baseline(TreeCheck):
     exit: NotRequired[int | None]
     tests: NotRequired[TestCounts]
 
 
-class FinalCheck(TypedDict):
-    list: str
-    tree: str
-    passed: bool
-    at: str
+class FinalCheck(TreeCheck):
     tasks: NotRequired[list[str]]
-    command: NotRequired[str]
     cause: NotRequired[str]
 
 
@@ -364,9 +363,7 @@ class Run(TypedDict):
     accepted: NotRequired[list[str]]
 
 
-class RunState(TypedDict):
-    schema_version: str
-    revision: int
+class RunState(StateFile):
     run: Run
 
 
@@ -431,19 +428,18 @@ class Escalation(TypedDict):
     resolved_at: NotRequired[str]
 
 
-class DesignCheck(TypedDict):
+class DesignJudgement(TypedDict):
     digest: str
     sections: dict[str, str]
+    by: str
+    at: str
+
+
+class DesignCheck(DesignJudgement):
     passed: bool
-    at: str
-    by: str
 
 
-class PlanApproval(TypedDict):
-    digest: str
-    sections: dict[str, str]
-    by: str
-    at: str
+class PlanApproval(DesignJudgement):
     how: str
 
 
@@ -465,7 +461,5 @@ class Workflow(TypedDict):
     approval: NotRequired[PlanApproval]
 
 
-class WorkflowState(TypedDict):
-    schema_version: str
-    revision: int
+class WorkflowState(StateFile):
     workflow: Workflow

@@ -1,6 +1,6 @@
 """The types of files beside a workflow's state: shared_status.json, and the archivist's files.
 
-Import this under TYPE_CHECKING, like shapes.
+Import this under TYPE_CHECKING, like `state`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Piece:
+class LayerFile:
     """A file of the layer, sow's block in a user's page, or settings that others may add to."""
 
     __slots__ = ("block", "path", "settings", "text")
@@ -20,6 +20,6 @@ class Layer:
 
     __slots__ = ("folders", "pieces")
 
-    def __init__(self, pieces: list[Piece], folders: tuple[str, ...] = ()) -> None:
+    def __init__(self, pieces: list[LayerFile], folders: tuple[str, ...] = ()) -> None:
         self.pieces = pieces
         self.folders = folders

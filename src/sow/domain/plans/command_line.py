@@ -58,9 +58,12 @@ def is_plain(text: str) -> bool:
 
 def _needs_shell(first: str) -> bool:
     """Return whether a command begins with a shell built-in or with a variable assignment."""
-    name, equals, _ = first.partition("=")
-    assigns = bool(equals) and name.replace("_", "").isalnum() and not name[:1].isdigit()
-    return assigns or first in BUILT_INS
+    return _assigns(first) or first in BUILT_INS
+
+
+def _assigns(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.replace("_", "").isalnum() and not name[:1].isdigit()
 
 
 def expected_exit_code(expected: str) -> int:
@@ -74,6 +77,6 @@ def expected_exit_code(expected: str) -> int:
 
 
 def program(text: str) -> str:
-    """Return the program that a command starts: its first word, also for a shell command."""
-    parts = split_words(text)
-    return parts[0] if parts else (text.split() or [""])[0]
+    """Return the program that a command starts: its first word that assigns no variable, also for a shell command."""
+    parts = split_words(text) or text.split()
+    return next((part for part in parts if not _assigns(part)), "".join(parts[:1]))

@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 import heapq
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 
 def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

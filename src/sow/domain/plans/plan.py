@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+
 TYPES = ("regular", "component", "integration")
 MAX_TASKS = 20_000
 MAX_SUGGESTIONS = 20  # The search for the nearest of many names is slow.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
 from sow.domain import ids
 from sow.domain.inputs import printable_line
+from sow.domain.plans.plan import Criterion, Plan, PlanTask
 from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from sow.domain.documents.state import Check, Task
-    from sow.domain.plans.plan import Criterion, Plan, PlanTask
 
 # The fields of a task that its plan decides. All others belong to the project.
 FIELDS = (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain.inputs import plain_path
+from collections.abc import Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from sow.domain.inputs import plain_path
 
 WILD = frozenset("*?[")
 

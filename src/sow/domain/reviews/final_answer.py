@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from sow.domain.text.markdown_text import MarkdownLine, MarkdownText
 
 MAX_READ = 64 << 10
-LABELS = ("Feedback:", "**Feedback:**", "**Feedback**:")
+BOLD = ("**", "__")
+DASHES = (" - ", " – ", " — ")
+PLAIN_FENCES = ("", "text", "markdown", "md")
 FORMATTING = {ord(letter): None for letter in " \t*_`"}
 
 
@@ -47,6 +49,12 @@ def read(final_text: str, nonce: str) -> FinalAnswer:
     return FinalAnswer(passage)
 
 
+def read_block(final_text: str, nonce: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON block with the nonce, or an empty one and the reason why it is not accepted."""
+    answer = read(final_text, nonce)
+    return answer.block or {}, "" if answer.block else answer.doubt or "there is no JSON block with the nonce"
+
+
 def _block(passage: MarkdownText, position: int, nonce: str) -> FinalAnswer:
     start, end = passage.block(position)
     block = json_object(passage.text[start:end])
@@ -73,7 +81,7 @@ def json_object(text: str) -> object:
 
 
 def verdict_lines(title: str, flags: tuple[str, ...]) -> dict[str, str]:
-    """Map every form of the line `title: FLAG`, with or without brackets and bold letters, to its flag."""
+    """Map every form of the line `title: FLAG` in lower case, with or without brackets and bold, to its flag."""
     flags_by_line = {}
     for flag in flags:
         for word in (flag, f"[{flag}]"):
@@ -86,8 +94,24 @@ def verdict_lines(title: str, flags: tuple[str, ...]) -> dict[str, str]:
                 f"**{title}:** **{word}**",
                 f"**{title}**: **{word}**",
             ):
-                flags_by_line[line] = flag
+                flags_by_line[line.lower()] = flag
     return flags_by_line
+
+
+def flag_and_reason(line: str, flags_by_line: Mapping[str, str]) -> tuple[str, str]:
+    """Return the flag of a verdict line and the reason after a dash, also of a heading and in any case of letters."""
+    hashes, _, rest = line.partition(" ")
+    text = rest if 0 < len(hashes) <= 6 and not hashes.strip("#") else line
+    if text[:2] in BOLD and text.endswith(text[:2]) and text.count(text[:2]) == 2:
+        text = text[2:-2]
+    dash = next((sign for sign in DASHES if sign in text), DASHES[0])
+    head, _, reason = text.partition(dash)
+    flag = flags_by_line.get(head.lower().replace("__", "**"), "")
+    words = "".join(letter if letter.isalnum() else " " for letter in reason.lower()).split()
+    others = {other.lower() for other in flags_by_line.values()} - {flag.lower()}
+    if not others.isdisjoint(words) or (dash in text and not words):
+        return "", ""
+    return flag, reason.strip()
 
 
 def mentions(line: str, phrase: str) -> bool:
@@ -95,31 +119,59 @@ def mentions(line: str, phrase: str) -> bool:
     return phrase.casefold().translate(FORMATTING) in line.casefold().translate(FORMATTING)
 
 
-def single_verdict_line(
+def single_verdict(
     passage: MarkdownText, flags_by_line: Mapping[str, str], is_verdict: Callable[[str], bool]
-) -> tuple[str, int, str]:
-    """Return the flag of the only line that gives one, and its index; or no flag, and the reason."""
+) -> tuple[str, str, str]:
+    """Return the flag of the only line that gives one, and the feedback; or no flag, and the reason why not."""
+    passage = _unwrapped(passage, is_verdict)
     indexes = [index for index, line in enumerate(passage.lines) if is_verdict(line.text)]
     if len(indexes) != 1:
-        return "", 0, "more than one line gives a verdict" if indexes else "there is no verdict"
+        return "", "", "more than one line gives a verdict" if indexes else "there is no verdict"
     (index,) = indexes
     line = passage.lines[index]
-    flag = flags_by_line.get(line.text, "")
+    flag, reason = flag_and_reason(line.text, flags_by_line)
     if not flag:
-        return "", index, "the line of the verdict has another form"
+        return "", "", "the line of the verdict has another form"
     if line.container or passage.has_hidden_text_before(line.start):
-        return "", index, "the verdict stands in a quotation, a code block or hidden text"
+        return "", "", "the verdict stands in a quotation, a code block or hidden text"
     before, after = passage.neighbours(index)
-    if (before and before[-1] not in ".!?") or (after and not after.startswith(LABELS)):
-        return "", index, "the verdict is part of a sentence"
-    return flag, index, ""
+    if (before and before[-1] not in ".!?") or (after and not _after_label(after)):
+        return "", "", "the verdict is part of a sentence"
+    return flag, f"{reason}\n\n{_feedback_of(passage, index)}".strip(), ""
 
 
-def feedback_of(passage: MarkdownText, index: int) -> str:
+def _unwrapped(passage: MarkdownText, is_verdict: Callable[[str], bool]) -> MarkdownText:
+    """Return an answer without the fence or list marker around its verdict.
+
+    The whole answer must be the verdict and its feedback. Among other text, a fence or a list can be a quotation.
+    """
+    text, fence = passage.text.lstrip("\n\r"), passage.fences[0] if passage.fences else None
+    first = passage.text[: fence.start].strip() if fence is not None else ""
+    if fence is not None and fence.word in PLAIN_FENCES and first == f"{fence.mark}{fence.word}":
+        text = passage.text[fence.start : fence.end].lstrip("\n\r") + passage.text[fence.end :].partition("\n")[2]
+        if fence.end == len(passage.text):
+            return passage  # it is never closed
+    is_item = text.startswith(("- ", "* "))
+    line, _, rest = text[2 * is_item :].partition("\n")
+    rest = rest.lstrip()
+    alone = is_verdict(line) and (not rest or _after_label(rest.partition("\n")[0]))
+    return parse_markdown(f"{line}\n\n{rest}") if alone and (is_item or first) else passage
+
+
+def _after_label(line: str) -> int:
+    """Return the index after the label `Feedback:` at the start of a line, in any formatting; 0 if there is none."""
+    bare = line.lstrip("#-*_ ")
+    rest = bare[len("feedback") :].lstrip("*_")
+    if not bare.lower().startswith("feedback") or rest[:1] not in ("", ":"):
+        return 0
+    return len(line) - len(rest.lstrip("*_: "))
+
+
+def _feedback_of(passage: MarkdownText, index: int) -> str:
     """Return the text after the feedback label, or else all lines but that of the verdict."""
     lines = passage.lines
     for number in range(index + 1, len(lines)):
-        label = next((prefix for prefix in LABELS if lines[number].text.startswith(prefix)), "")
-        if label:
-            return passage.text[lines[number].start + len(label) :]
+        after = _after_label(lines[number].text)
+        if after:
+            return passage.text[lines[number].start + after :]
     return "\n".join(line.text for number, line in enumerate(lines) if number != index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.inputs import plain_path
-from sow.domain.text.similar_text import steady, words
+from sow.domain.text.similar_text import without_changing_parts, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ def read(item: object) -> Finding | None:
     finding |= {key: value for key, value in parts.items() if value}
     finding["id"] = identity(finding)
     return finding  # type: ignore[no-any-return]
+
+
+def read_all(items: Iterable[object]) -> list[Finding]:
+    """Return the findings that have a text."""
+    return [finding for item in items if (finding := read(item)) is not None]
 
 
 def clean_text(text: str, limit: int, one_line: bool = False) -> str:
@@ -103,7 +108,7 @@ def _without_line_number(name: str) -> str:
 
 def _words_without_lines(text: str) -> list[str]:
     """The words of a steady text but for line numbers: `line 12`, `lines 3-7`, `a.py:12`, `L12`."""
-    parts = steady(text).split(":")
+    parts = without_changing_parts(text).split(":")
     marked = parts[0] + "".join(f" line {part}" if part[:1].isdigit() else f" {part}" for part in parts[1:])
     kept: list[str] = []
     for word in words(marked):

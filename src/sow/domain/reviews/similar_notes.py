@@ -87,7 +87,7 @@ def _by_file(workers: Sequence[WorkerNotes]) -> list[Group]:
 def _by_topic(workers: Sequence[WorkerNotes]) -> list[Group]:
     """Group notes of different owners that share topic words, directly or through other notes."""
     entries = [(owner, note) for owner, _, notes in workers for note in notes]
-    topics = [_topic(note) for _, note in entries]
+    topics = [topic_words(note["description"]) for _, note in entries]
     leader = list(range(len(entries)))
     shared_words: dict[int, dict[str, int]] = {}
     for first, second in _pairs_with_shared_words(topics):
@@ -117,9 +117,9 @@ def _names(shared_words: dict[int, dict[str, int]], indexes: list[int]) -> list[
     return sorted(counts, key=lambda word: (-counts[word], word))
 
 
-def _topic(note: Note) -> set[str]:
+def topic_words(text: str) -> set[str]:
     """Return the topic words of a note. Singular and plural count as the same word."""
-    stems = (word.removesuffix("s") for word in words(note["description"]) if len(word) >= SHORTEST)
+    stems = (word.removesuffix("s") for word in words(text) if len(word) >= SHORTEST)
     return {word for word in stems if word not in COMMON}
 
 

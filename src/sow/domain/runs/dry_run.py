@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sow.domain.plans.plan import PlanTask
 
 JOB_STATUS = {**JOB_STATUS, "skipped": "abandoned"}  # the word in a plan
-SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed, and is not tried again by itself"}
+SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed; --retry-failed tries it again"}
 
 
 class DryRun:
@@ -29,13 +29,13 @@ class DryRun:
         ]
         board = Scheduler(jobs, slots=1)
         blocked = board.blocked()
-        standing = board.statuses()
+        statuses = board.statuses()
         self.skip_reasons = {
             task_id: blocked.get(task_id) or SKIP_REASONS[status]
-            for task_id, status in standing.items()
+            for task_id, status in statuses.items()
             if task_id in blocked or status in SKIP_REASONS
         }
-        open_jobs = [job for job in jobs if standing[job.id] == "waiting" and job.id not in blocked]
+        open_jobs = [job for job in jobs if statuses[job.id] == "waiting" and job.id not in blocked]
         open_ids = {job.id for job in open_jobs}
         self.needs = {job.id: [need for need in job.needs if need in open_ids] for job in open_jobs}
         self.continued = [task.id for task in tasks if task.id in open_ids and task.status != "pending"]

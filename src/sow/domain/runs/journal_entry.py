@@ -13,26 +13,14 @@ MAX_NUMBER = 10**15  # upper limit for seconds, tokens and dollars, so that thei
 class JournalEntry:
     """A line of the journal, with one method for each type of field."""
 
-    __slots__ = ("data",)
+    __slots__ = ("at", "data", "event", "t", "task")
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
-
-    @property
-    def event(self) -> str:
-        return self.text("event")
-
-    @property
-    def task(self) -> str:
-        return self.text("task")
-
-    @property
-    def at(self) -> str:
-        return self.text("at")
-
-    @property
-    def t(self) -> float | None:
-        return self.number("t")
+        self.event = self.text("event")
+        self.task = self.text("task")
+        self.at = self.text("at")
+        self.t = self.number("t")
 
     def text(self, key: str) -> str:
         """Return a text, or an empty one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from dataclasses import dataclass
 
 from sow.domain.lifecycle import Lifecycle
 from sow.domain.plans.shared_files import SharedFolder, Writer
@@ -71,19 +72,14 @@ class Job:
         self.status = status
 
 
+@dataclass(frozen=True)
 class ScheduleDecision:
     """The jobs to start, the critical path first, and the time and reason when nothing starts."""
 
-    __slots__ = ("blocked_by", "finished", "start", "wake_at")
-
-    def __init__(self, start: list[str], *, until: float | None = None, over: bool = False, why: str = "") -> None:
-        self.start = start
-        self.wake_at = until
-        self.finished = over
-        self.blocked_by = why
-
-    def __repr__(self) -> str:
-        return f"Decision({self.start}, until={self.wake_at}, over={self.finished}, why={self.blocked_by!r})"
+    start: list[str]
+    wake_at: float | None = None
+    finished: bool = False
+    blocked_by: str = ""
 
 
 class Scheduler:
@@ -159,13 +155,9 @@ class Scheduler:
             )
         self._move(ident, "waiting")
 
-    def pause(self, pool: str, until: float = NEVER) -> None:
-        """Start nothing in this pool before the given time, or until it is resumed."""
+    def pause(self, pool: str, until: float) -> None:
+        """Start nothing in this pool before the given time."""
         self._pauses[pool] = until
-
-    def resume(self, pool: str) -> None:
-        """End the pause of a pool before its time."""
-        self._pauses.pop(pool, None)
 
     def transfer(self, ident: str, pool: str) -> None:
         """Move a job that does not run to another pool, such as when its own pool has reached a limit."""
@@ -189,17 +181,17 @@ class Scheduler:
         """Return the jobs that may start now, without changing anything."""
         idle = not self._running
         if not any(self._queues.values()):
-            return ScheduleDecision([], over=idle)
+            return ScheduleDecision([], finished=idle)
         stops = [(why, guard.wake_at(now)) for guard in self._guards if (why := guard.stop_reason(now))]
         if stops:
             ends = [end for _, end in stops if end is not None]
             until = max(ends) if len(ends) == len(stops) else None
             return ScheduleDecision(
-                [], until=until, over=idle and until is None, why="; ".join(why for why, _ in stops)
+                [], wake_at=until, finished=idle and until is None, blocked_by="; ".join(why for why, _ in stops)
             )
         start = self._choose(now)
         until = self._pause_ends(now, len(start))
-        return ScheduleDecision(start, until=until, over=idle and not start and until is None)
+        return ScheduleDecision(start, wake_at=until, finished=idle and not start and until is None)
 
     def blocked(self) -> dict[str, str]:
         """Return the jobs that cannot start until a person acts, each with the jobs it waits for."""
@@ -209,30 +201,11 @@ class Scheduler:
             if status == "waiting" and self._blocker_counts[ident]
         }
 
-    def why(self, now: float) -> dict[str, str]:
-        """Return for each job that has not ended why it does not run."""
-        stops = "; ".join(filter(None, (guard.stop_reason(now) for guard in self._guards)))
-        reasons = {}
-        for ident, status in self._status.items():
-            if status == "asking":
-                reasons[ident] = "asks a question"
-            elif status == "waiting":
-                reasons[ident] = (
-                    self._waits_for(ident) or self._hold_reason(ident, now) or stops or "waits for a free slot"
-                )
-        return reasons
-
-    def _hold_reason(self, ident: str, now: float) -> str:
-        if self._wave[ident] > self._current_wave:
-            return f"wave {self._wave[ident]} has not begun"
-        pool = self._pool[ident]
-        return f"{pool or 'its pool'} is paused" if now < self._pauses.get(pool, -NEVER) else ""
-
     def _waits_for(self, ident: str, *, dead: bool = False) -> str:
         parts = [
             f"{need} ({self._status_label(need)})"
             for need in self._jobs[ident].needs
-            if self._standing(need) != "completed" and (not dead or self._standing(need) == "dead")
+            if self._prospect(need) != "completed" and (not dead or self._prospect(need) == "dead")
         ]
         return f"waits for {', '.join(parts)}" if parts else ""
 
@@ -293,7 +266,7 @@ class Scheduler:
     def _set_status(self, ident: str, status: str) -> None:
         """Set the status of a job, and update the jobs that need it."""
         self._unqueue(ident)
-        old_standing, old_status = self._standing(ident), self._status[ident]
+        old_prospect, old_status = self._prospect(ident), self._status[ident]
         self._status[ident] = status
         pool = self._pool[ident]
         if old_status == "running":
@@ -302,33 +275,33 @@ class Scheduler:
         if status == "running":
             self._running[ident] = None
             self._busy[pool] = self._busy.get(pool, 0) + 1
-        self._update_dependents(ident, old_standing)
+        self._update_dependents(ident, old_prospect)
         if status == "completed":
             for dependent in self._dependents[ident]:
                 self._open_need_counts[dependent] -= 1
                 self._queue(dependent)
         self._queue(ident)
 
-    def _standing(self, ident: str) -> str:
+    def _prospect(self, ident: str) -> str:
         """Return `completed`, `open` if the job can complete without a person, or `dead`."""
         status = self._status.get(ident, "failed")
         if status == "waiting":
             return "dead" if self._blocker_counts[ident] else "open"
         return "dead" if status in BLOCKING else "completed" if status == "completed" else "open"
 
-    def _update_dependents(self, ident: str, old_standing: str) -> None:
-        """Update all jobs that need this one, directly or indirectly, after its standing changed."""
-        pending = [(ident, old_standing)]
+    def _update_dependents(self, ident: str, old_prospect: str) -> None:
+        """Update all jobs that need this one, directly or indirectly, after its prospect changed."""
+        pending = [(ident, old_prospect)]
         while pending:
             current, old = pending.pop()
-            new = self._standing(current)
+            new = self._prospect(current)
             if self._wave[current] <= self._current_wave:
                 self._unsettled += (new == "open") - (old == "open")
             step = (new == "dead") - (old == "dead")
             for dependent in self._dependents[current] if step else ():
-                previous = self._standing(dependent)
+                previous = self._prospect(dependent)
                 self._blocker_counts[dependent] += step
-                if self._standing(dependent) != previous:
+                if self._prospect(dependent) != previous:
                     pending.append((dependent, previous))
 
     def _begin_waves(self) -> None:
@@ -336,7 +309,7 @@ class Scheduler:
         while self._later_waves and not self._unsettled:
             self._current_wave = self._later_waves.pop()
             for ident in self._members[self._current_wave]:
-                self._unsettled += self._standing(ident) == "open"
+                self._unsettled += self._prospect(ident) == "open"
                 self._queue(ident)
 
     def _queue(self, ident: str) -> None:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # If the same question is asked this often, only a person can end the loop.
 PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
-UNMERGEABLE = "it could not be merged"  # the beginning of the reason
+UNMERGEABLE = similar_text.UNMERGEABLE_PREFIX
 FINAL = similar_text.FINAL_CHECKS_PREFIX
 SAME = "the same finding again: "
+MOST_CAUSE = 200
 Stage = tuple[str, str]
 
 
@@ -112,7 +113,7 @@ def needs_integrator(task: Task) -> bool:
         for evidence in task.get("evidence", ())
         if evidence["kind"] == "merge" and not evidence["passed"]
     }
-    return len(failed) >= TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
+    return len(failed) == TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
 
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
@@ -133,7 +134,7 @@ def _next_turn(task: Task, reviewers: int, retries: int) -> Stage:
     if timed_out and not reviewers:
         return "failed", "it timed out, and without reviews it is not tried again"
     if timed_out and task.get("retry_count", 0) >= retries:
-        return "failed", f"it timed out after {_retries(retries)}"
+        return "failed", f"it timed out{_after_retries(retries)}"
     if "session_id" not in task:
         return "start", "it has no session yet"
     return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
@@ -173,7 +174,7 @@ def _handed_in(
     if len(reviews) < reviewers:
         return "review", f"{len(reviews)} of {reviewers} reviews are there"
     if reviews and not verdict.combined(verdict.Verdict(review["verdict"]) for review in reviews).passes:
-        return _rejected(task, reviews, retries, why="the review is RED")
+        return _rejected(task, reviews, retries, why="the review is RED", cause=_red_cause(task, reviews))
     return _accepted(task, "it is checked and reviewed", isolated=isolated, is_merged=is_merged)
 
 
@@ -186,19 +187,27 @@ def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage
     return ("merge", why) if all(_merge_results(task).values()) else _unmergeable(task)
 
 
-def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> Stage:
+def _red_cause(task: Task, reviews: list[Review]) -> str:
+    """Return the first line of what is wrong: of the first error that a reviewer found, or else of the feedback."""
+    findings = [finding for review in reviews if review["verdict"] == verdict.RED for finding in review["findings"]]
+    first = next((finding["text"] for finding in findings if finding["severity"] == "error"), "")
+    line = (first or task.get("review_feedback", "")).strip().partition("\n")[0]
+    return f": {line[:MOST_CAUSE].rstrip(' .,;:')}" if line else ""
+
+
+def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str, cause: str = "") -> Stage:
     """Send the work back while retries are left, or ask if the last iteration left a finding unchanged."""
     again = repeated_errors(_findings_before(task), [finding for review in reviews for finding in review["findings"]])
     if again:
-        return "ask", f"{SAME}{again[0]['text'][:200]}"
+        return "ask", f"{SAME}{again[0]['text'][:MOST_CAUSE]}"
     used = task.get("retry_count", 0)
     if verdict.may_retry(verdict.RED, used, retries):
-        return "send_back", why
-    return "ask", f"{why}, after {_retries(used)}"
+        return "send_back", f"{why}{cause}"
+    return "ask", f"{why}{_after_retries(used)}{cause}"
 
 
-def _retries(count: int) -> str:
-    return f"{count} {'retry' if count == 1 else 'retries'}"
+def _after_retries(count: int) -> str:
+    return f", after {count} {'retry' if count == 1 else 'retries'}" if count else ""
 
 
 def _unmergeable(task: Task) -> Stage:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # Names of files and folders, in lowercase, because some file systems do not distinguish Claude.md from CLAUDE.md.
 # A star at the end matches any ending.

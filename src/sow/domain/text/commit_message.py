@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Task
+from sow.domain.documents.state import Task
 
 LONGEST = 72
 MOST_ASKED = 600

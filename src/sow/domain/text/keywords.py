@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # Words that do not tell what a text is about: frequent words of English and of tasks.
 STOP_WORDS = """
@@ -16,21 +14,15 @@ follow following for from full further get give given go good handle has have ha
 implement implementation implemented in include including index inside instead into introduce is it its itself js just
 keep kept know large last later least less let lib like line list little long look made main make many may maybe md
 means might mode more most move much must name need needed needs never new next no nobody none nor not nothing now
-number of off often on once one only onto open or other our out over own part parts pass place please point possible
-project properly provide put py quite rather read ready really refactor related remove replace required result return
-right run same say see set several shall should show shown side simple since single small so some somebody something
-src still stop such sure take task tasks than that the their them then there these they thing things this those
-through time to together too true ts two under unless until up update updated us use used user users uses using value
-values very via want wants was way we well were what whatever when where whether which while who whole why will with
-within without work working works would write written yes yet you your zero
+number of off often on once one only onto open or other our out over own part parts pass people person persons place
+please point possible project properly provide put py quite rather read ready really refactor related remove replace
+required result return right run same say see set several shall should show shown side simple since single small so
+some somebody something src still stop such sure take task tasks than that the their them then there these they thing
+things this those through time to together too true ts two under unless until up update updated us use used user users
+uses using value values very via want wants was way we well were what whatever when where whether which while who
+whole why will with within without work working works would write written yes yet you your zero
 """
 COMMON = frozenset(STOP_WORDS.split())
-LANGUAGES = {
-    "py": "python", "go": "golang", "js": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "typescript",
-    "rs": "rust", "rb": "ruby", "java": "java", "kt": "kotlin", "cs": "csharp", "cpp": "cpp", "c": "c", "sql": "sql",
-    "sh": "shell", "css": "css", "html": "html", "tf": "terraform", "vue": "vue", "swift": "swift", "php": "php",
-    "md": "markdown", "proto": "protobuf", "graphql": "graphql",
-}  # fmt: skip
 MOST = 80
 
 
@@ -64,7 +56,14 @@ def keywords(texts: Iterable[str]) -> list[str]:
     return ordered[:MOST]
 
 
-def languages(paths: Iterable[str]) -> list[str]:
-    """Return the languages of files by their extensions."""
-    extensions = (path.rpartition(".")[2].lower() for path in paths if "." in path.rpartition("/")[2])
-    return list(dict.fromkeys(LANGUAGES[extension] for extension in extensions if extension in LANGUAGES))
+SUFFIXES = (
+    "ations", "ation", "ates", "ate", "ings", "ing", "ions", "ion", "ments", "ment", "iers", "ier", "ers", "er", "ies",
+    "ied", "ed", "es", "al", "s", "y", "e",
+)  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """Return the beginning that forms of one word share: `uploads`, `uploading` and `upload` have the same stem."""
+    suffix = next((end for end in SUFFIXES if word.endswith(end) and len(word) - len(end) >= 3), "")
+    short = word.removesuffix(suffix)
+    return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short

@@ -1,6 +1,12 @@
-"""Parses a reviewer's answer as Markdown: which lines are its own text, and which are quoted, code or hidden."""
+"""Parses Markdown: which lines are its own text, which are quoted, code or hidden, and which sections it has."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sow.domain.text.similar_text import words
 
 # After one of these tags, a reader may not see a line, or not as text of the answer.
 HIDING_TAGS = (
@@ -9,38 +15,32 @@ HIDING_TAGS = (
 BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+@dataclass(slots=True)
 class MarkdownLine:
     """A line without trailing spaces, its offset, and its container: a fence, a quote or nothing."""
 
-    __slots__ = ("container", "start", "text")
-
-    def __init__(self, text: str, start: int, inside: str) -> None:
-        self.text = text
-        self.start = start
-        self.container = inside
+    text: str
+    start: int
+    container: str
 
 
+@dataclass(slots=True)
 class Fence:
     """A fenced block: its marks, its info word, and the bounds of its content."""
 
-    __slots__ = ("end", "mark", "start", "word")
-
-    def __init__(self, mark: str, word: str, start: int) -> None:
-        self.mark = mark
-        self.word = word
-        self.start = start
-        self.end = -1
+    mark: str
+    word: str
+    start: int
+    end: int = -1
 
 
+@dataclass(frozen=True)
 class MarkdownText:
     """A parsed text."""
 
-    __slots__ = ("fences", "lines", "text")
-
-    def __init__(self, text: str, lines: list[MarkdownLine], fences: list[Fence]) -> None:
-        self.text = text
-        self.lines = lines
-        self.fences = fences
+    text: str
+    lines: list[MarkdownLine]
+    fences: list[Fence]
 
     def block(self, position: int) -> tuple[int, int]:
         """Return the bounds of the JSON block around a position: a json fence, or lines from `{` to its `}`."""
@@ -54,8 +54,6 @@ class MarkdownText:
 
     def _closing(self, start: int) -> int:
         """Return the end of the object at `start`, or `start` if it is invalid or text follows on its line."""
-        import json
-
         try:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
@@ -117,3 +115,55 @@ def _mark(line: str) -> tuple[str, str]:
     word = bare.lstrip(letter)
     mark = bare[: len(bare) - len(word)]
     return (mark, word.strip()) if len(mark) >= 3 and not (letter == "`" and "`" in word) else ("", "")
+
+
+DEEPEST = 6
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading with its level, its line, and all text up to the next heading of the same or a higher level."""
+
+    title: str
+    level: int
+    line: int
+    text: str = ""
+
+
+def sections(text: str, first_line: int = 1) -> list[Section]:
+    """Return all sections in order."""
+    lines = parse_markdown(text).lines
+    indexed: list[tuple[int, Section]] = []
+    for index, line in enumerate(lines):
+        level, title = (0, "") if line.container else _heading(line.text)
+        if level:
+            indexed.append((index, Section(title, level, first_line + index)))
+    ends: dict[int, int] = {}  # for each level the index of the nearest heading below
+    for index, section in reversed(indexed):
+        end = min((start for level, start in ends.items() if level <= section.level), default=len(lines))
+        section.text = "\n".join(line.text for line in lines[index + 1 : end])
+        ends[section.level] = index
+    return [section for _, section in indexed]
+
+
+def has_text(section: Section) -> bool:
+    """Return whether there is text below the heading, other than headings."""
+    return any(words(line) for line in section.text.split("\n") if not line.lstrip().startswith("#"))
+
+
+def with_title_words(candidates: Iterable[Section], starts: tuple[tuple[str, ...], ...]) -> list[Section]:
+    """Return the sections whose title has, for one of these sets, a word that starts with each prefix."""
+    return [section for section in candidates if any(_has(words(section.title), prefixes) for prefixes in starts)]
+
+
+def _has(title: list[str], starts: tuple[str, ...]) -> bool:
+    return all(any(word.startswith(start) for word in title) for start in starts)
+
+
+def _heading(line: str) -> tuple[int, str]:
+    bare = line.lstrip(" ")
+    title = bare.lstrip("#")
+    level = len(bare) - len(title)
+    if not 0 < level <= DEEPEST or len(line) - len(bare) > 3 or title[:1] not in ("", " ", "\t"):
+        return 0, ""
+    return level, title.strip(" \t#")

@@ -18,7 +18,9 @@ CHANGING = (
     r"(?<=\w)\[\d+\](?=:)",
 )
 
+NO_VERDICT_PREFIX = "no verdict: "  # begins a question about a review whose verdict cannot be read
 FINAL_CHECKS_PREFIX = "final checks: "  # begins a question about a check that fails on the final tree
+UNMERGEABLE_PREFIX = "it could not be merged"  # begins the question about a conflict
 
 
 def words(text: str) -> list[str]:
@@ -26,7 +28,7 @@ def words(text: str) -> list[str]:
     return "".join(letter if letter.isalnum() else " " for letter in text[:MAX_TEXT].casefold()).split()
 
 
-def steady(text: str) -> str:
+def without_changing_parts(text: str) -> str:
     """A text in lower case without times, durations, temporary paths, process ids and addresses."""
     import re
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sow.domain.inputs import plain_path
 from sow.domain.plans.plan import PlanFinding
+from sow.domain.workflows.lifecycle import ARCHITECT as ARCHITECT
+from sow.domain.workflows.lifecycle import DOER as DOER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PLAN_FILE = "workflow_coordination_plan.md"
-DOER, ARCHITECT = "doer", "solution_architect"
 KINDS = (DOER, ARCHITECT)
 ARCHITECT_NAME, ARCHITECT_VERIFIER = "solution_architect_agent", "solution_verifier"
 ON_CALL_NAME = "solution_architect_on_call"  # for questions, if the usual agent folder has a task of the plan
@@ -48,96 +51,66 @@ class DesignProblem(PlanFinding):
         }
 
 
+@dataclass
 class Member:
     """An agent of the crew that works: a doer, or the solution architect."""
 
-    __slots__ = (
-        "agent", "criteria", "dependencies", "inputs", "kind", "line", "lines", "name", "outputs", "task_id", "timeout",
-        "verifier",
-    )  # fmt: skip
+    name: str
+    task_id: str = ""
+    verifier: str = ""
+    agent: str = ""  # the role that plays it; empty if the plan does not say
+    kind: str = DOER
+    dependencies: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    criteria: list[str] = field(default_factory=list)
+    timeout: float = TIMEOUT
+    line: int = 0
+    lines: dict[str, int] = field(default_factory=dict)  # the line of each field
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        task_id: str = "",
-        verifier: str = "",
-        agent: str = "",
-        kind: str = DOER,
-        dependencies: Sequence[str] = (),
-        inputs: Sequence[str] = (),
-        outputs: Sequence[str] = (),
-        criteria: Sequence[str] = (),
-        timeout: float = TIMEOUT,
-        line: int = 0,
-    ) -> None:
-        self.name = name
-        self.agent = agent  # the role that plays it; empty if the plan does not say
-        self.kind = kind
-        self.task_id = task_id
-        self.dependencies = list(dependencies)
-        self.verifier = verifier
-        self.inputs = list(inputs)
-        self.outputs = list(outputs)
-        self.criteria = list(criteria)
-        self.timeout = timeout
-        self.line = line
-        self.lines: dict[str, int] = {}  # the line of each field
-
-    def line_of(self, field: str) -> int:
+    def line_of(self, key: str) -> int:
         """Return the line of a field, or of the entry if it does not have that field."""
-        return self.lines.get(field, self.line)
+        return self.lines.get(key, self.line)
 
 
+@dataclass(frozen=True)
 class Verifier:
     """An agent of the crew that verifies the work of others."""
 
-    __slots__ = ("agent", "line", "name", "verifies")
-
-    def __init__(self, name: str, *, agent: str = "verifier", verifies: Sequence[str] = (), line: int = 0) -> None:
-        self.name = name
-        self.agent = agent
-        self.verifies = list(verifies)
-        self.line = line
+    name: str
+    agent: str = "verifier"
+    verifies: Sequence[str] = ()
+    line: int = 0
 
 
+@dataclass(frozen=True)
 class RequiredAgent:
     """An agent type that the plan needs and that may not exist yet, with its specification."""
 
-    __slots__ = ("capabilities", "description", "line", "name", "prompt")
-
-    def __init__(
-        self, name: str, *, description: str = "", capabilities: str = "", prompt: str = "", line: int = 0
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.capabilities = capabilities
-        self.prompt = prompt
-        self.line = line
+    name: str
+    description: str = ""
+    capabilities: str = ""
+    prompt: str = ""
+    line: int = 0
 
 
+@dataclass
 class WorkflowPlan:
     """A plan as it was read, with the errors and warnings of the reader."""
 
-    __slots__ = (
-        "complaints", "digest", "file", "groups_line", "members", "name", "order", "prose", "prose_line", "required",
-        "sections", "task_id", "verifiers",
-    )  # fmt: skip
-
-    def __init__(self, file: str = PLAN_FILE) -> None:
-        self.file = file
-        self.name = ""
-        self.task_id = ""
-        self.members: list[Member] = []
-        self.verifiers: list[Verifier] = []
-        self.order: list[list[str]] = []  # groups: each starts when all agents of the group before it are verified
-        self.groups_line = 0  # 0 if the plan names no groups
-        self.required: list[RequiredAgent] = []
-        self.prose = ""
-        self.prose_line = 1  # the first line of the prose
-        self.digest = ""
-        self.sections: dict[str, str] = {}  # a digest of everything in the plan that concerns one member
-        self.complaints: list[DesignProblem] = []  # of the reader
+    file: str = PLAN_FILE
+    name: str = ""
+    task_id: str = ""
+    members: list[Member] = field(default_factory=list)
+    verifiers: list[Verifier] = field(default_factory=list)
+    order: list[list[str]] = field(default_factory=list)  # a group starts when the one before it is verified
+    groups_line: int = 0  # 0 if the plan names no groups
+    required: list[RequiredAgent] = field(default_factory=list)
+    prose: str = ""
+    prose_line: int = 1  # the first line of the prose
+    digest: str = ""
+    sections: dict[str, str] = field(default_factory=dict)  # a digest of all in the plan that concerns one member
+    complaints: list[DesignProblem] = field(default_factory=list)  # of the reader
 
     @property
     def errors(self) -> list[DesignProblem]:

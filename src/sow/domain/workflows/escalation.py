@@ -1,10 +1,12 @@
-"""Parses the architect's decisions on escalated notes, orders the blocked members, and detects repeated questions."""
+"""Parses the architect's decisions on escalated notes, detects repeated questions, and computes the next step."""
 
 from __future__ import annotations
 
 from sow.domain.reviews import final_answer
 from sow.domain.reviews.finding import clean_text
+from sow.domain.reviews.similar_notes import topic_words
 from sow.domain.text.similar_text import similar
+from sow.domain.workflows.lifecycle import DONE_STATUSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 USER, ARCHITECT, ANSWER, LOOP = "user", "solution_architect", "answer", "loop"
 ROUTES = (USER, ARCHITECT, ANSWER)
 LOOP_AT = 3  # If the same question is asked this often on one task, only a person can end the loop.
+SAME_TOPIC = 2 / 3  # share of the topic words of the longer question
 MAX_TEXT = 20_000
 MAX_HISTORY = 100
+# apply: an answer is recorded and not in the note yet. sort, loop, validate: a turn of the workflow architect. ask: a
+# question to a person must be written. commission: the solution architect gets a task. wait: for one of the last two.
+STEPS = ("apply", "wait", "loop", "sort", "ask", "validate", "commission", "done")
 UNREADABLE = "(The workflow architect gave no decision that can be read: "
 
 
@@ -36,48 +42,35 @@ class EscalationDecision:
 class ArchitectAnswer:
     """The architect's answer: a decision for each note, or the reason why there is none."""
 
-    __slots__ = ("analysis", "decisions", "doubt", "plan_changed")
+    __slots__ = ("analysis", "decisions", "doubt")
 
-    def __init__(
-        self,
-        decisions: Sequence[EscalationDecision] = (),
-        *,
-        plan_changed: bool = False,
-        analysis: str = "",
-        why: str = "",
-    ) -> None:
+    def __init__(self, decisions: Sequence[EscalationDecision] = (), *, analysis: str = "", why: str = "") -> None:
         self.decisions = list(decisions)
-        self.plan_changed = plan_changed
         self.analysis = analysis
         self.doubt = why
 
 
 def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
     """Read the decisions from the JSON block with the nonce: exactly one for each note, or none at all."""
-    answer = final_answer.read(final_text, nonce)
-    if answer.block is None:
-        return ArchitectAnswer(why=answer.doubt or "there is no JSON block with the nonce")
-    items, changed = answer.block.get("decisions"), answer.block.get("plan_changed", False)
-    if not isinstance(items, list) or not isinstance(changed, bool):
-        return ArchitectAnswer(why="decisions is no list, or plan_changed is neither true nor false")
+    block, why = final_answer.read_block(final_text, nonce)
+    items = block.get("decisions")
+    if why or not isinstance(items, list) or not isinstance(block.get("plan_changed", False), bool):
+        return ArchitectAnswer(why=why or "decisions is no list, or plan_changed is neither true nor false")
     decisions = [_decision(item) for item in items]
     wrong = next((decision for decision in decisions if isinstance(decision, str)), "")
-    if wrong:
-        return ArchitectAnswer(why=wrong)
     valid = [decision for decision in decisions if isinstance(decision, EscalationDecision)]
-    problem = _problem_with_notes([decision.note for decision in valid], notes)
-    return ArchitectAnswer(why=problem) if problem else ArchitectAnswer(valid, plan_changed=changed)
+    problem = wrong or _problem_with_notes([decision.note for decision in valid], notes)
+    return ArchitectAnswer(why=problem) if problem else ArchitectAnswer(valid)
 
 
 def parse_analysis(final_text: str, nonce: str) -> ArchitectAnswer:
     """Read the architect's analysis of a loop, for the person who ends it."""
-    answer = final_answer.read(final_text, nonce)
-    if answer.block is None:
-        return ArchitectAnswer(why=answer.doubt or "there is no JSON block with the nonce")
-    changed, analysis = answer.block.get("plan_changed", False), _text(answer.block, "analysis")
-    if not analysis or not isinstance(changed, bool):
-        return ArchitectAnswer(why="the JSON block has no analysis, or plan_changed is neither true nor false")
-    return ArchitectAnswer(analysis=analysis, plan_changed=changed)
+    block, why = final_answer.read_block(final_text, nonce)
+    analysis = _text(block, "analysis")
+    if why or not analysis or not isinstance(block.get("plan_changed", False), bool):
+        why = why or "the JSON block has no analysis, or plan_changed is neither true nor false"
+        return ArchitectAnswer(why=why)
+    return ArchitectAnswer(analysis=analysis)
 
 
 def _text(block: dict[str, Any], key: str) -> str:
@@ -143,9 +136,16 @@ def times_asked(escalations: Iterable[Escalation], task_id: str, note: Note) -> 
         record["task_id"] == task_id
         and record["note_id"] != note["note_id"]
         and "resolved_at" in record
-        and similar(record["description"], note["description"])
+        and _is_same_question(record["description"], note["description"])
         for record in escalations
     )
+
+
+def _is_same_question(first: str, second: str) -> bool:
+    """Return whether two questions have nearly the same words, or the same topic in other words."""
+    topics = topic_words(first), topic_words(second)
+    shared, longer = len(topics[0] & topics[1]), max(map(len, topics))
+    return similar(first, second) or (shared > 1 and shared >= SAME_TOPIC * longer)
 
 
 def repeated_notes(escalations: Sequence[Escalation], task_id: str, notes: Iterable[Note]) -> list[str]:
@@ -170,3 +170,91 @@ def history_text(escalations: Iterable[Escalation], task_id: str) -> str:
 
 def _one_line(text: str) -> str:
     return clean_text(text, 500, one_line=True)
+
+
+class EscalationStep:
+    """The kind of step, its notes, and the reason."""
+
+    __slots__ = ("kind", "notes", "reason")
+
+    def __init__(self, kind: str, notes: Sequence[str] = (), reason: str = "") -> None:
+        self.kind = kind
+        self.notes = list(notes)
+        self.reason = reason
+
+
+def next_step(
+    name: str,
+    state: MemberState,
+    notes: Sequence[Note],
+    escalations: Sequence[Escalation],
+    architect: MemberState | None = None,
+) -> EscalationStep:
+    """Return the next step. `architect` is the state of the solution architect, if it has an agent folder."""
+    note_ids = [note["note_id"] for note in escalated(notes)]
+    if not note_ids:
+        return EscalationStep("done", reason="nothing is escalated")
+    records = {note: find_record(escalations, state["task_id"], note) for note in note_ids}
+    answered = [note for note, record in records.items() if record is not None and "resolution" in record]
+    if answered:
+        return EscalationStep("apply", answered, "the answer is known and not in the note yet")
+    routes = {note: _route(record) for note, record in records.items()}
+    unsorted = [note for note, route in routes.items() if not route]
+    if unsorted:
+        return _wait_for_question(state, unsorted) or _sort_step(state, unsorted, notes, escalations)
+    technical = [note for note, route in routes.items() if route == ARCHITECT]
+    for_person = [note for note in note_ids if note not in technical]
+    step = _architect_step(name, technical, architect, escalations) if technical else None
+    if step is not None and step.kind == "commission":
+        return step
+    return (
+        _wait_for_question(state, note_ids)
+        or (_person_step(state, for_person) if for_person else step)
+        or EscalationStep("wait", note_ids)
+    )
+
+
+def _wait_for_question(state: MemberState, notes: list[str]) -> EscalationStep | None:
+    question = state.get("question")
+    return EscalationStep("wait", notes, f"question w{question['number']} waits for an answer") if question else None
+
+
+def _route(record: Escalation | None) -> str:
+    """Return the route of a note. If it was to be answered at once and was not, it is sorted again."""
+    route = record.get("route", "") if record is not None else ""
+    return "" if route == ANSWER else route
+
+
+def _sort_step(
+    state: MemberState, unsorted: list[str], notes: Sequence[Note], escalations: Sequence[Escalation]
+) -> EscalationStep:
+    looping = [note for note in repeated_notes(escalations, state["task_id"], notes) if note in unsorted]
+    if looping:
+        return EscalationStep("loop", looping, f"asked {LOOP_AT} times or more")
+    return EscalationStep("sort", unsorted, "the architect has not sorted them yet")
+
+
+def _person_step(state: MemberState, notes: list[str]) -> EscalationStep:
+    if "pending_answer" in state:
+        return EscalationStep("validate", notes, "a person has answered")
+    return EscalationStep("ask", notes, "a person is to be asked")
+
+
+def _architect_step(
+    name: str, notes: list[str], architect: MemberState | None, escalations: Sequence[Escalation]
+) -> EscalationStep:
+    """Return the step for technical notes. The solution architect gets one task at a time."""
+    if architect is None:
+        return EscalationStep("commission", notes, "there is no solution architect yet")
+    requesters = architect.get("requested_by", [])
+    if name in requesters and architect["status"] in DONE_STATUSES:
+        return EscalationStep("validate", notes, "the solution architect's answer is verified")
+    open_members = {
+        record["member"] for record in escalations if record.get("route") == ARCHITECT and "resolution" not in record
+    }
+    first = (
+        name if name in requesters else next((requester for requester in requesters if requester in open_members), "")
+    )
+    if first:
+        return EscalationStep("wait", notes, f"the solution architect works for {first}")
+    return EscalationStep("commission", notes, "the solution architect has no task for it yet")

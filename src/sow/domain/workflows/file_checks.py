@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 
-OUTPUT_HINT = "write task_output/<file> for the own desk, or a path in the repository"
-INPUT_HINT = "write agents/<name>/task_output/<file> for another desk, or a path in the repository"
+OUTPUT_HINT = "write task_output/<file> for its own folder, or a path in the repository"
+INPUT_HINT = "write agents/<name>/task_output/<file> for another agent's folder, or a path in the repository"
 RESERVED_FOLDERS = (".git", ".sow", "orchestration", "agents")  # top folders that no output may lie in
 MAX_PARTS = 30  # of a path
 
@@ -111,7 +111,7 @@ def _outputs(plan: WorkflowPlan, member: Member) -> Iterator[DesignProblem]:
             message = f"{member.name:.63}: the output {path!r:.200} leaves the repository"
             yield DesignProblem(plan.file, line, "output-path", message, OUTPUT_HINT)
         elif parts[0] in RESERVED_FOLDERS:
-            message = f"{member.name:.63}: the output {path:.200} is not on its own desk"
+            message = f"{member.name:.63}: the output {path:.200} is not in its own folder"
             yield DesignProblem(plan.file, line, "output-foreign", message, OUTPUT_HINT)
         elif path == crew_plan.OUTPUT_FOLDER:
             message = f"{member.name:.63}: the output {path:.200} names no file"

@@ -1,4 +1,4 @@
-"""Lists the questions of a workflow as inbox items."""
+"""Computes what a person has to do for a workflow: its inbox items, and the next command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sow.domain.workflows.member import is_removed_from_design
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sow.domain.documents.state import MemberState, Workflow
 
 
@@ -37,10 +39,45 @@ def _of_agent(name: str, member: MemberState, blocks: int) -> Item:
 
 
 def _approval(workflow: Workflow, waiting: int) -> list[Item]:
-    """Return the item for a verified design that no person has approved, unless the workflow is completed."""
+    """Return the item for a design that failed its verification, or that no person has approved."""
     check = workflow.get("verified")
-    approved = workflow.get("approval", {}).get("digest")
-    if check is None or not check["passed"] or check["digest"] == approved or workflow["status"] == "completed":
+    if check is None or workflow["status"] == "completed":
         return []
-    text = f"the design of workflow {workflow['name']} ({check['digest'][:12]}) waits for your approval"
+    design = f"the design of workflow {workflow['name']} ({check['digest'][:12]})"
+    if not check["passed"]:
+        text = f"{design} did not pass its verification: see orchestration/verification_report.md"
+        return [item("failed", text=text, since=check["at"], blocks=waiting, do=design_command(workflow))]
+    if check["digest"] == workflow.get("approval", {}).get("digest"):
+        return []
+    text = f"{design} waits for your approval"
     return [item("approval", text=text, since=check["at"], blocks=waiting, do="sow workflow approve")]
+
+
+def changed_agents(workflow: Workflow, sections: Mapping[str, str]) -> list[str]:
+    """Return the agents whose part of the design differs from the approved one, or was removed."""
+    approved = workflow.get("approval", {}).get("sections", {})
+    return [name for name in {**approved, **sections} if approved and approved.get(name) != sections.get(name)]
+
+
+def next_step(workflow: Workflow, *, designed: bool, digest: str = "") -> str:
+    """Return the next command. `digest` is that of the design on disk, if the caller has read it."""
+    numbers = [member["question"]["number"] for member in workflow["members"].values() if "question" in member]
+    if workflow["status"] == "completed":
+        return "sow workflow archive"
+    if not designed:
+        return "sow workflow design"
+    if numbers:
+        return f'sow answer w{min(numbers)} "…"'
+    verified = workflow.get("verified")
+    if not verified or (digest and digest != verified["digest"]):
+        return "sow workflow verify"
+    if not verified["passed"]:
+        return design_command(workflow)
+    if workflow.get("approval", {}).get("digest") != verified["digest"]:
+        return "sow workflow approve"
+    return "sow workflow run"
+
+
+def design_command(workflow: Workflow) -> str:
+    """Return the command that has a workflow designed again."""
+    return "sow workflow design --yes" if "approval" in workflow else "sow workflow design"

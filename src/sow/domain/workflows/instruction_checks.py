@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.ids import is_member
-from sow.domain.text.sections import has_text, sections, with_title_words
+from sow.domain.text.markdown_text import has_text, sections, with_title_words
 from sow.domain.text.similar_text import words
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem

@@ -53,6 +53,12 @@ def is_removed_from_design(name: str, workflow: Workflow) -> bool:
     return begun and approval is not None and name not in approval["sections"]
 
 
+def shown_status(state: MemberState) -> str:
+    """Return the status that others see: a member that asks a person is blocked, unless it failed."""
+    is_open = state["status"] not in ("failed", *DONE_STATUSES)
+    return "blocked" if "question" in state and is_open else state["status"]
+
+
 def waits_for(needed: Iterable[str], statuses: Mapping[str, str]) -> list[str]:
     """Return the members that are not verified yet, each with its status."""
     return [f"{name} ({statuses.get(name, 'missing')})" for name in needed if statuses.get(name) not in DONE_STATUSES]
@@ -72,7 +78,7 @@ def start(
     return move(name, state, "working", now)
 
 
-def doer_move(name: str, state: MemberState, to: str, *, notes: Iterable[Note], now: str) -> MemberState:
+def own_move(name: str, state: MemberState, to: str, *, notes: Iterable[Note], now: str) -> MemberState:
     """Return the state after a move that the member itself may make, if its notes allow it."""
     if WORKFLOW_AGENT.move(name, state["status"], to) not in DOER_MOVES or state["status"] not in AT_WORK:
         raise IllegalStatusChange(
@@ -99,7 +105,7 @@ def _gate(name: str, to: str, notes: list[Note]) -> None:
 
 
 def record_failed_turn(name: str, state: MemberState, *, now: str, limit: int) -> MemberState:
-    """Return the member after a turn that crashed, timed out or had no result. The last try makes it failed."""
+    """Return the member after a turn that crashed, timed out or had no result. After the last one it is failed."""
     tried: MemberState = {**state, "tries": state["tries"] + 1, "last_update": now}
     return move(name, tried, "failed", now) if tried["tries"] >= limit else tried
 
@@ -139,7 +145,7 @@ def unblock(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -
 
 
 def retry(name: str, state: MemberState, *, now: str) -> MemberState:
-    """Return a failed member back at work, with all its tries. This also answers its question about the failure."""
+    """Return a failed member back at work, with all its turns left. Its question about the failure is answered."""
     if state["status"] != "failed":
         raise IllegalStatusChange(f"{name} is {state['status']} and not failed", "nothing to do")
     retried: MemberState = {**move(name, state, "working", now), "tries": 0}

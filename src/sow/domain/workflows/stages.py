@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from sow.domain.documents.state import MemberState, Note
 
-TRIES = 3  # turns in a row that failed, of a member or of its verifier
-ROUNDS = 5  # failed verifications
+MAX_FAILED_TURNS = 3  # turns in a row that failed, of a member or of its verifier
+MAX_VERIFICATIONS = 5  # failed verifications
 Stage = tuple[str, str]
 
 
@@ -26,8 +26,6 @@ def next_stage(
     *,
     waiting: Sequence[str] = (),
     approved: bool = True,
-    tries: int = TRIES,
-    rounds: int = ROUNDS,
 ) -> Stage:
     """Return the stage of a member, and the reason. `waiting` are those before it that are not verified."""
     status = state["status"]
@@ -43,14 +41,14 @@ def next_stage(
         return ("wait", f"it waits for {', '.join(waiting)}") if waiting else ("start", "all that it needs is verified")
     if status == "blocked":
         return _blocked(notes)
-    return _running(state, notes, tries, rounds)
+    return _running(state, notes)
 
 
-def question_kind(state: MemberState, *, tries: int = TRIES, rounds: int = ROUNDS) -> str:
+def question_kind(state: MemberState) -> str:
     """Return the subject of the question in the stage `ask`: failed, rounds or verifier."""
-    if state["status"] == "failed" or state["tries"] >= tries:
+    if state["status"] == "failed" or state["tries"] >= MAX_FAILED_TURNS:
         return "failed"
-    return "rounds" if state["rounds"] >= rounds else "verifier"
+    return "rounds" if state["rounds"] >= MAX_VERIFICATIONS else "verifier"
 
 
 def status_after_turn(state: MemberState, notes: Sequence[Note], *, missing: Sequence[str], worked: bool) -> Stage:
@@ -86,12 +84,12 @@ def _blocked(notes: Sequence[Note]) -> Stage:
     return "work", "all that it escalated is answered"
 
 
-def _running(state: MemberState, notes: Sequence[Note], tries: int, rounds: int) -> Stage:
-    if state["tries"] >= tries:
+def _running(state: MemberState, notes: Sequence[Note]) -> Stage:
+    if state["tries"] >= MAX_FAILED_TURNS:
         return "ask", f"its turn ended badly {state['tries']} times in a row"
-    if state["rounds"] >= rounds:
-        return "ask", f"it was not verified in {state['rounds']} rounds"
-    if state.get("verifier_tries", 0) >= tries:
+    if state["rounds"] >= MAX_VERIFICATIONS:
+        return "ask", f"it was refused {state['rounds']} times"
+    if state.get("verifier_tries", 0) >= MAX_FAILED_TURNS:
         return "ask", f"its verifier gave no result in {state.get('verifier_tries')} turns"
     unresolved = notes_of.unresolved(notes)
     if state["status"] == "ready_for_verification" and not unresolved:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from sow.domain.checks import check_list
-from sow.engine.checks.check_list import run_list
+from sow.domain.documents.state import Baseline, Check, Task
+from sow.engine.checks.check_list import CheckListResult, run_list
 from sow.errors import SowError
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sow.domain.documents.state import Baseline, Check, Task
-    from sow.engine.checks.check_list import CheckListResult
     from sow.engine.runs.run_context import RunContext
     from sow.system.process.generator_steps import Steps
 

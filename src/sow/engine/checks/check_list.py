@@ -5,27 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
 
 from sow.domain.checks import check_list
 from sow.domain.checks.missing_program import missing_program
+from sow.domain.documents.state import Check, Evidence
 from sow.domain.ids import is_task_id
 from sow.engine.checks import outside_imports
-from sow.engine.checks.checks import run_check
-from sow.engine.checks.setup_plan import commit_reader
+from sow.engine.checks.checks import CheckResult, run_check
+from sow.engine.checks.setup_plan import Setup, commit_reader
 from sow.errors import Interrupted
 from sow.gitwork import setup_files
+from sow.gitwork.slot import Slot
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.system import git_worktree_files
+from sow.system.process.exit_code import exit_text
+from sow.system.sandbox import Box
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sow.domain.documents.state import Check, Evidence
-    from sow.engine.checks.checks import CheckResult
-    from sow.engine.checks.setup_plan import Setup
     from sow.engine.runs.run_context import RunContext
-    from sow.gitwork.slot import Slot
     from sow.system.process.generator_steps import Steps
 
 COMMIT, FOLDER = "commit", "folder"
@@ -101,7 +100,7 @@ def run_list(
             "list": check_list.digest(checks),
             "scope": COMMIT,
             "setup": setup.key,
-            "environment": environment_digest(environment, slot.path),
+            "environment": environment_digest(environment, slot.path, boxed=context.sandbox.is_on),
         }
         if environment_wanted not in ("", facts["environment"]):
             done.is_elsewhere = True
@@ -122,7 +121,8 @@ def reusable_evidence(
         return []
     setup = context.setups.setup_for(commit_reader(context.home.root, tree))
     slot = f"{context.home.sow}/local/worktrees/slot-1"
-    facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
+    environment = environment_digest(setup.environment(slot), slot, boxed=context.sandbox.is_on)
+    facts = {"setup": setup.key, "environment": environment}
     comparable = [entry for entry in recorded if facts.items() <= entry.items()]
     evidence = check_list.last_complete_run(comparable, checks, tree=tree)
     return evidence if all(entry["passed"] for entry in evidence) else []
@@ -133,9 +133,10 @@ def is_set_up(context: RunContext, tree: str) -> bool:
     return bool(context.setups.setup_for(commit_reader(context.home.root, tree)).commands)
 
 
-def environment_digest(environment: Mapping[str, str], folder: str) -> str:
+def environment_digest(environment: Mapping[str, str], folder: str, *, boxed: bool = False) -> str:
     """The identity of an environment, wherever the checkout is."""
-    counted = sorted((name, value) for name, value in environment.items() if name not in OF_A_LOGIN)
+    variables = Box.environment(environment) if boxed else environment
+    counted = sorted((name, value) for name, value in variables.items() if name not in OF_A_LOGIN)
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -167,11 +168,12 @@ class CheckFolder:
         """Tell whether the work has a file of this name."""
         return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
 
-    def run(self, check: Check) -> Steps[CheckResult]:
+    def run(self, check: Check, *, setting_up: bool = False) -> Steps[CheckResult]:
         """Run one command; one that a person stopped has no result."""
         context, about_task = self.context, is_task_id(self.name)
         if about_task:
-            context.progress(self.name, f"running {check['command']}"[:120])
+            verb = "setting up:" if setting_up else "running"
+            context.progress(self.name, f"{verb} {check['command']}"[:120])
         ran = yield from run_check(
             check,
             agreed=context.agreed,
@@ -181,12 +183,13 @@ class CheckFolder:
             folder=context.checks_folder(self.name),
             environment=self.environment,
             limits=context.check_limits(),
+            box=context.check_box(self.cwd, setting_up=setting_up),
         )
         if ran.interrupted:
             raise Interrupted(f"interrupted: `{check['command']}` was not ended", "run the same command again")
         if about_task:
             facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
-            context.journal("check", task=self.name, **facts)
+            context.journal("check", task=self.name, **facts | ({"kind": "setup"} if setting_up else {}))
         return ran
 
 
@@ -229,7 +232,7 @@ def _refuse_missing_program(command: str, ran: CheckResult, check_folder: CheckF
             else ""
         )
         raise EnvironmentProblem(
-            f"`{command}` cannot run here (exit {code}): {program}: {why}",
+            f"`{command}` cannot run here ({exit_text(code)}): {program}: {why}",
             f"install {program}, or let worktree.setup install it (sow config edit), then answer this question"
             + (f"\n{refused}" if refused else ""),
         )
@@ -264,12 +267,15 @@ def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *,
 
 def run_setup(check_folder: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:
     """Run the setup commands of a checkout; one that fails is a question, because no worker can change that."""
-    for command in commands:
-        shown = shlex.join(command)
-        ran = yield from check_folder.run({"kind": "dependency", "command": shown})
+    shown_commands = [shlex.join(command) for command in commands]
+    if shown_commands:
+        about = {"task": check_folder.name} if is_task_id(check_folder.name) else {}
+        check_folder.context.journal("setup", **about, text="; ".join(shown_commands)[:500])
+    for shown in shown_commands:
+        ran = yield from check_folder.run({"kind": "dependency", "command": shown}, setting_up=True)
         if not ran.evidence["passed"]:
             raise EnvironmentProblem(
-                f"the setup of the checkout failed: {shown} (exit {ran.evidence['exit']})\n{ran.tail}".strip(),
+                f"the setup of the checkout failed: {shown} ({exit_text(ran.evidence['exit'])})\n{ran.tail}".strip(),
                 "repair it, or see worktree.setup: sow config edit",
             )
 

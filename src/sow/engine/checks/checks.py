@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 
 from sow.domain.checks import test_counts
+from sow.domain.checks.consent import Consent
+from sow.domain.documents.state import Check, Evidence, TestCounts
 from sow.domain.plans import command_line
 from sow.engine.consent import require
 from sow.errors import SowError
 from sow.gitwork.check_processes import CheckMark
+from sow.gitwork.worktree import EnvironmentProblem
 from sow.system import clock, plain_file
 from sow.system.process import child_process
+from sow.system.process.child_process import ProcessLimits
+from sow.system.sandbox import Box
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.checks.consent import Consent
-    from sow.domain.documents.state import Check, Evidence, TestCounts
-    from sow.system.process.child_process import ProcessLimits
     from sow.system.process.generator_steps import Steps
 
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
@@ -59,6 +60,7 @@ def run_check(
     folder: str,
     environment: Mapping[str, str],
     limits: ProcessLimits,
+    box: Box | None,
 ) -> Steps[CheckResult]:
     """Run one command that the user agreed to, with exactly this environment; its output goes to files in `folder`."""
     require(agreed, check["command"])
@@ -77,6 +79,7 @@ def run_check(
                 stderr_path=err,
                 mark=mark.mark,
                 limits=limits,
+                box=box,
             )
         except SowError as problem:
             return _ran(check, NOT_FOUND, 0.0, problem.message, iteration=iteration, tree=tree)
@@ -89,6 +92,11 @@ def run_check(
             code = child.close()
             stopped = child.stopped
     seconds = time.monotonic() - started
+    if child.box_failed:
+        reason = child.stderr_tail().strip().partition("\n")[0]
+        raise EnvironmentProblem(
+            f"the sandbox of `{check['command']}` did not start: {reason}", "see what sow doctor says about the sandbox"
+        )
     text = read_output(out, err)
     if stopped:
         text += f"\n(stopped: {stopped})"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sow.domain.checks import check_list, protected_paths, test_counts
 from sow.domain.checks.protected_paths import PathChange
+from sow.domain.documents.state import Evidence, Task, TestCounts
 from sow.domain.runs.stages import PROTECTED
 from sow.engine.checks.baseline import run_on_base
+from sow.gitwork.collect import CollectedWork
+from sow.gitwork.repository import Repository
 from sow.store.projects import task_updates
 from sow.system import clock, git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.domain.documents.state import Evidence, Task, TestCounts
     from sow.engine.runs.task_job import TaskJob
-    from sow.gitwork.collect import CollectedWork
-    from sow.gitwork.repository import Repository
     from sow.system.process.generator_steps import Steps
 
 STATUSES = {"A": "added", "D": "deleted"}

@@ -2,36 +2,35 @@
 
 Each distinct list runs once on the final tree. A list that fails twice was broken by one of the merges since it last
 passed: a search over the recorded merges finds which. That task is sent back with the output. Its merge stays where it
-is, and its worker goes on from the integration head, so other tasks' merges are not touched.
+is, and its worker continues from the integration head, so other tasks' merges are not touched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sow.domain.checks import check_list
+from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
 from sow.domain.runs.stages import FINAL, last_failed_final_check
-from sow.engine.checks.check_list import run_list
+from sow.engine.checks.check_list import CheckListResult, run_list
 from sow.errors import Interrupted, SowError
-from sow.gitwork.integration_branch import Merge
+from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects import task_updates
-from sow.store.projects.restore import WrongBranch, check_branch
+from sow.store.projects.project import WrongBranch
+from sow.store.projects.restore import check_branch
+from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
+from sow.system.process.exit_code import exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
-    from sow.engine.checks.check_list import CheckListResult
     from sow.engine.runs.run_context import RunContext
     from sow.engine.runs.task_job import TaskJob
-    from sow.gitwork.integration_branch import Integration
-    from sow.store.projects.task_folder import TaskFolder
     from sow.system.process.generator_steps import Steps
-
-    Lists = Mapping[str, tuple[list[Check], list[str]]]
+Lists = Mapping[str, tuple[list[Check], list[str]]]
 
 CHOICES = (
     'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
@@ -47,7 +46,7 @@ FLAKY = "is flaky"
 CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
 
-class Point:
+class IntegrationPoint:
     """One state of the integration branch: its commit, its tree, and the merge that made it."""
 
     __slots__ = ("commit", "merge", "tree")
@@ -58,7 +57,7 @@ class Point:
         self.merge = merge  # none: the base, or commits of the user
 
 
-class Broken:
+class BrokenList:
     """A list that fails on the final tree, and the reason as far as it is known."""
 
     __slots__ = ("asked", "by", "done", "owners", "unreliable")
@@ -68,7 +67,7 @@ class Broken:
         owners: list[str],
         done: CheckListResult,
         *,
-        by: Point | None = None,
+        by: IntegrationPoint | None = None,
         unreliable: str = "",
         asked: str = "",
     ) -> None:
@@ -104,13 +103,13 @@ class Broken:
         return f"{owner} fails on the final tree"
 
 
-class Final:
+class FinalResult:
     """The result of all lists on one tree."""
 
     __slots__ = ("broken", "interrupted", "problem")
 
     def __init__(
-        self, *, broken: Broken | None = None, interrupted: bool = False, problem: SowError | None = None
+        self, *, broken: BrokenList | None = None, interrupted: bool = False, problem: SowError | None = None
     ) -> None:
         self.broken = broken
         self.interrupted = interrupted
@@ -193,24 +192,24 @@ def _conflict(folder: TaskFolder) -> Evidence:
     return {"kind": "merge", "command": MERGE, "iteration": folder.iteration, **facts}  # type: ignore[typeddict-item]
 
 
-def check(context: RunContext, target: Merge) -> Steps[Final]:
+def check(context: RunContext, target: Merge) -> Steps[FinalResult]:
     """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
     if target.tree in context.final_results:
         return context.final_results[target.tree]
     try:
         verdict = yield from _check(context, target)
     except EnvironmentProblem as problem:  # no task is at fault, and nothing is delivered unchecked
-        verdict = Final(problem=problem)
+        verdict = FinalResult(problem=problem)
     if not verdict.interrupted:
         context.final_results[target.tree] = verdict
     return verdict
 
 
-def _check(context: RunContext, target: Merge) -> Steps[Final]:
+def _check(context: RunContext, target: Merge) -> Steps[FinalResult]:
     lists = missing(context, target.tree)
     results = yield from _run_all(context, lists, target)
     if results is None:
-        return Final(interrupted=True)
+        return FinalResult(interrupted=True)
     for digest, (checks, owners) in lists.items():
         done = results[digest]
         _record(context, digest, owners, target.tree, done)
@@ -220,7 +219,7 @@ def _check(context: RunContext, target: Merge) -> Steps[Final]:
         found = yield from _explain(context, digest, checks, owners, target, done)
         if found.interrupted or found.broken is not None:
             return found
-    return Final()
+    return FinalResult()
 
 
 def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[str], CheckListResult]]]:
@@ -236,10 +235,10 @@ def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[
     return [(owners, results[digest]) for digest, (_, owners) in lists.items()]
 
 
-def settle(context: RunContext) -> Steps[str]:
+def check_delivery(context: RunContext) -> Steps[str]:
     """Check what would be delivered now; send the task back that broke it, or ask about it.
 
-    Returns AGAIN where a task changed, so that the run goes on, and INTERRUPTED where a person stopped it.
+    Returns AGAIN if a task changed, so that the run continues, and INTERRUPTED if a person stopped it.
     """
     if context.isolation is None or context.settings.get("final_checks", "on") == "off":
         return NOTHING
@@ -261,19 +260,24 @@ def settle(context: RunContext) -> Steps[str]:
 
 
 def waive(job: TaskJob, task: Task) -> None:
-    """Do without the command that failed, in every task that has it.
+    """Do without the commands that failed, in every task that has them.
 
-    The task that broke it is completed again, or handed in if its last work is not merged yet.
+    The task that broke them is completed again, or handed in if its last work is not merged yet.
     """
-    failed = last_failed_final_check(task)
-    if failed is not None:
-        answered = task["questions"][-1]
-        for folder, each in task_folders.load_readable(job.context.home, job.project)[0]:
-            if any(known["command"] == failed["command"] for known in each.get("checks", ())):
-                words = {"by": answered["answered_by"], "reason": answered["answer"]}
-                task_updates.waive(folder, job.project, failed["command"], **words)
-        job.context.final_results.clear()
-        job.context.journal("waived", task=job.id, command=failed["command"], by=answered["answered_by"])
+    answered, last = task["questions"][-1], last_failed_final_check(task)
+    failed = [
+        each["command"]
+        for each in task.get("evidence", ())
+        if last is not None
+        and each["iteration"] == last["iteration"]
+        and each["kind"] == "final"
+        and not each["passed"]
+    ]
+    reason = answered["answer"].strip()[len("waive") :].lstrip(" :,.")
+    task_updates.waive(job.context.home, job.project, failed, by=answered["answered_by"], reason=reason)
+    job.context.final_results.clear()
+    for command in dict.fromkeys(failed):
+        job.context.journal("waived", task=job.id, command=command, by=answered["answered_by"])
     work = task["work"]
     if _integration(job.context).merged_work().get((job.id, work["iteration"])) == work["commit"]:
         task_updates.complete(job.folder, job.project, seconds=0)
@@ -288,7 +292,7 @@ def _integration(context: RunContext) -> Integration:
 
 
 def _target(context: RunContext) -> Merge | None:
-    """What the user's branch would become; nothing where it has all of it, is gone or conflicts."""
+    """Return what the user's branch would become, or None if it has all of it, is gone or conflicts."""
     integration = _integration(context)
     repository = integration.repository
     theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
@@ -387,42 +391,42 @@ def _prove(context: RunContext, digest: str, owners: list[str], tree: str, done:
 
 def _explain(
     context: RunContext, digest: str, checks: list[Check], owners: list[str], target: Merge, first: CheckListResult
-) -> Steps[Final]:
+) -> Steps[FinalResult]:
     """Run a failed list once more, then search the merge that broke it."""
     again = yield from _run(context, digest, checks, target.commit, target.tree)
     if again.interrupted:
-        return Final(interrupted=True)
+        return FinalResult(interrupted=True)
     if again.passed:
-        return Final(broken=Broken(owners, first, unreliable=FLAKY, asked=_asked(context, owners)))
+        return FinalResult(broken=BrokenList(owners, first, unreliable=FLAKY, asked=_asked(context, owners)))
     points = _points(context, target)
     merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
     low, high = max(merged, default=0), len(points) - 1
     if not merged:  # of an earlier run: it may have failed before this one began
         before = yield from _run(context, digest, checks, points[0].commit, points[0].tree)
         if before.interrupted:
-            return Final(interrupted=True)
+            return FinalResult(interrupted=True)
         if not before.passed:
             _note_cause(context, digest, target.tree, BEFORE)
-            return Final()
+            return FinalResult()
     else:  # the search needs a point where the list passes now
         passes = False
         if points[low].tree != target.tree:
             tried = yield from _run(context, digest, checks, points[low].commit, points[low].tree)
             if tried.interrupted:
-                return Final(interrupted=True)
+                return FinalResult(interrupted=True)
             passes = tried.passed
         if not passes:
-            return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(context, owners)))
+            return FinalResult(broken=BrokenList(owners, first, unreliable=CHANGED, asked=_asked(context, owners)))
     while high - low > 1:
         middle = (low + high) // 2
         _step(context, f"searches the merge that broke `{checks[0]['command']}`: {high - low} left")
         tried = yield from _run(context, digest, checks, points[middle].commit, points[middle].tree)
         if tried.interrupted:
-            return Final(interrupted=True)
+            return FinalResult(interrupted=True)
         low, high = (middle, high) if tried.passed else (low, middle)
     if points[high].merge is None:
         _note_cause(context, digest, target.tree, USER)
-    return Final(broken=Broken(owners, first, by=points[high]))
+    return FinalResult(broken=BrokenList(owners, first, by=points[high]))
 
 
 def _asked(context: RunContext, owners: list[str]) -> str:
@@ -435,23 +439,23 @@ def _asked(context: RunContext, owners: list[str]) -> str:
     return next((each for each in owners if each in here), here[-1] if here else "")
 
 
-def _points(context: RunContext, target: Merge) -> list[Point]:
+def _points(context: RunContext, target: Merge) -> list[IntegrationPoint]:
     """Every state that the integration branch had, from the base to what would be delivered."""
     integration = _integration(context)
     repository = integration.repository
     base = integration.base
-    points = [Point(base, repository.tree_of(base))]
+    points = [IntegrationPoint(base, repository.tree_of(base))]
     for merge in integration.merges:
         if merge["parent"] != points[-1].commit:  # commits of the user came in between
-            points.append(Point(merge["parent"], repository.tree_of(merge["parent"])))
-        points.append(Point(merge["commit"], merge["tree"], merge))
+            points.append(IntegrationPoint(merge["parent"], repository.tree_of(merge["parent"])))
+        points.append(IntegrationPoint(merge["commit"], merge["tree"], merge))
     for commit in (integration.head, target.commit):
         if commit != points[-1].commit:
-            points.append(Point(commit, repository.tree_of(commit)))
+            points.append(IntegrationPoint(commit, repository.tree_of(commit)))
     return points
 
 
-def _act(context: RunContext, broken: Broken) -> str:
+def _act(context: RunContext, broken: BrokenList) -> str:
     """Send the breaking task back, or ask about it where that needs a person."""
     project = projects.load(context.home)
     known = {task["id"]: (folder, task) for folder, task in task_folders.load_readable(context.home, project)[0]}
@@ -475,7 +479,7 @@ def _act(context: RunContext, broken: Broken) -> str:
     return AGAIN
 
 
-def _why_ask(context: RunContext, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
+def _why_ask(context: RunContext, broken: BrokenList, task: Task, known: Mapping[str, Task]) -> str:
     """Why a person decides and not the run; '' is that the task can be sent back."""
     if broken.unreliable:
         return ": it failed, then passed on the same commit" if broken.unreliable == FLAKY else "; repair that first"
@@ -499,7 +503,7 @@ def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
     return found - {ident}
 
 
-def _feedback(broken: Broken) -> str:
+def _feedback(broken: BrokenList) -> str:
     # A question shows a person all lines but the first, so the words for the worker are there.
     lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
     for each in broken.done.evidence:
@@ -507,7 +511,7 @@ def _feedback(broken: Broken) -> str:
             said = broken.done.tails.get(each["command"], "").splitlines()
             lines += [
                 "",
-                f"`{each['command']}` failed (exit {each['exit']}):",
+                f"`{each['command']}` failed ({exit_text(each['exit'])}):",
                 *(f"{task_updates.OUTPUT}{line}" for line in said),
             ]
     return "\n".join(lines)[: task_updates.MOST_FEEDBACK]

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable, Iterator
 
+from sow.domain.documents.state import ProjectState
 from sow.engine.checks.python_installs import find_program, interpreter_of, site_folders
 from sow.engine.checks.setup_detection import NODE_MODULES
+from sow.engine.checks.setup_plan import Setup, Setups
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import task_updates
+from sow.store.projects.task_folder import TaskFolder
 from sow.system.environment import own_venv, relative_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sow.domain.documents.state import ProjectState
-    from sow.engine.checks.setup_plan import Setup, Setups
     from sow.engine.runs.run_context import RunContext
-    from sow.store.projects.task_folder import TaskFolder
 
 ACCEPTED = "outside_imports"
 # Programs that start other programs. If the repository has Python code, they may start Python.

@@ -6,12 +6,9 @@ No interpreter is started, so that no code of the repository or of an installed 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 
 from sow.system.environment import relative_to
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MOST = 1 << 20
 HEAD = 512

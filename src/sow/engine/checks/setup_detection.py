@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from sow.engine.checks.python_installs import (
+    InstalledPackage,
     base_python,
     find_program,
     installed_packages,
@@ -18,14 +21,7 @@ from sow.engine.checks.python_installs import (
 )
 from sow.system.environment import own_venv, relative_to
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from sow.engine.checks.python_installs import InstalledPackage
-
-    Read = Callable[[str], bytes | None]
+Read = Callable[[str], bytes | None]
 
 REQUIREMENTS = (
     "requirements.txt", "requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt",

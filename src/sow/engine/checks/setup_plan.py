@@ -6,23 +6,18 @@ import hashlib
 import json
 import os
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sow.config import FROM_FILE
+from sow.config import FROM_FILE, Config
 from sow.domain.checks.consent import NO_SETUP
 from sow.engine.checks import setup_detection
+from sow.engine.checks.setup_detection import MachineFacts, Proposal, Read
 from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.files.checkout_home import Home
 from sow.store.user import consents
 from sow.system import git
 from sow.system.environment import VENVS, checkout_environment, own_venv, worker_environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from sow.config import Config
-    from sow.engine.checks.setup_detection import MachineFacts, Proposal, Read
-    from sow.store.files.checkout_home import Home
 
 SETTINGS = ("link", "copy", "setup")
 # Settings of package managers. Only setup commands get them.

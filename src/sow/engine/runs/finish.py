@@ -8,7 +8,7 @@ from sow.engine.runs.integrate import integrate
 from sow.gitwork.worktrees import Worktrees
 from sow.store.projects import project as projects
 from sow.store.projects import restore, task_folder
-from sow.store.projects.restore import WrongBranch
+from sow.store.projects.project import WrongBranch
 from sow.store.runs import run_folder
 from sow.system import clock
 
@@ -37,14 +37,18 @@ def close(context: RunContext, code: int) -> Steps[list[str]]:
         problems = _refusal_text(
             context, (yield from integrate(context, context.isolation.integration, is_last=is_last))
         )
-    run = context.folder.run
-    run["exit"] = WAITS if problems and code == DONE else code
-    # The next call needs work that is not on the user's branch yet, so the run is not over.
-    run["status"] = "waiting" if problems and code in STATUS else STATUS.get(code, "stopped")
-    run["ended_at"] = clock.now()
-    context.folder.save()
+    record_end(context, code, is_delivered=not problems)
     remove_run_branches(context)
     return problems
+
+
+def record_end(context: RunContext, code: int, *, is_delivered: bool = True) -> None:
+    """Record how a call of a run ended; a run whose work is not on the user's branch yet is not over."""
+    run = context.folder.run
+    run["exit"] = code if is_delivered or code != DONE else WAITS
+    run["status"] = STATUS.get(code, "stopped") if is_delivered or code not in STATUS else "waiting"
+    run["ended_at"] = clock.now()
+    context.folder.save()
 
 
 def _wrong_branch(context: RunContext) -> list[str]:

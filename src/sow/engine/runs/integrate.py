@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sow.domain.text.similar_text import answer_command
 from sow.engine.checks import final_checks
 from sow.gitwork.fast_forward import Delivered, fast_forward
@@ -17,25 +19,15 @@ if TYPE_CHECKING:
 LATER = "then 'sow integrate'"
 
 
+@dataclass(frozen=True)
 class Delivery:
     """The result of a delivery: the user's branch has all of it, or a reason why not, and then nothing moved."""
 
-    __slots__ = ("commit", "failed", "paths", "refused", "user_commits")
-
-    def __init__(
-        self,
-        *,
-        commit: str = "",
-        paths: list[str] | None = None,
-        theirs: int = 0,
-        refused: DeliveryRefused | None = None,
-        failed: bool = False,
-    ) -> None:
-        self.commit = commit  # commit at which the user's branch is, or would be
-        self.paths = paths or []  # paths that came with it
-        self.user_commits = theirs  # number of new commits of the user that were merged in
-        self.refused = refused
-        self.failed = failed  # a check failed: only a change of the code can fix that
+    commit: str = ""  # commit at which the user's branch is, or would be
+    paths: list[str] = field(default_factory=list)  # paths that came with it
+    user_commits: int = 0  # number of new commits of the user that were merged in
+    refused: DeliveryRefused | None = None
+    failed: bool = False  # a check failed: only a change of the code can fix that
 
 
 def integrate(
@@ -59,18 +51,18 @@ def integrate(
     if not repository.is_ancestor(theirs, head):
         count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
         if not repository.are_related(head, theirs):
-            return Delivery(theirs=count, refused=_unrelated(integration, branch))
+            return Delivery(user_commits=count, refused=_unrelated(integration, branch))
         target = integration.merge_user_commits(theirs)
         if target.conflicts:
-            return Delivery(theirs=count, refused=_conflict(integration, target.conflicts))
+            return Delivery(user_commits=count, refused=_conflict(integration, target.conflicts))
     if dry_run:
         refused = _refuse_reopened(context)
         if refused is not None:
-            return Delivery(theirs=count, refused=refused)
+            return Delivery(user_commits=count, refused=refused)
     else:
         refused = yield from _check(context, integration, target, theirs, count)
         if refused is not None:
-            return Delivery(theirs=count, refused=refused, failed=refused.failed)
+            return Delivery(user_commits=count, refused=refused, failed=refused.failed)
         if count:
             integration.advance(target.commit, head)
     with repository.locked():
@@ -79,8 +71,8 @@ def integrate(
             saved = integration.save_state(f"State of run {context.folder.id}") if is_last else target.commit
             ended = fast_forward(repository, branch, saved)
     if isinstance(ended, Delivered):
-        return Delivery(commit=ended.commit, paths=ended.paths, theirs=count)
-    return Delivery(theirs=count, refused=ended)
+        return Delivery(commit=ended.commit, paths=ended.paths, user_commits=count)
+    return Delivery(user_commits=count, refused=ended)
 
 
 class _CheckRefusal(DeliveryRefused):
@@ -103,7 +95,7 @@ def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
         question = task["question"]
         hint = f"{answer_command(str(question['number']), question['text'])}, then run the plan again"
     else:
-        hint = "run the plan again: that goes on with it"
+        hint = "run the plan again to resume it"
     return _CheckRefusal(reason, hint, failed=False)
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import time
 
 from sow.domain.runs.budget import Breaker
+from sow.domain.runs.scheduler import Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
+from sow.engine.runs.notify import Notifier, combine_ticks
 from sow.engine.turns import settle
 from sow.errors import SowError
-from sow.store.files.run_memory import RunMemory
-from sow.store.projects.restore import WrongBranch
+from sow.store.files.trusted_state import TrustedState
+from sow.store.projects.project import WrongBranch
 from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from sow.config import ExecutorConfig
     from sow.domain.runs.budget import Budget
-    from sow.domain.runs.scheduler import ScheduleDecision, Scheduler
-    from sow.engine.runs.run_context import JobEnd, RunContext
+    from sow.domain.runs.scheduler import Job, ScheduleDecision
+    from sow.engine.runs.job import JobEnd
+    from sow.engine.runs.run_context import RunContext
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.workflows.folder import AgentFolder
     from sow.system.process.generator_steps import Steps
@@ -33,16 +36,13 @@ class Loop:
     """One call of a run, from the first decision to the last; subclasses say what a job is."""
 
     is_workflow = False
-    __slots__ = (
-        "background", "board", "breaker", "budget", "context", "delivered_interrupts", "interrupts",
-        "job_started_at", "last_poll", "open_questions", "running", "tick", "waiting_reason",
-    )  # fmt: skip
+    board: Scheduler
 
     def __init__(
         self, context: RunContext, folders: Iterable[TaskFolder | AgentFolder], *, tick: Callable[[float], None]
     ) -> None:
         self.context = context
-        context.home.memory = RunMemory(context.home, context.folder.run["project_id"], workflow=self.is_workflow)
+        context.home.memory = TrustedState(context.home, context.folder.run["project_id"], workflow=self.is_workflow)
         self.tick = tick
         self.interrupts = 0
         self.delivered_interrupts: dict[str, int] = {}
@@ -62,13 +62,22 @@ class Loop:
         self.rebuild_scheduler()
 
     def rebuild_scheduler(self) -> None:
-        """Rebuild the scheduler from the jobs' current state; no job may be running."""
-        self.board = self.make_board()
+        """Rebuild the scheduler from the jobs' current state."""
+        settings = self.context.settings
+        shared = self.context.isolation is None and not self.is_workflow  # the files of a crew are in its design
+        self.board = Scheduler(
+            self.jobs(),
+            slots=settings["max_concurrency"],
+            pool_slots=self.context.pool.slots(),
+            schedule=settings["schedule"],
+            share="none" if shared else "",
+            guards=(self.budget, self.breaker),
+        )
         for pool in self.context.folder.run.get("pools", ()):
             self._rest(pool["executor"], pool["until"])
 
-    def make_board(self) -> Scheduler:
-        """Return all jobs as input for the decision."""
+    def jobs(self) -> list[Job]:
+        """Return all jobs as the scheduler needs them."""
         raise NotImplementedError
 
     def job(self, ident: str) -> Steps[JobEnd]:
@@ -87,8 +96,8 @@ class Loop:
         """Report edits of the plan."""
         raise NotImplementedError
 
-    def refresh_job(self, ident: str) -> None:
-        """Update the scheduler if a job that asks or failed may continue."""
+    def job_status(self, ident: str) -> str:
+        """Return the status that a job has for the scheduler, from its state on disk."""
         raise NotImplementedError
 
     def answered_by(self, ident: str, number: int | str) -> str | None:
@@ -109,6 +118,10 @@ class Loop:
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
         """Return the executors that may play the role of a job."""
+        raise NotImplementedError
+
+    def close(self, code: int) -> list[str]:
+        """Deliver or archive what is done and record the end of the call; returns remarks."""
         raise NotImplementedError
 
     def run(self) -> int:
@@ -166,7 +179,12 @@ class Loop:
             return False
         decision = self.board.decide(time.time())
         self._say_why(decision)
-        return decision.finished or bool(self.interrupts) or (not decision.start and self._too_long(decision.wake_at))
+        stuck = not decision.start and self._too_long(decision.wake_at)
+        if not (decision.finished or self.interrupts or stuck):
+            return False
+        before = self.board.statuses()
+        self._refresh_jobs()  # an answer may have come since the last poll
+        return self.board.statuses() == before
 
     def _say_why(self, decision: ScheduleDecision) -> None:
         """Report once what the whole run waits for."""
@@ -185,9 +203,21 @@ class Loop:
             return
         self.last_poll = time.monotonic()
         self.watch_plan()
+        self._refresh_jobs()
+
+    def _refresh_jobs(self) -> None:
         for ident, status in self.board.statuses().items():
             if status in ("asking", "failed"):
                 self.refresh_job(ident)
+
+    def refresh_job(self, ident: str) -> None:
+        """Update the scheduler if a job that asks or failed may continue, or has ended."""
+        status = self.job_status(ident)
+        if status == "waiting":
+            self.journal_answers()
+            self.board.answered(ident)
+        elif status in ("completed", "abandoned") or status != self.board.status(ident):
+            self.board.ended(ident, status)
 
     def journal_answers(self) -> None:
         """Write each new answer to the journal once, also those given between two calls.
@@ -304,7 +334,7 @@ class Loop:
         self.board.pause(executor, until)
         for ident, status in self.board.statuses().items():
             if status == "waiting":
-                free = self.context.free_executors(self.executors_for(ident))
+                free = self.context.pool.free(self.executors_for(ident))
                 if free:
                     self.board.transfer(ident, free[0].name)
 
@@ -328,3 +358,21 @@ class Loop:
         if any(status == "failed" for status in statuses.values()):
             return FAILED
         return DONE if all(status in ("completed", "abandoned") for status in statuses.values()) else WAITS
+
+
+def execute(
+    context: RunContext,
+    loop_class: Callable[..., Loop],
+    *,
+    started: Mapping[str, Any],
+    tick: Callable[[float], None],
+    bell: Callable[[], None] | None,
+) -> list[str]:
+    """Execute one call of a run, from its first journal entry to its last; returns remarks about its end."""
+    with Notifier(context, bell=bell) as notifier:
+        context.journal("run_started", **started)
+        loop = loop_class(context, tick=combine_ticks(tick, notifier.tick))
+        remarks = loop.close(loop.run())
+        run, seconds = context.folder.run, round(time.monotonic() - context.started_at, 3)
+        context.journal("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
+        return remarks + notifier.close()

@@ -7,6 +7,7 @@ from sow.domain.text import commit_message
 from sow.engine.checks import final_checks, outside_imports
 from sow.engine.checks.check_list import is_set_up, reusable_evidence, run_list
 from sow.errors import SowError
+from sow.gitwork import diffs
 from sow.store.projects import task_updates
 from sow.system import clock
 
@@ -20,16 +21,13 @@ if TYPE_CHECKING:
 
 def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     """Try the merge, check it and record it. A conflict or a failed check becomes evidence and sends the task back."""
-    queue = job.context.queue
-    if not queue.acquire(job.id):
+    queue = job.context.merge_queue  # the head must not move between the try and the advance
+    if queue.holder:
         job.context.progress(job.id, "waits for the merge queue")
-    while not queue.acquire(job.id):  # the head must not move between the try and the advance
-        if job.context.stopping:
-            return
-        yield
     try:
-        job.context.reset_moved_branch()
-        yield from _merge(job, task, integration)
+        if (yield from queue.hold(job.context, job.id)):
+            job.context.reset_moved_branch()
+            yield from _merge(job, task, integration)
     finally:
         queue.release(job.id)
 
@@ -43,7 +41,9 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     passed = yield from _check(job, task, tried)
     if passed:
         integration.record_merge(tried, task=job.id, iteration=task["iteration"], work=work)
-        job.context.journal("merged", task=job.id, iteration=task["iteration"], commit=tried.commit)
+        empty = not diffs.changed_paths(integration.repository, task["work"]["base"], work)
+        facts = {"commit": tried.commit, **({"empty": True} if empty else {})}
+        job.context.journal("merged", task=job.id, iteration=task["iteration"], **facts)
 
 
 def _message(job: TaskJob, task: Task) -> str:

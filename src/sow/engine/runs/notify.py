@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
 from sow.executors.executor import find_binary
 from sow.reports import event_text
-from sow.reports.live_run import LiveRun
+from sow.reports.run_history import RunHistory
 from sow.system.process.background_program import BackgroundProgram
+from sow.system.process.exit_code import ending_text
 from sow.system.terminal import escape_line
 from sow.system.width import cut
 
@@ -29,15 +31,13 @@ LONGEST = 500
 LAST = "run_ended"
 
 
+@dataclass(frozen=True)
 class Notification:
     """The content of one notification: the last of some events, and their number."""
 
-    __slots__ = ("count", "entry", "text")
-
-    def __init__(self, entry: JournalEntry, text: str, count: int = 1) -> None:
-        self.entry = entry
-        self.text = text
-        self.count = count
+    entry: JournalEntry
+    text: str
+    count: int = 1
 
     def line(self) -> str:
         """Return one line for a person."""
@@ -48,14 +48,12 @@ class Notification:
 class Notifier:
     """Listens to a run's entries; waits for its command only at the end and never fails the run."""
 
-    __slots__ = ("_arguments", "_bell", "_context", "_live_run", "_news", "_problem", "_program", "_said", "_sent")
-
     def __init__(self, context: RunContext, *, bell: Callable[[], None] | None) -> None:
         self._context = context
         self._bell = bell if context.config.setting("notify", "bell") else None
         self._problem = ""
         self._arguments = self._command()
-        self._live_run = LiveRun()
+        self._history = RunHistory()
         self._news: Notification | None = None
         self._program: BackgroundProgram | None = None
         self._sent = float("-inf")
@@ -86,10 +84,10 @@ class Notifier:
     def tell(self, entry: dict[str, Any]) -> None:
         """Keep an event that a person should know, for the next tick."""
         parsed = JournalEntry(entry)
-        self._live_run.add(parsed, parsed.t or 0.0)
+        self._history.add(parsed)
         if is_news(parsed):
             before = self._news.count if self._news else 0
-            self._news = Notification(parsed, event_text.event_text(parsed, self._live_run), before + 1)
+            self._news = Notification(parsed, event_text.event_text(parsed, self._history), before + 1)
 
     def tick(self, now: float) -> None:
         """Read the result of the last command, and start the next one if it is time."""
@@ -134,7 +132,7 @@ class Notifier:
         self._program = None
         if answer.code == 0 or self._problem:
             return
-        failure = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else f"ended with exit code {answer.code}"
+        failure = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else ending_text(answer.code)
         output = escape_line(answer.text)[:200]
         self._problem = f"notify.command: {self._arguments[0]} {failure}{': ' if output else ''}{output}"
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import Forecast
-from sow.domain.runs.scheduler import JOB_STATUS, Job, Scheduler
+from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
+from sow.domain.task import shown_result
 from sow.engine.checks import final_checks
-from sow.engine.runs.loop import STOPPED, Loop
-from sow.engine.runs.plan_watch import PlanWatch
-from sow.engine.runs.state_guard import StateGuard
+from sow.engine.runs import finish
+from sow.engine.runs.loop import STOPPED, WAITS, Loop
+from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
-from sow.store.projects import log, past_tasks, task_updates
+from sow.store.projects import log, past_tasks, plan_import, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects.project import WrongBranch
 from sow.system.process.generator_steps import run_to_end
 
 TYPE_CHECKING = False
@@ -23,8 +27,8 @@ if TYPE_CHECKING:
 
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import LogEntry, Task
-    from sow.domain.runs.budget import Breaker, Budget
-    from sow.engine.runs.run_context import JobEnd, RunContext
+    from sow.engine.runs.job import JobEnd
+    from sow.engine.runs.run_context import RunContext
     from sow.errors import SowError
     from sow.store.projects.task_folder import TaskFolder
     from sow.system.process.generator_steps import Steps
@@ -35,13 +39,17 @@ LONGEST_REASON = 500
 class PlanLoop(Loop):
     """One call of `sow run`."""
 
-    __slots__ = ("guard", "log_lengths", "plans", "tasks")
-
     def __init__(self, context: RunContext, *, tick: Callable[[float], None]) -> None:
-        tasks = _tasks(context)
+        tasks, run_ids = _tasks(context), set(context.folder.run["tasks"])
         self.tasks = {task["id"]: task for _, task in tasks}
-        self.guard = _guard(context)
-        self.plans = PlanWatch(context.home, context.folder.run["plans"])
+        project = projects.load(context.home)
+        self.guard = StateGuard(
+            context.home,
+            project,
+            [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
+        )
+        self.plans = {os.path.join(context.home.root, plan["path"]): plan for plan in context.folder.run["plans"]}
+        self.seen_plans: dict[str, tuple[int, int]] = {}
         self.log_lengths: dict[str, int] = {}  # number of entries in a task's log when its job began
         super().__init__(context, [folder for folder, _ in tasks], tick=tick)
         self.background = context.baselines.run_in_background(
@@ -52,7 +60,10 @@ class PlanLoop(Loop):
         """Run all tasks, then check the final tree; repeat if that sent a task back."""
         code = super().run()
         while code != STOPPED:
-            result = run_to_end(final_checks.settle(self.context))
+            try:
+                result = run_to_end(final_checks.check_delivery(self.context), self.tick)
+            except WrongBranch:  # the end of the call says so
+                return code or WAITS
             if result == final_checks.INTERRUPTED:
                 self.interrupts += 1
                 return STOPPED
@@ -63,8 +74,46 @@ class PlanLoop(Loop):
             code = super().run()
         return code
 
-    def make_board(self) -> Scheduler:
-        return _board(self.context, list(self.tasks.values()), (self.budget, self.breaker))
+    def close(self, code: int) -> list[str]:
+        return run_to_end(finish.close(self.context, code), self.tick)
+
+    def jobs(self) -> list[Job]:
+        """Return the tasks, with the longest chain first."""
+        context, tasks = self.context, list(self.tasks.values())
+        needs = self._needs(tasks)
+        forecast = Forecast(past_tasks.finished_tasks(context.home))
+        minutes = {
+            task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")).minutes
+            for task in tasks
+        }
+        inner = {task: [ident for ident in needed if ident in minutes] for task, needed in needs.items()}
+        remaining = graph.chain_lengths(inner, minutes)
+        wave = {task: number for number, level in enumerate(graph.waves(inner), 1) for task in level}
+        return [
+            Job(
+                task["id"],
+                needs=needs[task["id"]],
+                rest=remaining[task["id"]],
+                wave=wave[task["id"]],
+                pool=self.executors_for(task["id"])[0].name,
+                files=task.get("files", ()),
+                status=JOB_STATUS.get(task["status"], "waiting"),
+            )
+            for task in tasks
+        ]
+
+    def _needs(self, tasks: list[Task]) -> dict[str, list[str]]:
+        """Return what each task waits for; an uncompleted dependency outside this run blocks it for good."""
+        ordered = {task["id"] for task in tasks if task["status"] != "abandoned"}
+        loaded = task_folders.load_readable(self.context.home, projects.load(self.context.home))[0]
+        completed = {task["id"] for _, task in loaded if task["status"] == "completed"}
+        return {
+            task["id"]: [
+                *(ident for ident in task["depends_on"] if ident in self.tasks or ident not in completed),
+                *(ident for ident in task.get("after", ()) if ident in ordered),
+            ]
+            for task in tasks
+        }
 
     def job(self, ident: str) -> Steps[JobEnd]:
         self.log_lengths[ident] = len(self._log(ident))
@@ -77,16 +126,14 @@ class PlanLoop(Loop):
         return self.guard.check(self.running)
 
     def watch_plan(self) -> None:
-        for path in self.plans.changed():
-            self.context.journal("plan_changed", path=path)
+        """Report once that a plan was edited; the run continues with the plan that it began with."""
+        for path, plan in list(self.plans.items()):
+            if changed(self.seen_plans, path) and _digest(path) != plan["digest"]:
+                self.context.journal("plan_changed", path=plan["path"])
+                del self.plans[path]
 
-    def refresh_job(self, ident: str) -> None:
-        status = JOB_STATUS.get(self._task(ident)["status"], "waiting")
-        if status == "waiting":
-            self.journal_answers()
-            self.board.answered(ident)
-        elif status in ("completed", "abandoned") or status != self.board.status(ident):
-            self.board.ended(ident, status)
+    def job_status(self, ident: str) -> str:
+        return JOB_STATUS.get(self._task(ident)["status"], "waiting")
 
     def answered_by(self, ident: str, number: int | str) -> str | None:
         questions = self._task(ident)["questions"] if ident in self.tasks else []
@@ -94,7 +141,11 @@ class PlanLoop(Loop):
 
     def end_facts(self, ident: str) -> dict[str, Any]:
         task = self._task(ident)
-        return {"status": task["status"], "result": task.get("result"), "retry_count": task.get("retry_count", 0)}
+        return {
+            "status": task["status"],
+            "result": shown_result(task) or None,
+            "retry_count": task.get("retry_count", 0),
+        }
 
     def end_reason(self, ident: str, ended: JobEnd) -> str:
         """Return the last entry in a failed task's log since its job began; it says why the task was given up."""
@@ -126,64 +177,14 @@ class PlanLoop(Loop):
         return self.guard.folders[ident].task()
 
 
-def _guard(context: RunContext) -> StateGuard:
-    project = projects.load(context.home)
-    run_ids = set(context.folder.run["tasks"])
-    return StateGuard(
-        context.home,
-        project,
-        [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
-    )
+def _digest(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+            return plan_import.digest(file.read())
+    except OSError:
+        return ""
 
 
 def _tasks(context: RunContext) -> list[tuple[TaskFolder, Task]]:
-    project = projects.load(context.home)
-    run_ids = set(context.folder.run["tasks"])
+    project, run_ids = projects.load(context.home), set(context.folder.run["tasks"])
     return [pair for pair in task_folders.load_readable(context.home, project)[0] if pair[1]["id"] in run_ids]
-
-
-def _needs(context: RunContext, tasks: list[Task]) -> dict[str, list[str]]:
-    """Return what each task waits for; an uncompleted dependency outside this run blocks it for good."""
-    run_ids = {task["id"] for task in tasks}
-    project = projects.load(context.home)
-    completed = {
-        task["id"] for _, task in task_folders.load_readable(context.home, project)[0] if task["status"] == "completed"
-    }
-    return {
-        task["id"]: [
-            *(ident for ident in task["depends_on"] if ident in run_ids or ident not in completed),
-            *(ident for ident in task.get("after", ()) if ident in run_ids),
-        ]
-        for task in tasks
-    }
-
-
-def _board(context: RunContext, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Scheduler:
-    """Build the scheduler, with the longest chain of tasks first."""
-    needs = _needs(context, tasks)
-    forecast = Forecast(past_tasks.finished_tasks(context.home))
-    minutes = {
-        task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")).minutes for task in tasks
-    }
-    inner = {task: [ident for ident in needed if ident in minutes] for task, needed in needs.items()}
-    remaining = graph.chain_lengths(inner, minutes)
-    wave = {task: number for number, level in enumerate(graph.waves(inner), 1) for task in level}
-    return Scheduler(
-        [
-            Job(
-                task["id"],
-                needs=needs[task["id"]],
-                rest=remaining[task["id"]],
-                wave=wave[task["id"]],
-                pool=context.executors_of(context.role_of(task).name)[0].name,
-                files=task.get("files", ()),
-                status=JOB_STATUS.get(task["status"], "waiting"),
-            )
-            for task in tasks
-        ],
-        slots=context.settings["max_concurrency"],
-        pool_slots=context.pool_slots(),
-        schedule=context.settings["schedule"],
-        share="none" if context.isolation is None else "",
-        guards=guards,
-    )

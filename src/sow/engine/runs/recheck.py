@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sow.engine.checks import final_checks
 from sow.engine.checks.check_list import run_list
 from sow.engine.checks.setup_plan import commit_reader
@@ -23,17 +25,15 @@ OLDER = "it was made with another setup or environment"
 RED_BEFORE = "its check list failed before the run began"
 
 
+@dataclass
 class RepeatedCheck:
     """One piece of evidence, and the result of the same command now."""
 
-    __slots__ = ("evidence", "exit", "passed", "reason", "task")
-
-    def __init__(self, task: Task, evidence: Evidence) -> None:
-        self.task = task
-        self.evidence = evidence
-        self.exit: int | None = None
-        self.passed: bool | None = None
-        self.reason = ""  # why it was not repeated
+    task: Task
+    evidence: Evidence
+    exit: int | None = None
+    passed: bool | None = None
+    reason: str = ""  # why it was not repeated
 
     @property
     def verdict(self) -> str:

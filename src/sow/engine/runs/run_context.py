@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from sow.domain.task import DEFAULT_AGENT
 from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.setup_plan import Setups
 from sow.engine.consent import load_consents
+from sow.engine.runs.executor_pool import ExecutorPool
+from sow.engine.turns import settle
+from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
+from sow.errors import SowError
+from sow.executors.registry import adapter as find_adapter
+from sow.gitwork.integration_branch import Integration
+from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
+from sow.gitwork.worktrees import Worktrees
 from sow.store import git_watch
 from sow.store.projects.task_updates import RUNNER as RUNNER
 from sow.store.state_watcher import StateWatcher
 from sow.system.environment import worker_environment
 from sow.system.process.child_process import ProcessLimits
+from sow.system.sandbox import Box, SandboxState, sandbox_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +35,15 @@ if TYPE_CHECKING:
     from sow.agents.registry import AgentRegistry
     from sow.config import Config, ExecutorConfig
     from sow.domain.checks.consent import Consent
-    from sow.domain.documents.state import RunSettings, Task
-    from sow.engine.checks.final_checks import Final
+    from sow.domain.documents.state import RunSettings, SessionTurn, Task
+    from sow.engine.checks.final_checks import FinalResult
+    from sow.executors.adapter import Outcome
     from sow.executors.events import Event
-    from sow.gitwork.integration_branch import Integration
-    from sow.gitwork.worktrees import Worktrees
     from sow.store.files.checkout_home import Home
     from sow.store.runs.run_folder import RunFolder
     from sow.system.process.generator_steps import Steps
 
-    Turn = TypeVar("Turn")
+    Result = TypeVar("Result")
 
 NO_LIMIT = 0.0
 INTEGRATOR = "integrator"
@@ -44,31 +53,36 @@ def _ignore(event: Event) -> None:
     """Ignore an event."""
 
 
-class MergeQueue:
-    """The lock that lets one task merge at a time."""
-
-    __slots__ = ("holder",)
+class JobQueue:
+    """Lets one job at a time do something, such as merge or talk to the workflow architect."""
 
     def __init__(self) -> None:
         self.holder = ""
+        self.waiting: set[str] = set()
 
-    def acquire(self, task: str) -> bool:
-        self.holder = self.holder or task
-        return self.holder == task
+    def hold(self, context: RunContext, job: str, order: Callable[[], Sequence[str]] = tuple) -> Steps[bool]:
+        """Wait until it is this job's turn; False if the run is to end. Waiting jobs go first in the given order."""
+        self.waiting.add(job)
+        while self.holder or job != next((other for other in order() if other in self.waiting), job):
+            yield
+            if context.stopping:
+                return False
+        self.holder = job
+        return True
 
-    def release(self, task: str) -> None:
-        if self.holder == task:
+    def release(self, job: str) -> None:
+        """Leave the queue, so that the next job can go on."""
+        self.waiting.discard(job)
+        if self.holder == job:
             self.holder = ""
 
 
+@dataclass(frozen=True)
 class Isolation:
     """The git side of a run: a worktree for each task and the integration branch."""
 
-    __slots__ = ("integration", "worktrees")
-
-    def __init__(self, worktrees: Worktrees, integration: Integration) -> None:
-        self.worktrees = worktrees
-        self.integration = integration
+    worktrees: Worktrees
+    integration: Integration
 
     def adopt_earlier_work(self, task: str) -> None:
         """Put work that an earlier run left in a task's worktree on this run's branch."""
@@ -85,18 +99,29 @@ class Isolation:
         return self.integration.base_of(task, self.worktrees.branch(task))
 
 
+def require_sandbox(config: Config, environment: Mapping[str, str]) -> SandboxState:
+    """Tell whether there is a sandbox; raises if it does not work here, or its settings are wrong."""
+    state = sandbox_state(str(config.setting("sandbox", "mode")), environment)
+    state.require()
+    config.sandbox_paths("read"), config.sandbox_paths("write")
+    return state
+
+
+def _open_isolation(home: Home, folder: RunFolder) -> Isolation | None:
+    if folder.run["settings"]["isolation"] != "worktree":
+        return None
+    repository = Repository(home)
+    integration = Integration(home, folder.id, repository=repository, record=folder)
+    integration.begin(folder.run["base"])
+    return Isolation(Worktrees(home, folder.id, repository=repository), integration)
+
+
 def _slots(isolation: Isolation, config: Config) -> Slots:
     return Slots(isolation.integration.repository, int(config.setting("checks", "parallel")))
 
 
 class RunContext:
     """The context of one run, without its loop."""
-
-    __slots__ = (
-        "agents", "agreed", "baselines", "config", "environment", "final_results", "folder", "home", "isolation",
-        "judges", "listeners", "passed_lists", "queue", "refuse_turn_reason", "running_turns", "seen", "settings",
-        "setups", "slots", "started_at", "stopping",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -106,10 +131,10 @@ class RunContext:
         *,
         agents: AgentRegistry,
         folder: RunFolder,
-        isolation: Isolation | None,
         listeners: list[Callable[[dict[str, Any]], None]],
         judges: Sequence[str] | None = None,
         agreed: Consent | None = None,
+        verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
     ) -> None:
         self.home = home
         self.config = config
@@ -119,19 +144,40 @@ class RunContext:
         self.folder = folder
         self.settings: RunSettings = folder.run["settings"]
         self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))
-        self.isolation = isolation  # None if all tasks share one folder
-        self.slots = None if isolation is None else _slots(isolation, config)
+        self.isolation = _open_isolation(home, folder)  # None if all tasks share one folder
+        self.slots = None if self.isolation is None else _slots(self.isolation, config)
         self.listeners = listeners
+        self.verbs = verbs  # runs the commands that workers send from their sandbox
         self.judges = config.setting("review", "agents") if judges is None else judges
-        self.queue = MergeQueue()
+        self.merge_queue = JobQueue()
         self.baselines = Baselines()
-        self.final_results: dict[str, Final] = {}  # results of the final checks in this process, by tree
+        self.final_results: dict[str, FinalResult] = {}  # results of the final checks in this process, by tree
         self.passed_lists: set[tuple[str, str]] = set()  # pairs of tree and check list that passed in this process
-        self.running_turns: dict[str, int] = {}  # number of turns per executor
+        self.pool = ExecutorPool(self)
+        self.turn_class = AgentTurn  # class that takes the turns of judges
         self.seen = StateWatcher(home, is_shared=True)
         self.started_at = time.monotonic()
         self.stopping = False  # a person wants the run to end
         self.refuse_turn_reason: Callable[[], str] = str  # returns why no turn may begin now
+
+    @property
+    def sandbox(self) -> SandboxState:
+        """Whether checks run in a sandbox, and agents unless their role or CLI does not."""
+        return require_sandbox(self.config, self.environment)
+
+    def sandbox_text(self) -> str:
+        """Say what protects the user in this run, in a few words."""
+        state = self.sandbox
+        if not state.is_on:
+            return state.text
+        roles = [self.settings.get("agent") or DEFAULT_AGENT, *self.reviewers()]
+        bound = [(role, executor) for role in roles for executor in self.executors_of(role)]
+        outside = {executor.name for role, executor in bound if not self._is_boxed(role, executor)}
+        return "agents and checks in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
+
+    def _is_boxed(self, role: str, executor: ExecutorConfig) -> bool:
+        adapter = find_adapter(executor.type)
+        return self.turn_settings(_ignore).has_sandbox(role, executor.name, adapter)
 
     def journal(self, event: str, **facts: Any) -> None:
         """Write an event to the journal and pass it to the listeners."""
@@ -169,11 +215,43 @@ class RunContext:
         """Report in a few words what a task does now."""
         self.journal("step", task=task, text=text)
 
+    def turn(self, facts: dict[str, Any], turn: Steps[Result], **failed: str) -> Steps[Result]:
+        """Journal the start of a turn and run it; if it cannot be run, journal its end, too."""
+        self.journal("turn_started", **facts)
+        try:
+            return (yield from turn)
+        except SowError as problem:
+            self.journal("turn_ended", **facts, outcome="failed", **failed, reason=problem.message)
+            raise
+
+    def undo_edits(self, turn: AgentTurn) -> list[str]:
+        """Undo hand edits of state files during a judge's turn; returns remarks."""
+        if turn.snapshot is None:
+            return []
+        with self.home.lock():
+            return settle.undo_foreign_edits(turn.snapshot, turn.folder, judging=True)  # type: ignore[arg-type]
+
+    def listener(self, job: str) -> Callable[[Event], None]:
+        """Return a listener that shows the last line of an agent's output in the run; all is in the transcript."""
+
+        def listener(event: Event) -> None:
+            if event.kind in ("tool", "text") and event.text:
+                self.progress(job, event.text.strip().split("\n")[0][:120])
+
+        return listener
+
     def turn_settings(self, tell: Callable[[Event], None]) -> TurnSettings:
         timeout = self.settings.get("timeout", NO_LIMIT)
         sources = self.setups.sources
         return TurnSettings(
-            self.home, self.config, self.environment, tell=tell, timeout=timeout, seen=self.seen, sources=sources
+            self.home,
+            self.config,
+            self.environment,
+            tell=tell,
+            timeout=timeout,
+            seen=self.seen,
+            sources=sources,
+            verbs=self.verbs,
         )
 
     def role_of(self, task: Task) -> Agent:
@@ -182,67 +260,12 @@ class RunContext:
         return self.agents.agents.get(name) or self.agents.get(DEFAULT_AGENT)
 
     def executors_of(self, role: str) -> list[ExecutorConfig]:
-        """Return the executor of a role, then its fallbacks."""
-        if "executor" in self.settings:
-            return [self.config.executor(self.settings["executor"])]
-        names = [self._bound(role), *self.config.fallbacks.get(role, [])]
-        return [self.config.executor(name) for name in dict.fromkeys(names)]
-
-    def _bound(self, role: str) -> str:
-        """Return the executor bound to a role; an integrator without a binding uses the implementer's."""
-        from sow import config
-
-        name, origin = self.config.binding(role)
-        return self.config.binding(DEFAULT_AGENT)[0] if role == INTEGRATOR and origin == config.DEFAULT else name
+        """Return the executor of a role, then its installed fallbacks."""
+        return self.config.executors_of(role, self.environment, self.settings.get("executor", ""))[0]
 
     def reviewers(self) -> list[str]:
         """Return the reviewing roles; none if reviews are off."""
         return list(dict.fromkeys(self.judges)) if self.settings["review"] == "on" else []
-
-    def mark_limited(self, executor: str, until: float, reason: str) -> None:
-        """Record that an executor has reached a limit: nothing starts there until it ends."""
-        run = self.folder.run
-        kept_pools = [pool for pool in run.get("pools", []) if pool["executor"] != executor]
-        run["pools"] = [*kept_pools, {"executor": executor, "until": int(until), "reason": reason[:2000]}]
-        self.folder.save()
-        self.journal("limit", executor=executor, until=int(until), reason=reason[:2000])
-
-    def limited_until(self, executor: str) -> float:
-        """Return when an executor may be used again; 0 if it may be used now."""
-        ends = [pool["until"] for pool in self.folder.run.get("pools", ()) if pool["executor"] == executor]
-        return max((end for end in ends if end > time.time()), default=0)
-
-    def free_executors(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
-        """Return the executors that have not reached a limit."""
-        return [executor for executor in executors if not self.limited_until(executor.name)]
-
-    def first_free(self, executors: Sequence[ExecutorConfig]) -> str:
-        """Return the executor that can be used first."""
-        return min((executor.name for executor in executors), key=self.limited_until)
-
-    def pool_slots(self) -> dict[str, int]:
-        """Return how many jobs each executor may have at once, for those with a limit."""
-        limits = {name: executor.settings.get("max_concurrency") for name, executor in self.config.executors.items()}
-        return {name: int(limit) for name, limit in limits.items() if limit}
-
-    def has_free_slot(self, executor: ExecutorConfig, task: str) -> Steps[bool]:
-        """Wait until an executor may have another turn; False if the run is to end."""
-        limit, name = executor.settings.get("max_concurrency", 0), executor.name
-        if limit and self.running_turns.get(name, 0) >= limit:
-            self.progress(task, f"waits for {name}, which has {limit} at once")
-        while limit and self.running_turns.get(name, 0) >= limit:
-            if self.stopping:
-                return False
-            yield
-        return True
-
-    def counted_turn(self, executor: str, turn: Steps[Turn]) -> Steps[Turn]:
-        """Run a turn and count it among those of its executor."""
-        self.running_turns[executor] = self.running_turns.get(executor, 0) + 1
-        try:
-            return (yield from turn)
-        finally:
-            self.running_turns[executor] -= 1
 
     def check_limits(self) -> ProcessLimits:
         """Return the limits of time and output for a command of the plan."""
@@ -256,6 +279,23 @@ class RunContext:
         environment = self.turn_settings(_ignore).environment_in(folder)
         return worker_environment(environment, own=self.config.setting("checks", "env"), marks={})
 
+    def check_box(self, folder: str, *, setting_up: bool = False) -> Box | None:
+        """Return the sandbox for commands in a checkout, or None without a sandbox.
+
+        They can write that folder and nothing else of the repository. Only set-up commands keep what they write to
+        their home, such as downloaded packages; a check could leave files there that make a later check pass.
+        """
+        if not self.sandbox.is_on:
+            return None
+        home = self.home
+        box = Box(self.environment, home=home.folder("local", "sandbox", "setup") if setting_up else "")
+        box.show(home.root, home.checkout.common, home.checkout.git)
+        box.allow(folder)
+        box.show(f"{folder}/.git", *([home.sow, f"{folder}/orchestration"] if folder == home.root else []))
+        box.show(*self.config.sandbox_paths("read"))
+        box.allow(*self.config.sandbox_paths("write"))
+        return box
+
     def checks_folder(self, task: str) -> str:
         """Return the folder for the output of a task's checks."""
         return self.home.folder("local", "runs", self.folder.id, "checks", task)
@@ -265,13 +305,8 @@ class RunContext:
         return self.isolation.worktrees.path(task) if self.isolation is not None else self.home.root
 
 
-class JobEnd:
-    """The end of a job: its status for the scheduler and, after a limit, the executor that it waits for."""
-
-    __slots__ = ("did_nothing", "executor", "reason", "status")
-
-    def __init__(self, status: str, *, reason: str = "", executor: str = "", idle: bool = False) -> None:
-        self.status = status  # completed, failed, asking, abandoned, waiting or stopped
-        self.reason = reason
-        self.executor = executor
-        self.did_nothing = idle  # the agent failed before it did anything: the machine may be at fault
+def turn_fields(outcome: Outcome, turn: SessionTurn) -> dict[str, object]:
+    """Return the fields of a turn that the journal keeps."""
+    keys = ("seconds", "cost_usd", "input_tokens", "output_tokens", "tools", "status")
+    reason = {"reason": outcome.reason} if outcome.kind != "done" and outcome.reason else {}
+    return {"outcome": outcome.kind, **reason, **{key: turn.get(key) for key in keys}}

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from sow.domain.task import ENDED_STATUSES
-from sow.engine.runs.run_context import Isolation, RunContext
 from sow.engine.turns.recovery import is_needed, recover
 from sow.gitwork.check_processes import remarks_on_left_checks
-from sow.gitwork.integration_branch import Integration
 from sow.gitwork.prune import leftover_worktrees, remove_leftovers
-from sow.gitwork.repository import Repository
-from sow.gitwork.worktrees import Worktrees
 from sow.store.files import temp_files
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import task_folder as task_folders
@@ -18,17 +14,14 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Mapping
 
-    from sow.agents.registry import AgentRegistry
-    from sow.config import Config
-    from sow.domain.checks.consent import Consent
     from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
     from sow.store.files.checkout_home import Home
     from sow.store.files.locks import Claim
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.run_folder import RunFolder
+    from sow.store.workflows.folder import AgentFolder
 
 
 def open_run_folder(
@@ -69,37 +62,6 @@ def open_run_folder(
     return run_folder.create(home, run), False
 
 
-def open_run(
-    home: Home,
-    config: Config,
-    environment: Mapping[str, str],
-    *,
-    agents: AgentRegistry,
-    folder: RunFolder,
-    listeners: list[Callable[[dict[str, Any]], None]],
-    judges: Sequence[str] | None = None,
-    agreed: Consent | None = None,
-) -> RunContext:
-    """Create the run's context, with its worktrees and integration branch if tasks are isolated."""
-    isolation = None
-    if folder.run["settings"]["isolation"] == "worktree":
-        repository = Repository(home)
-        integration = Integration(home, folder.id, repository=repository, record=folder)
-        integration.begin(folder.run["base"])
-        isolation = Isolation(Worktrees(home, folder.id, repository=repository), integration)
-    return RunContext(
-        home,
-        config,
-        environment,
-        agents=agents,
-        folder=folder,
-        isolation=isolation,
-        listeners=listeners,
-        judges=judges,
-        agreed=agreed,
-    )
-
-
 def recover_project(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
     """End what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
     with home.lock():
@@ -107,11 +69,17 @@ def recover_project(home: Home, project: ProjectState, environment: Mapping[str,
             temp_files.remove_temporary_files(folder)
     remarks = remarks_on_left_checks(f"{home.sow}/local/runs")
     for task_folder in task_folders.all_folders(home, project):
-        if is_needed(task_folder) and not home.task_holder(task_folder.id):
-            with home.claim(f"task-{task_folder.id}", purpose="recovery"):
-                remarks += recover(task_folder, environment)
+        remarks += recover_turn(task_folder, environment)
         remarks += _repaired(task_folder, project["project_id"])
     return remarks + _swept(home, project)
+
+
+def recover_turn(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
+    """End what a turn of a task or agent left running, unless somebody works there now; returns remarks."""
+    if not is_needed(folder) or folder.home.task_holder(folder.id):
+        return []
+    with folder.home.claim(f"task-{folder.id}", purpose="recovery"):
+        return recover(folder, environment)
 
 
 def _swept(home: Home, project: ProjectState) -> list[str]:

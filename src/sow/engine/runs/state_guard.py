@@ -38,7 +38,7 @@ class StateGuard:
         self.looked = 0.0
 
     def _backup(self) -> None:
-        """Back up the state at the start of a run, whoever wrote it; later changes count only if sow made them."""
+        """Back up the state at the start of a run, also what others wrote; later only changes of sow count."""
         with self.home.lock():
             for folder in self.folders.values():
                 restore.keep_description(folder, self.project["project_id"])

@@ -1,7 +1,4 @@
-"""Takes one task through a run: work, collect, check, review, merge; each stage is read from disk.
-
-A job is a generator that never ends in the middle of a write. If it is killed, the next run reads the stage again.
-"""
+"""Takes one task through a run: work, collect, check, review, merge."""
 
 from __future__ import annotations
 
@@ -12,26 +9,25 @@ from sow.domain.checks import check_list
 from sow.domain.runs import stages
 from sow.engine.checks import concerns, final_checks, outside_imports
 from sow.engine.checks.check_list import CheckFolder, run_list, run_setup
-from sow.engine.checks.checks import run_check as run_command
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
-from sow.engine.runs import standing_answers, work_stage
+from sow.engine.runs import work_stage
+from sow.engine.runs.job import JobEnd, RunJob
 from sow.engine.runs.merge_stage import merge
 from sow.engine.runs.review_stage import review
-from sow.engine.runs.run_context import JobEnd
 from sow.errors import Interrupted
 from sow.executors.events import MOST_REFUSALS
 from sow.gitwork import manual_merge
 from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.projects import notes, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder, task_updates
+from sow.system.process.exit_code import exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sow.domain.documents.state import Check, Evidence, Task
+    from sow.domain.documents.state import Evidence, Task
     from sow.engine.checks.check_list import CheckListResult
-    from sow.engine.checks.checks import CheckResult
     from sow.engine.runs.run_context import RunContext
     from sow.executors.events import Event
     from sow.system.process.generator_steps import Steps
@@ -45,14 +41,11 @@ NO_PROGRESS = "this task makes no progress: the same step was done again and aga
 NO_PROGRESS_HINT = f"{NO_PROGRESS}. Look at the run's journal and at git in this repository before you answer."
 
 
-class TaskJob:
+class TaskJob(RunJob):
     """The job of one task."""
 
-    __slots__ = ("context", "folder", "id", "last_stage", "project", "refused", "remarks", "repeats", "started")
-
     def __init__(self, context: RunContext, task: str) -> None:
-        self.context = context
-        self.id = task
+        super().__init__(context, task)
         self.project = projects.load(context.home)
         self.folder = task_folder.find(context.home, self.project, task)
         self.remarks: list[str] = []
@@ -61,8 +54,12 @@ class TaskJob:
         self.last_stage: object = None  # the last stage, with the state that it was read from
         self.repeats = 0  # how often that stage came in a row
 
-    def run(self) -> Steps[JobEnd]:
-        """Run stage after stage until the task is done, waits for somebody, or cannot continue."""
+    def take_stage(self) -> Steps[JobEnd | None]:
+        """Do the work of the task's next stage."""
+        task = task_updates.load_trusted(self.folder, self.project)
+        stage, reason = self._stage(task)
+        if self._makes_no_progress(task, stage, reason):
+            return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", found=NO_PROGRESS_HINT)
         handlers = {
             "start": self._start,
             "resume": self._resume,
@@ -70,30 +67,33 @@ class TaskJob:
             "review": lambda task: review(self, task),
             "merge": self._merge,
         }
-        while not self.context.stopping:
-            task = task_updates.load_trusted(self.folder, self.project)
-            stage, reason = self._stage(task)
-            if self._makes_no_progress(task, stage, reason):
-                return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", found=NO_PROGRESS_HINT)
-            if stage in handlers:
-                ended = yield from handlers[stage](task)
-                if ended is not None:
-                    return ended
-            elif stage == "hand_in":
-                self._hand_in(reason)
-            elif stage == "collect":
-                self._collect(task)
-            elif stage == "waive":
-                final_checks.waive(self, task)
-            elif stage == "send_back":
-                ended = self._send_back(task, reason)
-                if ended is not None:
-                    return ended
-            elif stage == "wait" and standing_answers.answer_from_saved(self.context, self.folder, task):
-                continue
-            else:
-                return self._end(task, stage, reason)
-        return JobEnd("stopped")
+        if stage in handlers:
+            return (yield from handlers[stage](task))
+        if stage == "hand_in":
+            self._hand_in(reason)
+        elif stage == "collect":
+            self._collect(task)
+        elif stage == "waive":
+            final_checks.waive(self, task)
+        elif stage == "send_back":
+            return self._send_back(task, reason)
+        elif stage != "wait" or not self._is_answered(task):
+            return self._end(task, stage, reason)
+        return None
+
+    def _is_answered(self, task: Task) -> bool:
+        """Answer the worker's question from a saved answer, unless it repeats or two people's wishes conflict."""
+        question = task.get("question")
+        if question is None or stages.times_asked(task) >= stages.LOOP:
+            return False
+        own_notes = notes.load_notes(self.folder)
+        if any(note["status"] == "escalated" and note.get("category") == "conflict" for note in own_notes):
+            return False
+        return self.answer_from_saved(
+            question["text"],
+            question["number"],
+            lambda answer, actor: tasks.answer(self.context.home, self.id, answer, actor=actor),
+        )
 
     def _makes_no_progress(self, task: Task, stage: str, reason: str) -> bool:
         """Tell whether the same stage repeats although nothing changed; only a person can end such a loop."""
@@ -159,8 +159,7 @@ class TaskJob:
         feedback = task_updates.feedback_text(task, self.context.checks_folder(self.id), reason)
         evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
         if reason.startswith(stages.FINAL):
-            failed = [entry for entry in evidence if entry["kind"] == "final" and not entry["passed"]]
-            return self.ask(reason, found=feedback, outcome=final_checks.CHOICES, evidence=failed)
+            return self.ask(reason, found=feedback, outcome=final_checks.CHOICES)
         if self.context.isolation is None:
             return self.ask(reason, found=feedback)
         if not reason.startswith(stages.UNMERGEABLE):
@@ -191,15 +190,10 @@ class TaskJob:
             return JobEnd("stopped")
         return (yield from work_stage.resume_worker(self, task))
 
-    def on_event(self, event: Event) -> None:
-        """Show the last line of an agent's output in the run; all of it is in the transcript."""
-        if event.kind in ("tool", "text") and event.text:
-            self.context.progress(self.id, event.text.strip().split("\n")[0][:120])
-
     def on_worker_event(self, event: Event) -> None:
-        """Do the same for the worker, and report each refused command once."""
+        """Show the last line of the worker's output, and report each refused command once."""
         if event.kind != "refused":
-            self.on_event(event)
+            self.context.listener(self.id)(event)
             return
         key = (event.tool, event.command)
         if key not in self.refused and len(self.refused) < MOST_REFUSALS:
@@ -215,7 +209,7 @@ class TaskJob:
             self.context.journal("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
 
     def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
-        """Prepare the worktree of the task and set it up; with `fresh` nothing of an earlier try stays.
+        """Prepare the worktree of the task and set it up; with `fresh` nothing of earlier work stays.
 
         Returns False if a person stopped it.
         """
@@ -241,14 +235,18 @@ class TaskJob:
 
     def _dependency_checks(self, task: Task) -> Steps[JobEnd | None]:
         """Check in the worktree what the plan requires before the work begins."""
+        cwd = self.context.folder_of(self.id)
+        environment = self.context.check_environment(cwd)
+        check_folder = CheckFolder(self.context, cwd, environment, self.id, task["iteration"], "")
         for check in task.get("checks", ()):
             if check["kind"] != "dependency":
                 continue
-            ran = yield from self.run_check(check, self.context.folder_of(self.id), "")
-            if ran.interrupted:
+            try:
+                ran = yield from check_folder.run(check)
+            except Interrupted:
                 return JobEnd("stopped")
             if not ran.evidence["passed"]:
-                reason = f"what the task builds on is not there: {check['command']} (exit {ran.evidence['exit']})"
+                reason = f"what the task builds on is not there: {check['command']} ({exit_text(ran.evidence['exit'])})"
                 return self.ask(f"{reason}\n{ran.tail}".strip())
         return None
 
@@ -258,6 +256,8 @@ class TaskJob:
         if isolation is None:
             return
         isolation.adopt_earlier_work(self.id)
+        if rules.is_approved(task):  # the person may have resolved a conflict there
+            manual_merge.commit_resolved_merge(isolation.worktrees.repository, self.id)
         base = isolation.base_of(self.id)
         collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.commit_message(task), base)
         self.remarks += collected.remarks
@@ -327,24 +327,6 @@ class TaskJob:
                 task_updates.save_output(
                     self.context.checks_folder(self.id), entry["command"], result.tails[entry["command"]]
                 )
-
-    def run_check(self, check: Check, cwd: str, tree: str) -> Steps[CheckResult]:
-        """Run one command of the plan and report its result."""
-        context = self.context
-        context.progress(self.id, f"running {check['command']}"[:120])
-        ran = yield from run_command(
-            check,
-            agreed=context.agreed,
-            iteration=task_updates.load_trusted(self.folder, self.project)["iteration"],
-            tree=tree,
-            cwd=cwd,
-            folder=context.checks_folder(self.id),
-            environment=context.check_environment(cwd),
-            limits=context.check_limits(),
-        )
-        facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
-        context.journal("check", task=self.id, **facts)
-        return ran
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
         """Send the work back to its session with all feedback, or ask if a check fails with the same output again."""

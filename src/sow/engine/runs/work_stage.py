@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 
 from sow.domain.runs.stages import needs_integrator
 from sow.engine.runs import budget
-from sow.engine.runs.reviewer import turn_fields
-from sow.engine.runs.run_context import INTEGRATOR, RUNNER, JobEnd
+from sow.engine.runs.executor_pool import LIMITED
+from sow.engine.runs.job import JobEnd, did_nothing
+from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
 from sow.engine.turns import recovery, task_turn
-from sow.errors import SowError
-from sow.executors.registry import adapter as find_adapter
 from sow.store.projects import task_updates
 from sow.store.runs import sessions
 
@@ -24,13 +22,10 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Task
     from sow.engine.runs.task_job import TaskJob
     from sow.engine.turns.turn_settings import TurnResult
-    from sow.executors.adapter import Outcome
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
 GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
-OVERLOADED_SECONDS = 60  # seconds until a busy server is tried again
-LIMITED_SECONDS = 900  # seconds to wait for a limit without a known end
 
 
 def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
@@ -45,24 +40,24 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
     context = job.context
     task = task_updates.count_timeout(job.folder, job.project)
     text = task_updates.latest_feedback(job.folder, task)
+    unread = task_turn.unread_feedback(job.folder, text)
+    text = "\n\n".join([text or GO_ON, task_turn.UNREAD, *unread]) if unread else text
     record = sessions.current(job.folder, task.get("session_id", ""))
     if record is not None and _settle(job, record):
         return None
     if needs_integrator(task) and (record is None or record.session["role"] != INTEGRATOR):
         return (yield from _spawn(job, task, context.agents.get(INTEGRATOR), context.executors_of(INTEGRATOR), text))
     role = _role(job, task, record)
-    executor = _executor(job, record)
-    if executor is None or not _can_go_on(job, record, executor):
-        return (yield from _spawn(job, task, role, _fallback_executors(job, role, executor), text))
-    ended = _end_if_over_budget(job, task)
-    if ended is not None:
-        return ended
-    if not (yield from context.has_free_slot(executor, job.id)):
-        return JobEnd("stopped")
+    executor = job.session_executor(record) if _is_in_folder(job, record) else None
+    if executor is None:
+        return (yield from _spawn(job, task, role, _fallback_executors(job, role, _executor(job, record)), text))
+    taken = yield from _take_executor(job, task, [executor])
+    if isinstance(taken, JobEnd):
+        return taken
     turn = task_turn.resume(
-        context.turn_settings(job.on_worker_event), job.id, role, executor, text or GO_ON, actor=RUNNER, recorded=True
+        context.turn_settings(job.on_worker_event), job.id, role, taken, text or GO_ON, actor=RUNNER, recorded=True
     )
-    return (yield from _run_turn(job, task, turn, role.name, executor.name, "resume"))
+    return (yield from _run_turn(job, task, turn, role.name, taken, "resume"))
 
 
 def _settle(job: TaskJob, record: SessionRecord) -> bool:
@@ -82,11 +77,10 @@ def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | No
     return job.context.config.executors.get(record.session["executor"]) if record is not None else None
 
 
-def _can_go_on(job: TaskJob, record: SessionRecord | None, executor: ExecutorConfig) -> bool:
-    """Tell whether a session can have its next turn now: its executor is free and it works in this run's folder."""
-    if record is None or os.path.realpath(record.session["cwd"]) != os.path.realpath(job.context.folder_of(job.id)):
-        return False
-    return not job.context.limited_until(executor.name) and find_adapter(executor.type).capabilities.resumes
+def _is_in_folder(job: TaskJob, record: SessionRecord | None) -> bool:
+    """Tell whether a session works in the folder that this run has for the task."""
+    folder = os.path.realpath(job.context.folder_of(job.id))
+    return record is not None and os.path.realpath(record.session["cwd"]) == folder
 
 
 def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
@@ -102,55 +96,41 @@ def _spawn(
 ) -> Steps[JobEnd | None]:
     """Start a new session with the first executor that is free."""
     context = job.context
-    free = context.free_executors(executors)
-    if not free:
-        first = context.first_free(executors)
-        return JobEnd("waiting", reason=f"{first} has reached its limit", executor=first)
-    ended = _end_if_over_budget(job, task)
-    if ended is not None:
-        return ended
-    if not (yield from context.has_free_slot(free[0], job.id)):
-        return JobEnd("stopped")
+    executor = yield from _take_executor(job, task, executors)
+    if isinstance(executor, JobEnd):
+        return executor
     fresh = "session_id" in task
     turn = task_turn.spawn(
         context.turn_settings(job.on_worker_event),
         job.id,
         role,
-        free[:1],
+        [executor],
         actor=RUNNER,
         fresh=fresh,
         cwd=context.folder_of(job.id),
         text=text,
     )
-    return (yield from _run_turn(job, task, turn, role.name, free[0].name, "recovery" if fresh else "spawn"))
+    return (yield from _run_turn(job, task, turn, role.name, executor, "recovery" if fresh else "spawn"))
 
 
-def _end_if_over_budget(job: TaskJob, task: Task) -> JobEnd | None:
-    reason = job.context.refuse_turn_reason()
-    if reason:
-        return JobEnd("waiting", reason=reason)
-    question = budget.budget_question(
-        job.context.config, job.folder, [(answered["text"], answered["answered_at"]) for answered in task["questions"]]
-    )
-    if not question:
-        return None
-    return job.ask(question, found=task_updates.latest_feedback(job.folder, task))
+def _take_executor(job: TaskJob, task: Task, executors: Sequence[ExecutorConfig]) -> Steps[ExecutorConfig | JobEnd]:
+    """Return a free executor, unless the task's budget is spent: then a person is asked."""
+    answers = [(answered["text"], answered["answered_at"]) for answered in task["questions"]]
+    question = budget.budget_question(job.context.config, job.folder, answers)
+    if question and not job.context.refuse_turn_reason():
+        return job.ask(question, found=task_updates.latest_feedback(job.folder, task))
+    return (yield from job.context.pool.take(job.id, executors))
 
 
 def _run_turn(
-    job: TaskJob, task: Task, turn: Steps[TurnResult], role: str, executor: str, kind: str
+    job: TaskJob, task: Task, turn: Steps[TurnResult], role: str, executor: ExecutorConfig, kind: str
 ) -> Steps[JobEnd | None]:
     """Take one turn and decide what its end means for the job."""
     context = job.context
     task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
-    facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor, "kind": kind}
-    context.journal("turn_started", **facts)
+    facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor.name, "kind": kind}
     look = context.isolation.worktrees.home_snapshot() if context.isolation is not None else None
-    try:
-        result = yield from context.counted_turn(executor, turn)
-    except SowError as problem:
-        context.journal("turn_ended", **facts, outcome="failed", status=task["status"], reason=problem.message)
-        raise
+    result = yield from context.turn(facts, context.pool.count(executor, turn), status=task["status"])
     if context.isolation is not None and result.status != "needs_review":  # otherwise the work is collected
         context.isolation.pin(job.id)
     if look is not None and context.isolation is not None:
@@ -188,22 +168,14 @@ def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
     outcome = result.outcome
     if outcome.kind == "interrupted":
         return JobEnd("stopped")
-    if outcome.kind in ("limited", "overloaded"):
-        job.context.mark_limited(result.executor, retry_time(outcome), outcome.reason)
+    if outcome.kind in LIMITED:
+        job.context.pool.mark_limited(result.executor, outcome)
         return None  # the next turn selects another executor
     if outcome.kind == "timeout":
         task_updates.note_timeout(job.folder, job.project)
         return None
-    session = result.record.session
-    if not os.path.isdir(session["cwd"]):
+    if not os.path.isdir(result.record.session["cwd"]):
         job.context.progress(job.id, "its worktree was removed: it is made again")
         return None
     task_updates.fail(job.folder, job.project, outcome.reason or outcome.kind)
-    reports_tools = find_adapter(session["type"]).capabilities.structured  # other CLIs do not report their tools
-    return JobEnd("failed", reason=outcome.reason, idle=reports_tools and session["turns"][-1].get("tools") == 0)
-
-
-def retry_time(outcome: Outcome) -> float:
-    """Return when an executor that is limited or overloaded is tried again."""
-    wait = LIMITED_SECONDS if outcome.kind == "limited" else OVERLOADED_SECONDS
-    return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait
+    return JobEnd("failed", reason=outcome.reason, did_nothing=did_nothing(result.record))

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 
 from sow.domain.reviews import description
-from sow.engine.turns.runner import Files, SupervisedRunner
+from sow.engine.turns.runner import SupervisedRunner, TurnFiles
 from sow.engine.turns.turn import refuse_untrusted_files
 from sow.errors import Interrupted, SystemFailure
 from sow.executors.adapter import Request, Role
 from sow.executors.events import TurnSummary
-from sow.executors.executor import Executor, find_binary, missing_binary
+from sow.executors.executor import CliExecutor
 from sow.executors.registry import adapter as find_adapter
-from sow.executors.settings import program
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
 from sow.system import random_ids, redaction
 from sow.system.process import process_tree
@@ -59,10 +58,7 @@ class DescriptionTurn:
         self.executor = executor
         self.adapter = find_adapter(executor.type)
         self.mark = random_ids.uuid4().replace("-", "")
-        name = program(executor.type, executor.settings)
-        self.binary = find_binary(name, settings.environment)
-        if not self.binary:
-            raise missing_binary(executor.name, name, self.adapter.capabilities.install)
+        self.binary = settings.config.require_program(executor, ROLE, settings.environment)
         refuse_untrusted_files(settings, executor, self.adapter)
 
     def ask(self, name: str, documents: str) -> Steps[DescriptionAnswer]:
@@ -95,7 +91,7 @@ class DescriptionTurn:
     def _turn(self, folder: str, prompt: str) -> Steps[str]:
         runner = SupervisedRunner(
             adapter=self.adapter,
-            files=Files(**{name: f"{folder}/{name}" for name in ("prompt", "out", "err", "readable")}),
+            files=TurnFiles(**{name: f"{folder}/{name}" for name in ("prompt", "out", "err", "readable")}),
             limits=self.settings.limits(),
             environment=self.settings.environment,
             let_through=self._let_through(),
@@ -106,7 +102,7 @@ class DescriptionTurn:
             sealed=True,
         )
         request = self._request(folder)
-        executor = Executor(self.executor.name, self.adapter, runner, self.binary)
+        executor = CliExecutor(self.executor.name, self.adapter, binary=self.binary)
         summary = TurnSummary()
         call, text = executor.spawn_call(request, prompt)
         ending = yield from runner.steps(call, request, text, summary)

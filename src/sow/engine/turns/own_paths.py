@@ -6,7 +6,12 @@ import os
 import sys
 
 from sow.errors import SowError
+from sow.executors.executor import find_binary
 from sow.store.files.disk import Disk, is_folder, read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
@@ -23,6 +28,12 @@ def sow_command() -> str:
     path = sow_path()
     escaped = path.replace("'", "'\"'\"'")
     return path if PLAIN.issuperset(path) else f"'{escaped}'"
+
+
+def session_command(environment: Mapping[str, str]) -> str:
+    """Return `sow` if a shell finds this one by that name, which the rules of `sow install` allow; else the path."""
+    found = find_binary("sow", environment)
+    return "sow" if found and os.path.realpath(found) == os.path.realpath(sow_path()) else sow_command()
 
 
 MAX_FILE = 64 << 10

@@ -8,12 +8,12 @@ from sow.engine.turns import settle
 from sow.engine.turns.transcript import refusals_of
 from sow.errors import SowError
 from sow.executors.events import TurnSummary
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.registry import recorded_adapter
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import clock, redaction
 from sow.system.process import process_tree
-from sow.system.process.child_process import Lines
+from sow.system.process.child_process import GrowingLines
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.documents.state import SessionTurn
-    from sow.executors.adapter import Adapter
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
@@ -45,8 +44,7 @@ def _record_refusals(folder: TaskFolder, unsettled: list[SessionRecord]) -> list
     for record in unsettled:
         turn = record.session["turns"][-1]
         if "unstruck" not in turn:
-            summary = _summary_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
-            refused_commands += refusals_of(record, turn, summary, escape_control)
+            refused_commands += refusals_of(record, turn, _summary_of(record, turn), escape_control)
     if not refused_commands:
         return []
     try:
@@ -118,7 +116,7 @@ def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]
 def _end(record: SessionRecord, turn: SessionTurn) -> None:
     """Record the end of a turn that nobody saw; the CLI's output may name the session."""
     if "session_id" not in record.session:
-        session_id = _session_in(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+        session_id = _summary_of(record, turn).session
         if session_id:
             record.session["session_id"] = session_id
     turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
@@ -143,26 +141,17 @@ def redact_turn(
     return struck
 
 
-def _session_in(path: str, adapter: Adapter) -> str:
-    """Return the session's id from the recorded output of a CLI."""
-    if not os.path.isfile(path):
-        return ""
-    lines = Lines(path)
-    try:
-        return next((event.session for line in lines.rest() for event in adapter.read(line) if event.session), "")
-    finally:
-        lines.close()
-
-
-def _summary_of(path: str, adapter: Adapter) -> TurnSummary:
-    """Return the summary of the recorded output of a CLI."""
-    summary = TurnSummary()
+def _summary_of(record: SessionRecord, turn: SessionTurn) -> TurnSummary:
+    """Return the summary of a turn's recorded output, as far as its adapter can read it."""
+    summary, path = TurnSummary(), record.file(turn["number"], "out")
     if os.path.isfile(path):
-        lines = Lines(path)
+        adapter, lines = recorded_adapter(record.session["type"]), GrowingLines(path)
         try:
             for line in lines.rest():
                 for event in adapter.read(line):
                     summary.add(event)
+        except SowError:  # an adapter of another package failed; that must not keep a run from starting
+            return summary
         finally:
             lines.close()
     return summary
@@ -190,7 +179,7 @@ def _worked(record: SessionRecord, turn: SessionTurn) -> bool:
     """Tell whether the turn used a tool; if its CLI does not report tools, whether there is work in its folder."""
     if turn.get("tools"):
         return True
-    structured = find_adapter(record.session["type"]).capabilities.structured
+    structured = recorded_adapter(record.session["type"]).capabilities.structured
     if structured:
         return False
     from sow.gitwork.activity import changed_files  # here, because it loads git

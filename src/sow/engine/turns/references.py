@@ -27,12 +27,12 @@ def choose_references(turn: TaskTurn, task: Task, actor: Actor) -> list[str]:
     if not lost and not _has_library(turn.settings.home, task):
         return []
     from sow.domain.text.units import parse_tokens
-    from sow.knowledge.compiler import compile_for
+    from sow.knowledge.document_choice import choose_for_task
 
     budget = parse_tokens(str(config.setting("context", "budget")), "context.budget")
     folder, environment = turn.cwd or turn.settings.home.root, turn.settings.environment
     project = projects.load(turn.settings.home)
-    choice = compile_for(task_folder, project, task, folder=folder, budget=budget, environment=environment)
+    choice = choose_for_task(task_folder, project, task, folder=folder, budget=budget, environment=environment)
     if choice.chosen or lost:
         tasks.set_references(turn.settings.home, task_folder.id, choice.chosen, actor=actor)
     return [

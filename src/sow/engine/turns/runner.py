@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from sow.engine.turns.worker_box import OpenBox
     from sow.executors.events import Event
     from sow.store.files.checkout_home import Home
     from sow.system.process.generator_steps import Steps
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MAX_REPORT = 1 << 20
 
 
-class Files:
+class TurnFiles:
     """The paths of one turn's files."""
 
     __slots__ = ("err", "out", "prompt", "readable")
@@ -44,14 +45,14 @@ class SupervisedRunner:
 
     __slots__ = (
         "adapter", "all_gone_at", "code", "environment", "extra_variables", "files", "limits", "mark", "marks",
-        "on_event", "redact_files", "seconds", "shares_thread", "tamper_proof",
+        "on_event", "on_start", "redact_files", "sandbox", "seconds", "shares_thread", "tamper_proof",
     )  # fmt: skip
 
     def __init__(
         self,
         *,
         adapter: Adapter,
-        files: Files,
+        files: TurnFiles,
         limits: child_process.ProcessLimits,
         environment: Mapping[str, str],
         let_through: Iterable[str],
@@ -59,6 +60,7 @@ class SupervisedRunner:
         mark: str,
         on_event: Callable[[Event], str],
         strike: Callable[[Iterable[str]], object],
+        on_start: Callable[[], None] | None = None,
         among_others: bool = False,
         sealed: bool = False,
     ) -> None:
@@ -70,12 +72,14 @@ class SupervisedRunner:
         self.marks = marks
         self.mark = mark
         self.on_event = on_event  # called with every event; if it returns a reason, the child is stopped
+        self.on_start = on_start  # called when the process runs, for work that must not delay it
         self.shares_thread = among_others  # whether one thread follows several processes
         self.tamper_proof = sealed  # for a judge: other agents can change neither its prompt nor its output
         self.seconds = 0.0
         self.all_gone_at = float("inf")  # when the last process of this child was gone
         self.redact_files = strike  # called with the files outside the session's folder
         self.code: int | None = None
+        self.sandbox: OpenBox | None = None
 
     def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd:
         """Run the process until it has ended and everything is cleaned up."""
@@ -101,6 +105,8 @@ class SupervisedRunner:
         """Run the process from its start until all of its children are gone."""
         allowed = (*self.adapter.capabilities.variables, *self.extra_variables)
         environment = worker_environment(self.environment, own=allowed, marks=self.marks)
+        if self.sandbox is not None:
+            environment |= self.sandbox.variables
         child = child_process.Child(
             call.arguments,
             cwd=request.cwd,
@@ -113,19 +119,30 @@ class SupervisedRunner:
             stop_signal=self.adapter.capabilities.stop_signal,
             stops_group=self.adapter.capabilities.stops_group,
             sealed=prompt.encode("utf-8", "replace") if self.tamper_proof else None,
+            box=self.sandbox.box if self.sandbox is not None else None,
         )
         started = time.monotonic()
         try:
-            yield from self._follow(child, summary, child_process.Log(self.adapter.log_path(request, environment)))
+            if self.on_start is not None:
+                self.on_start()
+            yield from self._follow(child, summary, child_process.LogTail(self.adapter.log_path(request, environment)))
             if self.shares_thread:
                 yield CONTINUE  # other turns may have ended, too: one scan of the process table then serves all
         finally:
             code = self.code = child.close()
             self.all_gone_at = child.tree_ended
             self.seconds = time.monotonic() - started
+        if child.box_failed and code:
+            from sow.gitwork.worktree import EnvironmentProblem
+
+            reason = child.stderr_tail().strip().partition("\n")[0][:300] or "it gave no reason"
+            raise EnvironmentProblem(
+                f"the sandbox of {os.path.basename(call.arguments[0])} did not start: {reason}",
+                "see what sow doctor says about the sandbox",
+            )
         return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
-    def _follow(self, child: child_process.Child, summary: TurnSummary, log: child_process.Log) -> Steps[None]:
+    def _follow(self, child: child_process.Child, summary: TurnSummary, log: child_process.LogTail) -> Steps[None]:
         readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:

@@ -46,7 +46,7 @@ def undo_deferred_edits(seen: StateWatcher) -> list[tuple[str, str]]:
 
 def _is_free(edit: HandEdit, home: Home) -> bool:
     # Lazy imports here and below, because the start of a worker does not need them.
-    from sow.store.projects.at_work import is_running
+    from sow.store.projects.turn_in_progress import is_running
 
     return not edit.task or not is_running(home, edit.task)
 
@@ -167,7 +167,7 @@ def fail_task(folder: TaskFolder, reason: str) -> Task:
     if task["status"] != "in_progress":
         return task
     actor = Actor(kind=WORKER, name=task["assigned_agent"], task=folder.id)
-    changed, _ = rules.move(task, "failed", actor=actor, now=clock.now())
+    changed, _ = rules.move(task, "failed", actor=actor, now=clock.now(), reason=reason)
     folder.save(loaded, changed, folder.owner)
     _note(folder, task, "failed", reason)
     return changed

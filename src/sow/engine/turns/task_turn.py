@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.actor import Actor
     from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.engine.turns.former_state import FormerState
     from sow.executors.adapter import Outcome
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
@@ -41,6 +42,9 @@ INTERRUPTED_KINDS = (
     "overloaded",
 )  # ends of a turn that say nothing about the worker
 MOST_LOGGED = 2000
+ALLOWED = "You may run these commands, with any arguments: {commands}. All others are refused."
+UNREAD = "Answers and feedback that you have not read yet:"
+RESUME_ACTION = "agent_resume"  # in the project's log; the text may be an order or only a question
 SUBAGENT_TYPES = ("claude",)  # CLIs that find .claude/agents themselves and offer such roles as subagents
 
 
@@ -74,17 +78,22 @@ def spawn(
     for turn in turns:
         turn.check()
     with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
-        remarks = [*recover(turns[0].folder, settings.environment), *_cautions(turns[0])]
+        remarks = settings.announce(recover(turns[0].folder, settings.environment))
         task_before = _begin(turns[0], actor, fresh=fresh)
-        remarks += choose_references(turns[0], task_before, actor)
+        remarks += settings.announce(choose_references(turns[0], task_before, actor))
         reason = "a fresh session was asked for" if task_before.get("session_id") else ""
+        unread = [] if text or not reason else unread_feedback(turns[0].folder, "")
+        text = "\n\n".join([UNREAD, *unread]) if unread else text
         for index, turn in enumerate(turns):
             record, outcome = yield from _first_turn(turn, "spawn" if not reason else "recovery", actor, reason, text)
             finished = _settled(turn, record, outcome, remarks)
             if not finished.is_limited or index == len(turns) - 1:
                 break
             reason = f"{turn.executor.name} has reached its limit"
-            remarks = [*finished.remarks, f"{reason}: {turns[index + 1].executor.name} takes over"]
+            remarks = [
+                *finished.remarks,
+                *settings.announce([f"{reason}: {turns[index + 1].executor.name} takes over"]),
+            ]
         return (yield from _finish(turn, finished))
 
 
@@ -102,20 +111,33 @@ def resume(
     turn, _ = resume_turn(settings, task, agent, executor)
     turn.check()
     with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
-        remarks = [*recover(turn.folder, settings.environment), *_cautions(turn)]
+        remarks = settings.announce(recover(turn.folder, settings.environment))
         record, reason = _record(turn.folder, executor)
-        answered = turn.folder.task() if recorded else _answer(turn, text, actor)
+        former = None
+        if record is not None and not recorded:
+            from sow.engine.turns.former_state import FormerState  # lazy, because a new session has no former state
+
+            former = FormerState(turn.folder, record.session["cwd"])
+        if recorded:
+            answered = turn.folder.task()
+        else:
+            unread = unread_feedback(turn.folder, text)
+            answered = _answer(turn, text, actor)
+            text = "\n\n".join([text, *([UNREAD, *unread] if unread else [])])
         if record is not None:
-            outcome = yield from turn.run(record, "resume", _resume_prompt(answered, text))
-            if outcome.kind != "not_found":
-                return (yield from _finish(turn, _settled(turn, record, outcome, remarks)))
+            outcome = yield from turn.run(record, "resume", _resume_prompt(turn, record, answered, text))
             finished = _settled(turn, record, outcome, remarks)
-            remarks = [*finished.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
+            if former is not None and outcome.kind == "done":
+                _restore_unchanged(finished, former)
+            if outcome.kind != "not_found":
+                return (yield from _finish(turn, finished))
+            gone = f"the session is gone ({outcome.reason}): a fresh one starts"
+            remarks = [*finished.remarks, *settings.announce([gone])]
             reason = "the CLI does not know it any more"
         else:
-            remarks.append(f"{reason}: a fresh session starts from what is on disk")
+            remarks += settings.announce([f"{reason}: a fresh session starts from what is on disk"])
         turn.cwd = _folder(turn.folder)
-        remarks += choose_references(turn, answered, actor)
+        remarks += settings.announce(choose_references(turn, answered, actor))
         record, outcome = yield from _first_turn(turn, "recovery", actor, reason, text)
         return (yield from _finish(turn, _settled(turn, record, outcome, remarks)))
 
@@ -181,13 +203,6 @@ def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[S
     return record, ""
 
 
-def _cautions(turn: TaskTurn) -> list[str]:
-    """Warn, before the turn, about a CLI that can change nothing without yolo_mode."""
-    if not turn.adapter.capabilities.needs_yolo or turn.executor.yolo or turn.agent.is_judge:
-        return []
-    return [f"{turn.executor.name} can change nothing without yolo_mode: true in its settings; see 'sow config edit'"]
-
-
 def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
     """Return the task if work on it may begin; writes nothing."""
     with turn.settings.home.lock():
@@ -222,12 +237,20 @@ def _first_turn(
     packet = briefing.handover(changed, sow_command(), why=reason) if reason else ""
     if not turn.adapter.capabilities.runs_commands:
         packet = f"{packet}\n\n{briefing.task_without_commands(task_folder, changed)}".strip()
+    allowed = turn.allowed_text(record.session["cwd"]) if not turn.read_only else ""
+    if allowed:
+        packet = f"{ALLOWED.format(commands=allowed)}\n\n{packet}".strip()
     if text:
         packet = f"{packet}\n\n{text}".strip()
     delegates = turn.executor.type in SUBAGENT_TYPES
     prompt = briefing.first_prompt(
         turn.agent, task_folder, changed, sow_command(), delegates=delegates, packet=packet, folder=turn.cwd
     )
+    if actor.name != "run":  # a run has it in its journal
+        text = f"{turn.agent.name} on task {task_folder.id} ({changed['name']}), iteration {changed['iteration']}"
+        turn.on_start = lambda: tasks.log_act(
+            turn.settings.home, actor, action="agent_spawn", text=text, now=clock.now()
+        )
     outcome = yield from turn.run(record, kind, prompt)
     return record, outcome
 
@@ -243,18 +266,38 @@ def _answer(turn: TaskTurn, text: str, actor: Actor) -> Task:
         return tasks.answer(settings.home, folder.id, text, actor=actor).task
     tasks.give_feedback(settings.home, folder.id, text, actor=actor)
     if task["status"] in ("needs_review", "failed"):
-        return tasks.set_status(settings.home, folder.id, "in_progress", actor=actor).task
+        logged = {"reason": text[:MOST_LOGGED], "action": RESUME_ACTION}
+        return tasks.set_status(settings.home, folder.id, "in_progress", actor=actor, **logged).task
     entry = f"task {folder.id} ({task['name']}), iteration {task['iteration']}: {text[:MOST_LOGGED]}"
-    tasks.log_act(settings.home, actor, action="go_on", text=entry, now=clock.now())
+    tasks.log_act(settings.home, actor, action=RESUME_ACTION, text=entry, now=clock.now())
     return task
 
 
-def _resume_prompt(task: Task, text: str) -> str:
-    sow = sow_command()
+def unread_feedback(folder: TaskFolder, text: str) -> list[str]:
+    """List the answers and the feedback that no turn of the worker has ended well with, except those in the text."""
+    from sow.store.projects import feedback  # lazy, because a new session begins without feedback
+
+    record = sessions.current(folder, folder.task().get("session_id", ""))
+    since, iteration = "", 0
+    if record is not None:
+        turns = record.session["turns"]
+        last_done = next((turn for turn in reversed(turns) if turn.get("outcome") == "done"), None)
+        since = last_done["started_at"] if last_done else ""
+        iteration = last_done.get("iteration", 0) if last_done else turns[0].get("iteration", 0) - 1
+    new_entries = [entry for entry in feedback.read(folder) if entry["at"] >= since and entry["iteration"].isdigit()]
+    texts = [entry["text"] for entry in new_entries if int(entry["iteration"]) >= iteration]
+    return [unread for unread in dict.fromkeys(texts) if unread not in text]
+
+
+def _resume_prompt(turn: TaskTurn, record: SessionRecord, task: Task, text: str) -> str:
+    sow, turns = sow_command(), record.session["turns"]
+    since = turns[-1]["started_at"] if turns else record.session["started_at"]
+    decided = briefing.project_part(turn.settings.home, since=since, intro=briefing.DECIDED)
     return "\n".join(
         [
             text,
             "",
+            *([decided, ""] if decided else []),
             f"(Task {task['id']}, iteration {task['iteration']}. `{sow} task show {task['id']}` has everything on it.",
             f"End your turn with: {sow} task set --id {task['id']} status needs_review, or paused, or failed.)",
         ]
@@ -307,13 +350,23 @@ def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, rema
         task = folder.task()
         answered = task["iteration"] != agent_turn.iteration
         if outcome.kind == "done" and not answered:
-            task, turn["inferred"] = settle.infer_status(folder, worked=_worked(agent_turn, turn))
+            task, turn["inferred"] = settle.infer_status(folder, worked=has_worked(agent_turn, turn))
     turn["status"] = task["status"]
     record.save()
     return FinishedTurn(record, outcome, task, remarks, agent_turn.refusals, answered=answered)
 
 
-def _worked(agent_turn: TaskTurn, turn: SessionTurn) -> bool:
+def _restore_unchanged(finished: FinishedTurn, former: FormerState) -> None:
+    """Put the task back to its former status if the worker only answered and changed nothing."""
+    turn = finished.record.session["turns"][-1]
+    if former.is_kept(finished.task, inferred=bool(turn.get("inferred"))):
+        finished.task = former.restore()
+        turn["status"] = finished.task["status"]
+        finished.record.save()
+        finished.remarks = [*finished.remarks, f"the worker changed nothing: the task is {turn['status']} as before"]
+
+
+def has_worked(agent_turn: AgentTurn, turn: SessionTurn) -> bool:
     """Tell whether the worker did something: it used a tool, or changed a folder in which nobody else worked."""
     if turn.get("tools") or agent_turn.executor.settings.get("allow_empty"):
         return True
@@ -346,6 +399,7 @@ def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[TurnResult]:
         executor=turn.executor.name,
         remarks=remarks,
         refusals=finished.refusals,
+        turns=turn.settings.turns,
         unchanged=_left_unchanged(turn, finished),
     )
 
@@ -369,7 +423,10 @@ def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
 
     unresolved = notes.unresolved(turn.folder)
     if unresolved:
-        return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
+        command = rules.resolve_command(turn.folder.id, unresolved[0])
+        return (
+            f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}; you can resolve them: {command}"
+        )
     if refused:
         return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
     other_tasks = turn.watch.other_tasks() if turn.watch else []

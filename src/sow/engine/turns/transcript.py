@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.engine.turns.runner import Files
+from sow.engine.turns.runner import TurnFiles
 from sow.executors.registry import adapter as find_adapter
 from sow.system import clock
 from sow.system.terminal import escape_line
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 MOST_REASON = 2000
 
 
-def files_of(record: SessionRecord, number: int) -> Files:
+def files_of(record: SessionRecord, number: int) -> TurnFiles:
     """Return the paths of one turn's prompt and output."""
     names = {"prompt": "prompt", "out": "out", "err": "err", "readable": "md"}
-    return Files(**{name: record.file(number, ending) for name, ending in names.items()})
+    return TurnFiles(**{name: record.file(number, ending) for name, ending in names.items()})
 
 
 def record_turn(

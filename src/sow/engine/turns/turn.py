@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 
 from sow.agents import briefing
 from sow.engine.turns.own_paths import sow_path
@@ -13,10 +14,9 @@ from sow.engine.turns.transcript import files_of, record_turn, refusals_of
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role
-from sow.executors.events import TurnSummary
-from sow.executors.executor import Executor, find_binary, missing_binary
+from sow.executors.events import Event, TurnSummary
+from sow.executors.executor import CliExecutor
 from sow.executors.registry import adapter as find_adapter
-from sow.executors.settings import program
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import write_rules
 from sow.store.runs import sessions
@@ -27,13 +27,14 @@ from sow.system.terminal import escape_control
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import Refusal, Session, SessionTurn
     from sow.engine.turns.turn_settings import TurnSettings
+    from sow.engine.turns.worker_box import OpenBox
     from sow.executors.adapter import Adapter
-    from sow.executors.events import Event
     from sow.gitwork.activity import FolderWatch
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
@@ -76,8 +77,8 @@ class AgentTurn:
     """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
 
     __slots__ = (
-        "adapter", "agent", "busy_since", "cwd", "executor", "folder", "iteration", "model", "on_session",
-        "other_session_id", "path", "read_only", "refusals", "settings", "snapshot", "watch",
+        "adapter", "agent", "busy_since", "cwd", "executor", "folder", "in_sandbox", "iteration", "model", "on_session",
+        "on_start", "other_session_id", "path", "read_only", "refusals", "settings", "snapshot", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +101,7 @@ class AgentTurn:
         self.adapter = find_adapter(executor.type)
         self.model = model  # model wanted for this call; it overrides the executor's and the session's model
         self.on_session: Callable[[str, str], None] | None = None  # called with our id and the CLI's own one
+        self.on_start: Callable[[], None] | None = None  # called when the agent's process runs
         self.path = ""
         self.snapshot: Snapshot | None = None
         self.watch: FolderWatch | None = None
@@ -107,6 +109,7 @@ class AgentTurn:
         self.iteration = 0  # iteration of the task when the turn began
         self.other_session_id = ""
         self.busy_since = 0.0
+        self.in_sandbox = False  # decided in check()
 
     def extra_variables(self) -> list[str]:
         """Return the names of the variables that the user lets this executor have besides its own."""
@@ -116,16 +119,15 @@ class AgentTurn:
     def binary(self) -> str:
         """Return the path of the CLI's program; raises before anything is written if it is missing."""
         if not self.path:
-            name = program(self.executor.type, self.executor.settings)
-            self.path = find_binary(name, self.settings.environment)
-            if not self.path:
-                raise missing_binary(self.executor.name, name, self.adapter.capabilities.install)
+            config, environment = self.settings.config, self.settings.environment
+            self.path = config.require_program(self.executor, self.agent.name, environment)
         return self.path
 
     def check(self) -> None:
         """Check, before anything is written, that the program exists and that no file of the repository steers it."""
         self.binary()
         refuse_untrusted_files(self.settings, self.executor, self.adapter)
+        self.in_sandbox = self.settings.has_sandbox(self.agent.name, self.executor.name, self.adapter)
 
     def request(self, record: SessionRecord) -> Request:
         home = self.settings.home
@@ -147,8 +149,9 @@ class AgentTurn:
             linked=tuple(linked),
             closed=self.folder.write_protected(),
             state=home.sow,
-            commands=(sow_path(), "git", *self._agreed_commands()),
-            yolo=self.executor.yolo,
+            commands=tuple(self.allowed_commands(record.session["cwd"])),
+            yolo=self.executor.yolo or self.in_sandbox,
+            in_sandbox=self.in_sandbox,
             trusted=self.settings.config.trusts(home.root),
             model=self.model or record.session["model"],
             custom_args=self.executor.custom_args,
@@ -164,16 +167,36 @@ class AgentTurn:
 
         return write_rules.reference_folders(self.settings.home, references, targets(self.settings.environment))
 
-    def _agreed_commands(self) -> list[str]:
-        """Return the task's commands that the user agreed to: its worker may run them without asking, a judge not."""
-        commands = [] if self.agent.is_judge else self.folder.commands()
-        if not commands:
-            return []
-        from sow.domain.plans.command_line import is_plain  # lazy, so that a worker starts sooner
+    def allowed_commands(self, folder: str) -> list[str]:
+        """Return the first words of the commands that the agent may run in its folder; a judge may run no tests."""
+        if self.read_only:
+            return [sow_path(), "sow", "git"]
+        from sow.engine.turns.allowed_commands import worker_commands  # lazy: a judge starts sooner
+
+        return worker_commands(folder, self.folder.commands(), self._is_agreed)
+
+    def _is_agreed(self, command: str) -> bool:
+        """Tell whether the user agreed to a command that can be named in the rules of a CLI."""
+        from sow.domain.plans.command_line import is_plain
         from sow.engine.consent import load_consents
 
-        agreed = load_consents(self.settings.home, self.settings.config, self.settings.environment)
-        return [command for command in dict.fromkeys(commands) if is_plain(command) and agreed.reason(command)]
+        settings = self.settings
+        consents = load_consents(settings.home, settings.config, settings.environment) if is_plain(command) else None
+        return consents is not None and bool(consents.reason(command))
+
+    @property
+    def has_command_rules(self) -> bool:
+        """Whether the CLI is held to a list of commands."""
+        is_free = self.executor.yolo or self.in_sandbox
+        return self.adapter.capabilities.closes and (self.read_only or not is_free)
+
+    def allowed_text(self, folder: str) -> str:
+        """Return the commands that the agent may run as one sentence; empty if its CLI is not held to a list."""
+        if not self.has_command_rules:
+            return ""
+        from sow.engine.turns.allowed_commands import commands_text
+
+        return commands_text(self.allowed_commands(folder))
 
     def open_session(self, kind: str) -> SessionRecord:
         """Create a new session with its first turn on disk, before the task's state names it."""
@@ -214,10 +237,15 @@ class AgentTurn:
         request = self.request(record)
         self._record_state_before(request.cwd)
         runner = self._runner(record, turn)
-        executor = Executor(self.executor.name, self.adapter, runner, self.binary())
+        executor = CliExecutor(self.executor.name, self.adapter, binary=self.binary())
         summary = TurnSummary()
+        self.settings.turns.append(turn)
+        self.settings.on_event(Event("start", self._start_text(record.session, kind)))
         try:
-            with StoredCaches(self.settings.home, request.cwd, self.adapter.capabilities.leaves):
+            with (
+                StoredCaches(self.settings.home, request.cwd, self.adapter.capabilities.leaves),
+                self._sandbox(record, request) as runner.sandbox,
+            ):
                 outcome = yield from self._run(
                     executor, runner, request, prompt, summary, resuming=kind in RESUMING_KINDS
                 )
@@ -235,9 +263,23 @@ class AgentTurn:
         record_turn(record, turn, outcome, summary, runner)
         return outcome
 
+    def _sandbox(self, record: SessionRecord, request: Request) -> AbstractContextManager[OpenBox | None]:
+        """Return the sandbox of the turn, to be opened, or nothing."""
+        if not self.in_sandbox:
+            return nullcontext()
+        from sow.engine.turns.worker_box import open_box  # here, because it loads much that other turns do not need
+
+        return open_box(self, record, request)
+
+    def _start_text(self, session: Session, kind: str) -> str:
+        model = f"model {self.model or session['model']}" if self.model or session["model"] else "default model"
+        name = f"session {session['session_id']}" if "session_id" in session else "a new session"
+        verb = {"reminder": " reminded", "resume": " resumes"}.get(kind, "")
+        return f"{self.agent.name}{verb} on {self.executor.name} ({model}), {name}"
+
     def _run(
         self,
-        executor: Executor,
+        executor: CliExecutor,
         runner: SupervisedRunner,
         request: Request,
         prompt: str,
@@ -278,6 +320,7 @@ class AgentTurn:
             among_others=self.settings.state_watcher is not None,
             sealed=record.session["turns"][0]["kind"] == REVIEW_KIND,
             on_event=lambda event: self._on_event(event, record),
+            on_start=self.on_start,
             strike=lambda paths: redact_turn(record, turn, self.settings.environment, paths),
         )
 

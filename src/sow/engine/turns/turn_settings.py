@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from sow.errors import SowError
+from sow.executors.events import Event
 from sow.system.environment import checkout_environment, own_venv
 from sow.system.process.child_process import ProcessLimits
 
@@ -12,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sow.config import Config
-    from sow.domain.documents.state import Refusal, Task
-    from sow.executors.adapter import Outcome
-    from sow.executors.events import Event
+    from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.executors.adapter import Adapter, Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 class TurnResult:
     """The result of a turn."""
 
-    __slots__ = ("executor", "folder", "outcome", "record", "refusals", "remarks", "status", "task", "unchanged")
+    __slots__ = (
+        "executor", "folder", "outcome", "record", "refusals", "remarks", "status", "task", "turns", "unchanged",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class TurnResult:
         executor: str,
         remarks: list[str],
         refusals: list[Refusal],
+        turns: list[SessionTurn],
         unchanged: bool = False,
     ) -> None:
         self.folder = folder
@@ -46,13 +50,17 @@ class TurnResult:
         self.executor = executor
         self.remarks = remarks
         self.refusals = refusals  # tool calls that the CLI refused in this call
+        self.turns = turns  # all turns of this call, also those of other executors and reminders
         self.unchanged = unchanged  # True if the worker certainly changed nothing in the checkout that all tasks share
 
 
 class TurnSettings:
     """The home, settings and event listener that every turn needs."""
 
-    __slots__ = ("config", "environment", "home", "model", "on_event", "source_folders", "state_watcher", "timeout")
+    __slots__ = (
+        "config", "environment", "home", "model", "on_event", "source_folders", "state_watcher", "timeout",
+        "timeout_name", "turns", "verbs",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,17 +71,28 @@ class TurnSettings:
         tell: Callable[[Event], None],
         model: str = "",
         timeout: float = 0,
+        timeout_name: str = "--timeout",
         seen: StateWatcher | None = None,
         sources: Sequence[str] | None = None,
+        verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
     ) -> None:
         self.home = home
         self.config = config
         self.environment = environment
         self.on_event = tell
+        self.turns: list[SessionTurn] = []  # turns that were taken with these settings
         self.model = model
         self.timeout = timeout
+        self.timeout_name = timeout_name  # where the user can change it
         self.state_watcher = seen  # state files as the earlier turns of this process left them
+        self.verbs = verbs  # runs the commands that a worker sends from its sandbox
         self.source_folders = sources  # folders of source code, if the user accepted imports from their own checkout
+
+    def announce(self, remarks: list[str]) -> list[str]:
+        """Tell the listener remarks when they arise; returns them."""
+        for remark in remarks:
+            self.on_event(Event("note", remark))
+        return remarks
 
     def environment_in(self, folder: str) -> dict[str, str]:
         """Return the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
@@ -81,6 +100,24 @@ class TurnSettings:
         return checkout_environment(
             self.environment, self.home.root, folder, venv=venv, go_work=go_work, sources=self.source_folders
         )
+
+    def has_sandbox(self, role: str, executor: str, adapter: Adapter) -> bool:
+        """Tell whether a turn runs in the sandbox; raises if the user wants one that is not available."""
+        mode = self.config.sandbox_mode(role)
+        if mode == "off":
+            return False
+        from sow.system.sandbox import BWRAP, sandbox_state  # here, because it looks for bubblewrap
+
+        state = sandbox_state(mode, self.environment)
+        state.require()
+        if adapter.capabilities.private_home is None or self.verbs is None:
+            if mode == BWRAP and adapter.capabilities.private_home is None:
+                raise SowError(
+                    f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
+                    f"use claude-code, codex or gemini, or run it without: sow config set sandbox.roles.{role} off",
+                )
+            return False
+        return state.is_on
 
     def limits(self) -> ProcessLimits:
         return ProcessLimits(
@@ -96,8 +133,10 @@ class TurnSettings:
         name = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
         value = self.config.limits[name][0] if name in self.config.limits else ""
         if limit == "timeout":
-            option = f"--timeout {self.timeout:g}s"
-            return f"it took longer than {option if self.timeout else f'limits.{name} ({value})'} allows"
+            from sow.domain.text.units import format_seconds  # few turns take too long
+
+            given = f"{self.timeout_name} ({format_seconds(self.timeout)})"
+            return f"it took longer than {given if self.timeout else f'limits.{name} ({value})'} allows"
         if limit == "silence":
             return f"its silence was longer than limits.{name} ({value}) allows"
         return f"its output has a larger size than limits.{name} ({value} MB) allows" if limit == "size" else limit

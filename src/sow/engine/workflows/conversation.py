@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sow.domain.checks import refusals
+from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.turns.recovery import is_needed, recover
 from sow.engine.turns.turn import AgentTurn
 from sow.errors import SystemFailure, Waiting
@@ -17,27 +20,23 @@ if TYPE_CHECKING:
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
-LIMITED = ("limited", "overloaded")
 
-
+@dataclass(frozen=True)
 class RoleConversations:
     """The registry of these roles and the executors that play them."""
 
-    __slots__ = ("agents", "executor", "settings", "workflow_id")
-
-    def __init__(self, settings: TurnSettings, agents: AgentRegistry, workflow_id: str, *, executor: str = "") -> None:
-        self.settings = settings
-        self.agents = agents
-        self.workflow_id = workflow_id
-        self.executor = executor  # executor for every role; it overrides the bindings
+    settings: TurnSettings
+    agents: AgentRegistry
+    workflow_id: str
+    executor: str = ""  # executor for every role; it overrides the bindings
 
     def open(self, role: str) -> Conversation:
         """Return a conversation with a role in an agent folder of its name; checks that its program exists."""
         agent = self.agents.get(role)
-        config = self.settings.config
-        names = [self.executor] if self.executor else [config.binding(role)[0], *config.fallbacks.get(role, [])]
+        executors, notes = self.settings.config.executors_of(role, self.settings.environment, self.executor)
+        self.settings.announce(notes)
         folder = DesignFolder(self.settings.home, self.workflow_id, role.replace("-", "_"))
-        turns = [AgentTurn(self.settings, folder, agent, config.executor(name)) for name in dict.fromkeys(names)]
+        turns = [AgentTurn(self.settings, folder, agent, executor) for executor in executors]
         for turn in turns:
             turn.check()
         return Conversation(folder, turns)
@@ -80,22 +79,13 @@ class Conversation:
 
     def _take(self, record: SessionRecord, kind: str, text: str) -> Steps[Outcome]:
         outcome = yield from self.turn.run(record, kind, text)
-        self._put_back()
+        self.remarks += restore_edited_state(self.turn)
         return outcome
 
     def refused(self) -> str:
         """Return what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
         refused_commands = self.turn.refusals
         return f"{refusals.sentence(refused_commands)}; {refusals.advice(refused_commands)}" if refused_commands else ""
-
-    def _put_back(self) -> None:
-        """Restore state that the role edited by hand; it may write only the plan and instructions."""
-        home = self.turn.settings.home
-        with home.lock():
-            for edit in self.turn.snapshot.hand_edits() if self.turn.snapshot else ():
-                if not edit.in_conflict:
-                    edit.revert(home)
-                    self.remarks.append(f"{home.relative(edit.path)} was edited by hand; the last good state is back")
 
     def _final_text(self, outcome: Outcome) -> str:
         role, name = self.turn.agent.name, self.turn.executor.name
@@ -110,3 +100,17 @@ class Conversation:
             f"the turn of {role} on {name} did not end well: {outcome.reason or outcome.kind}",
             "try again, or choose another executor with --executor",
         )
+
+
+def restore_edited_state(turn: AgentTurn) -> list[str]:
+    """Restore state files that were edited by hand during a turn, except those of agents at work; returns remarks."""
+    from sow.store.projects import turn_in_progress
+
+    home, remarks = turn.settings.home, []
+    with home.lock():
+        for edit in turn.snapshot.hand_edits() if turn.snapshot is not None else ():
+            if edit.in_conflict or (edit.task and turn_in_progress.is_running(home, edit.task)):
+                continue
+            edit.revert(home)
+            remarks.append(f"{home.relative(edit.path)} was edited by hand; the last good state is back")
+    return remarks

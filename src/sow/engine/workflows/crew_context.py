@@ -8,23 +8,24 @@ import os
 from sow.domain.workflows import escalation, stages
 from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT
 from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.engine.runs.run_context import RUNNER, JobQueue, RunContext
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.workflows import design_check
+from sow.engine.workflows.conversation import restore_edited_state
 from sow.store.projects import notes
 from sow.store.workflows.folder import AgentFolder, DesignFolder, WorkflowFolder
 from sow.system import plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+    from typing import Any
 
     from sow.agents.agent import Agent
-    from sow.config import ExecutorConfig
     from sow.domain.documents.state import MemberState, Note, Workflow
     from sow.domain.workflows.crew_plan import WorkflowPlan
-    from sow.engine.runs.run_context import RunContext
     from sow.executors.events import Event
-    from sow.store.files.checkout_home import Home
 
 WORKFLOW_ARCHITECT = "workflow-architect"
 ARCHITECT_FOLDER = "workflow_architect"
@@ -33,67 +34,32 @@ SOLUTION_ARCHITECT = "solution-architect"
 DEFAULT_ROLE = "implementer"
 
 
-class ArchitectQueue:
-    """The queue for the workflow architect: one agent at a time, in the order in which they were blocked."""
-
-    __slots__ = ("holder", "waiting")
-
-    def __init__(self) -> None:
-        self.holder = ""
-        self.waiting: set[str] = set()
-
-    def enqueue(self, name: str) -> None:
-        """Add an agent to the queue."""
-        self.waiting.add(name)
-
-    def acquire(self, name: str, order: Sequence[str]) -> bool:
-        """Tell whether it is this agent's turn; `order` lists the agents by when they were blocked."""
-        if not self.holder and name == next((ident for ident in order if ident in self.waiting), name):
-            self.holder = name
-        return self.holder == name
-
-    def release(self, name: str) -> None:
-        """Release the queue for the next agent."""
-        self.waiting.discard(name)
-        if self.holder == name:
-            self.holder = ""
-
-
-class CrewContext:
-    """The context of one workflow run, without its loop."""
-
-    __slots__ = (
-        "_read", "_seen", "approves_changes", "at_work", "context", "digested", "folder", "line", "plan",
-        "turn_class",
-    )  # fmt: skip
+class CrewContext(RunContext):
+    """The context of one workflow run: the crew's state and plan, besides what every run has."""
 
     def __init__(
-        self, context: RunContext, plan: WorkflowPlan, *, yes: bool = False, turn: type[AgentTurn] = AgentTurn
+        self, *given: Any, plan: WorkflowPlan, yes: bool = False, turn: type[AgentTurn] = AgentTurn, **more: Any
     ) -> None:
-        self.context = context
+        super().__init__(*given, **more, judges=())
         self.plan = plan
         self.approves_changes = yes  # the design is approved as it is, and so are changes of it during this run
         self.turn_class = turn  # class that takes the turns
-        self.folder = WorkflowFolder(context.home)
-        self.line = ArchitectQueue()
+        self.workflow_folder = WorkflowFolder(self.home)
+        self.architect_queue = JobQueue()  # for the workflow architect, which serves one agent at a time
         self.digested = DigestCache()
         self.at_work: set[str] = set()  # agents whose jobs run at this moment
         self._seen: tuple[int, int] | None = None
         self._read: Workflow | None = None
 
-    @property
-    def home(self) -> Home:
-        return self.context.home
-
     def workflow(self) -> Workflow:
         """Return the state on disk, to be read only; an unchanged file is not read again."""
         try:
-            status = os.stat(self.folder.state_path)
+            status = os.stat(self.workflow_folder.state_path)
         except OSError:
-            return self.folder.workflow()
+            return self.workflow_folder.workflow()
         version = (status.st_ino, status.st_mtime_ns)
         if self._read is None or version != self._seen:
-            self._read = self.folder.workflow()
+            self._read = self.workflow_folder.workflow()
             memory = self.home.memory  # a doubted state may become valid as soon as its backup is written
             self._seen = None if memory is not None and memory.was_rejected else version
         return self._read
@@ -146,6 +112,21 @@ class CrewContext:
         approval = self.workflow().get("approval")
         return (approval["sections"].get(name) if approval is not None else None) == self.plan.sections.get(name)
 
+    def load_changed_plan(self) -> list[str]:
+        """Load the plan as it is now and report once whose part has changed; returns their names."""
+        plan = design_check.plan_on_disk(self.home)
+        if plan is None or plan.digest == self.plan.digest:
+            return []
+        before, self.plan = self.plan.sections, plan
+        names = [name for name in {**before, **plan.sections} if before.get(name) != plan.sections.get(name)]
+        self.journal("plan_changed", path=plan.file, sections=names)
+        return names
+
+    def approve(self, plan: WorkflowPlan) -> None:
+        """Approve the design in the name of the person, who agreed beforehand with --yes."""
+        design_check.approve(self.home, plan, self.agents, actor=RUNNER, how="--yes")
+        self.journal("approved", digest=plan.digest, how="--yes")
+
     def solution_architect(self) -> str:
         """Return the name of the agent that decides technical questions."""
         return self.plan.technical_advisor()
@@ -156,38 +137,36 @@ class CrewContext:
 
     def role(self, name: str) -> Agent:
         """Return the role that plays an agent; an unknown role is replaced by the default."""
-        agents = self.context.agents
-        return agents.agents.get(self.member(name)["agent"]) or agents.get(DEFAULT_ROLE)
+        return self.agents.agents.get(self.member(name)["agent"]) or self.agents.get(DEFAULT_ROLE)
 
     def verifier(self, name: str) -> tuple[str, Agent]:
         """Return the name of an agent's verifier and the judging role that plays it."""
         verifier = self.member(name)["verifier"] or ARCHITECT_VERIFIER
         checker = self.plan.checker(verifier)
         default = DESIGN_VERIFIER if verifier == ARCHITECT_VERIFIER and checker is None else VERIFIER
-        role = self.context.agents.agents.get(checker.agent) if checker is not None else None
-        return verifier, role if role is not None and role.is_judge else self.context.agents.get(default)
-
-    def executors_of(self, role: str) -> list[ExecutorConfig]:
-        return self.context.executors_of(role)
+        role = self.agents.agents.get(checker.agent) if checker is not None else None
+        return verifier, role if role is not None and role.is_judge else self.agents.get(default)
 
     def timeout(self, name: str) -> float:
         """Return how long one turn of an agent may take."""
         planned = self.plan.member(name)
-        return self.context.settings.get("timeout") or (planned.timeout if planned is not None else TIMEOUT)
+        return self.settings.get("timeout") or (planned.timeout if planned is not None else TIMEOUT)
 
     def turn_settings(self, tell: Callable[[Event], None], *, timeout: float = 0) -> TurnSettings:
-        context = self.context
-        limit = timeout or context.settings.get("timeout", 0.0)
-        return TurnSettings(context.home, context.config, context.environment, tell=tell, timeout=limit)
+        given = self.settings.get("timeout", 0.0)
+        return TurnSettings(
+            self.home,
+            self.config,
+            self.environment,
+            tell=tell,
+            timeout=timeout or given,
+            timeout_name="--timeout" if given else "its timeout in the coordination plan",
+            verbs=self.verbs,
+        )
 
-    def listener(self, name: str) -> Callable[[Event], None]:
-        """Return a listener that shows the last line of an agent's output in the run."""
-
-        def listener(event: Event) -> None:
-            if event.kind in ("tool", "text") and event.text:
-                self.context.progress(name, event.text.strip().split("\n")[0][:120])
-
-        return listener
+    def undo_edits(self, turn: AgentTurn) -> list[str]:
+        """Restore state files that were edited by hand meanwhile, except those of agents at work; returns remarks."""
+        return restore_edited_state(turn)
 
 
 BLOCK = 1 << 20

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sow.domain.plans import graph
-from sow.domain.runs.scheduler import Job, Scheduler
+from sow.domain.runs.scheduler import Job
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.loop import Loop
 from sow.engine.runs.state_guard import changed
-from sow.engine.workflows import architect, design_check, outputs, replan, start
+from sow.engine.workflows import design_check, escalate, finish, outputs, start
+from sow.engine.workflows.finish import DROPPED_FIELDS
 from sow.engine.workflows.member_job import MemberJob
 from sow.store.projects import restore
 from sow.store.workflows import design_state, members, question_updates
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.config import ExecutorConfig
-    from sow.engine.runs.run_context import JobEnd
+    from sow.engine.runs.job import JobEnd
     from sow.engine.workflows.crew_context import CrewContext
     from sow.errors import SowError
     from sow.system.process.generator_steps import Steps
@@ -28,72 +29,69 @@ if TYPE_CHECKING:
 BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
 SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
 
-DROPPED_FIELDS = {
-    "status": "abandoned",
-    "result": None,
-    "retry_count": 0,
-}  # end of an agent that is no longer in the crew
-
 
 class CrewLoop(Loop):
     """One call of `sow workflow run`."""
 
     is_workflow = True
-    __slots__ = ("crew", "seen")
+    context: CrewContext
 
     def __init__(self, crew: CrewContext, *, tick: Callable[[float], None]) -> None:
-        self.crew = crew
+        self.context = crew
         self.seen: dict[str, tuple[int, int]] = {}
         members.set_workflow_status(crew.home, "in_progress")
         if crew.approves_changes and crew.workflow().get("approval", {}).get("digest") != crew.plan.digest:
-            replan.approve(crew, crew.plan)
-        super().__init__(crew.context, start.session_folders(crew.home), tick=tick)
+            crew.approve(crew.plan)
+        super().__init__(crew, start.session_folders(crew.home), tick=tick)
 
-    def make_board(self) -> Scheduler:
-        crew, needs = self.crew, self.crew.needs()
+    def close(self, code: int) -> list[str]:
+        return finish.close(self.context, code)
+
+    def jobs(self) -> list[Job]:
+        """Return the agents, blocked ones first, the longest blocked of them before the others."""
+        crew, needs = self.context, self.context.needs()
         names = crew.active_agents()
         inner = {name: [needed for needed in needs.get(name, []) if needed in names] for name in names}
         rest = graph.chain_lengths(inner, dict.fromkeys(names, 1.0))
         for position, name in enumerate(reversed(crew.blocked_agents()), len(names) + 1):
-            rest[name] = float(position)  # blocked agents go before all others, longest blocked first
+            rest[name] = float(position)
         leaving = [Job(name, status="running") for name in self.running if name not in names]
         pools = {name: self.executors_for(name)[0].name for name in names}
         jobs = [
-            Job(name, needs=needs.get(name, []), rest=rest[name], pool=pools[name], status=self._status(name))
+            Job(name, needs=needs.get(name, []), rest=rest[name], pool=pools[name], status=self.job_status(name))
             for name in names
         ]
-        slots, guards = self.context.settings["max_concurrency"], (self.budget, self.breaker)
-        return Scheduler([*jobs, *leaving], slots=slots, pool_slots=self.context.pool_slots(), guards=guards)
+        return [*jobs, *leaving]
 
-    def _status(self, name: str) -> str:
+    def job_status(self, name: str) -> str:
         if name in self.running:
             return "running"
-        stage, _ = self.crew.stage(name)
-        if stage == "blocked" and not architect.can_go_on(MemberJob(self.crew, name)):
+        stage, _ = self.context.stage(name)
+        if stage == "blocked" and not escalate.can_go_on(MemberJob(self.context, name)):
             return "failed" if self._architect_failed() else "asking"
         if stage == "wait":
             return "asking" if self._waits_for_person(name) else "waiting"
         return BOARD.get(stage, "waiting")
 
     def _architect_failed(self) -> bool:
-        member = self.crew.workflow()["members"].get(self.crew.solution_architect())
+        member = self.context.workflow()["members"].get(self.context.solution_architect())
         return member is not None and member["status"] == "failed"
 
     def _waits_for_person(self, name: str) -> bool:
-        return "question" in self.crew.member(name) or not self.crew.approved(name)
+        return "question" in self.context.member(name) or not self.context.approved(name)
 
     def job(self, ident: str) -> Steps[JobEnd]:
-        return MemberJob(self.crew, ident).run()
+        return MemberJob(self.context, ident).run()
 
     def iteration(self, ident: str) -> int:
-        return self.crew.member(ident)["iteration"]
+        return self.context.member(ident)["iteration"]
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
-        return self.crew.executors_of(self.crew.role(ident).name)
+        return self.context.executors_of(self.context.role(ident).name)
 
     def restore_state(self) -> list[str]:
         """Restore state that is gone or was edited by hand before anything is decided from it."""
-        folder = self.crew.folder
+        folder = self.context.workflow_folder
         restore.check_branch(self.context.home, self.context.folder.run["branch"])
         if not changed(self.seen, folder.state_path) and not changed(self.seen, folder.view_path):
             return []
@@ -106,14 +104,14 @@ class CrewLoop(Loop):
 
     def watch_plan(self) -> None:
         """Hold up the agents concerned if somebody edits the plan or the instructions."""
-        crew = self.crew
+        crew = self.context
         paths = [crew.agent_folder(name).instructions_path for name in design_check.names_with_instructions(crew.plan)]
-        if any(changed(self.seen, path) for path in (crew.folder.plan_path, *paths)):
-            replan.load_changed_plan(self.crew)
+        if any(changed(self.seen, path) for path in (crew.workflow_folder.plan_path, *paths)):
+            self.context.load_changed_plan()
 
     def _is_over(self) -> bool:
         if not self.running:
-            outputs.reopen_changed(self.crew, self.crew.active_agents())
+            outputs.reopen_changed(self.context, self.context.active_agents())
         self._renew_board()
         if not self.running:  # the work of others may let an agent continue
             for ident, status in self.board.statuses().items():
@@ -123,27 +121,17 @@ class CrewLoop(Loop):
 
     def _renew_board(self) -> None:
         """Add new agents to the scheduler after a change of the plan, and let those that were sent back work again."""
-        statuses, members = self.board.statuses(), self.crew.workflow()["members"]
+        statuses, members = self.board.statuses(), self.context.workflow()["members"]
         done = [name for name, status in statuses.items() if status == "completed" and name in members]
-        if set(self.crew.active_agents()) == set(statuses) and all(
+        if set(self.context.active_agents()) == set(statuses) and all(
             members[name]["status"] in DONE_STATUSES for name in done
         ):
             return
-        self.board = self.make_board()
+        self.rebuild_scheduler()
         self.journal_answers()
-        for pool in self.context.folder.run.get("pools", ()):
-            self._rest(pool["executor"], pool["until"])
-
-    def refresh_job(self, ident: str) -> None:
-        status = self._status(ident)
-        if status == "waiting":
-            self.journal_answers()
-            self.board.answered(ident)
-        elif status == "completed" or status != self.board.status(ident):
-            self.board.ended(ident, status)
 
     def answered_by(self, ident: str, number: int | str) -> str | None:
-        answers = self.crew.workflow().get("answers", [])
+        answers = self.context.workflow().get("answers", [])
         names = (
             answer["answered_by"]
             for answer in answers
@@ -158,14 +146,14 @@ class CrewLoop(Loop):
                 self.context.journal(
                     "answered", task=ident, number=number, origin=question_updates.EXECUTOR, withdrawn=True
                 )
-                workflow = self.crew.workflow()
+                workflow = self.context.workflow()
                 if ident not in workflow["members"] or is_removed_from_design(ident, workflow):
                     self.context.journal("task_ended", task=ident, **DROPPED_FIELDS, reason=question_updates.DROPPED)
         super().journal_answers()
 
     def end_facts(self, ident: str) -> dict[str, Any]:
-        state = self.crew.workflow()["members"].get(ident)
-        if state is None or ident not in self.crew.active_agents():
+        state = self.context.workflow()["members"].get(ident)
+        if state is None or ident not in self.context.active_agents():
             return dict(DROPPED_FIELDS)
         status = "paused" if "question" in state and state["status"] != "failed" else state["status"]
         result = state.get("result", {}).get("result")

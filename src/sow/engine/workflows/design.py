@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sow.agents import briefing, prompts
+from sow.domain.text.units import counted
+from sow.domain.workflows.design_checks import MISSING_AGENT
 from sow.engine.turns.own_paths import sow_command
 from sow.engine.workflows import design_check
+from sow.engine.workflows.prompts import quoted
 from sow.errors import SystemFailure
 from sow.store.workflows.folder import WorkflowFolder
 
@@ -22,19 +25,15 @@ if TYPE_CHECKING:
 ARCHITECT = "workflow-architect"
 SUB_ROLES = ("file-structure-designer", "checkpoint-designer", "instruction-writer")
 DELEGATE_FROM = 5  # number of agents from which the details are delegated
-ROUNDS = 3  # how often findings go back to the architect
+MAX_ITERATIONS = 3  # how often findings go back to the architect
 MOST = 50  # findings in one prompt
 
 
 def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alone: bool) -> str:
     """Return the architect's first prompt; `alone` means that no person can be asked."""
-    sow = sow_command()
-    agent = agents.get(ARCHITECT)
-    role_text = briefing.load_role_prompt(agent).strip()
-    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task="workflow_architect")
     folder = WorkflowFolder(home)
     lines = [
-        f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow}",
+        f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow_command()}",
         f"What is wanted: {folder.summary_path(name)}",
         f"Write the plan to {folder.plan_path} (workflow: {name}),",
         f"and the instructions of each agent and each verifier to {folder.path}/agents/NAME/agent_instructions.md.",
@@ -48,7 +47,27 @@ def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alon
             "The details are delegated: in this turn write the plan's roster, order, dependencies and verifiers only. "
             "Sub-roles then work out files, checkpoints and instructions, and you integrate what they write."
         )
-    return f"{role_prompt}\n\n" + "\n".join(lines)
+    return f"{_role_prompt(home, agents, ARCHITECT)}\n\n" + "\n".join([*lines, *_failed_verification(folder)])
+
+
+def _role_prompt(home: Home, agents: AgentRegistry, role: str) -> str:
+    """Return a role's prompt, followed by the project's goal and decisions."""
+    agent = agents.get(role)
+    text = briefing.load_role_prompt(agent).strip()
+    role_text = text if agent.path else prompts.render(text, sow=sow_command(), task=role.replace("-", "_"))
+    return "\n\n".join(filter(None, (role_text, briefing.project_part(home))))
+
+
+def _failed_verification(folder: WorkflowFolder) -> list[str]:
+    """Return the report on a design that did not pass its verification, for the architect who designs it again."""
+    if folder.workflow().get("verified", {"passed": True})["passed"]:
+        return []
+    try:
+        report = folder.home.read(folder.report_path)
+    except FileNotFoundError:
+        return []
+    order = "The design that is there did not pass its verification. Fix every finding of this report:"
+    return ["", order, quoted(report)]
 
 
 def design_alone(
@@ -63,11 +82,12 @@ def design_alone(
     design = read_design(conversations)
     if delegate or (design is not None and len(design.plan.members) >= DELEGATE_FROM):
         design = yield from _delegate(conversations, conversation, name, tell)
-    for number in range(1, ROUNDS + 1):
-        findings = complaints(home, design)
-        if not findings:
+    findings: list[str] = []
+    for number in range(1, MAX_ITERATIONS + 1):
+        before, findings = findings, complaints(home, design)
+        if not findings or (findings == before and conversation.refused()):  # a refused turn would be refused again
             break
-        tell(f"{len(findings)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
+        tell(f"{counted(len(findings), 'finding')} sent back to {ARCHITECT} (iteration {number} of {MAX_ITERATIONS})")
         yield from conversation.send(_send_back(findings))
         _tell_refused(conversation, tell)
         design = read_design(conversations)
@@ -89,10 +109,10 @@ def read_design(conversations: RoleConversations) -> Design | None:
 
 
 def complaints(home: Home, design: Design | None) -> list[str]:
-    """Return what keeps the design from being verified, one line each."""
+    """Return what the architect must fix before the design can be verified, one line each."""
     if design is None:
         return [f"{home.relative(WorkflowFolder(home).plan_path)}: {design_check.NO_PLAN}"]
-    return [line(complaint) for complaint in design.errors]
+    return [line(complaint) for complaint in design.errors if complaint.rule != MISSING_AGENT]
 
 
 def line(complaint: DesignProblem) -> str:
@@ -110,7 +130,7 @@ def _delegate(
     for role in SUB_ROLES:
         tell(f"{role} works out the details")
         reply = yield from conversations.open(role).send(_sub_prompt(conversations, role, name))
-        parts.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(reply[:2000])}")
+        parts.append(f"{role} ({folder.path}/design/{role}.md):\n{quoted(reply[:2000])}")
     tell(f"{ARCHITECT} integrates")
     yield from conversation.send(
         "Your sub-roles have done their parts. Read what they wrote, decide where they differ, and bring it into one "
@@ -121,18 +141,15 @@ def _delegate(
 
 
 def _sub_prompt(conversations: RoleConversations, role: str, name: str) -> str:
-    sow, home = sow_command(), conversations.settings.home
+    home = conversations.settings.home
     folder = WorkflowFolder(home)
-    agent = conversations.agents.get(role)
-    role_text = briefing.load_role_prompt(agent).strip()
-    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task=role.replace("-", "_"))
     lines = (
-        f"The workflow is {name}, the repository {home.root}; call sow by its full path: {sow}",
+        f"The workflow is {name}, the repository {home.root}; call sow by its full path: {sow_command()}",
         f"What is wanted: {folder.summary_path(name)}",
         f"The architect's plan: {folder.plan_path}",
         f"Your part: {folder.path}/design/{role}.md",
     )
-    return f"{role_prompt}\n\n" + "\n".join(lines)
+    return f"{_role_prompt(home, conversations.agents, role)}\n\n" + "\n".join(lines)
 
 
 def _send_back(findings: Sequence[str]) -> str:
@@ -144,17 +161,14 @@ def _send_back(findings: Sequence[str]) -> str:
     )
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"| {part}" for part in text.splitlines())
-
-
 def _settled(home: Home, design: Design | None, refused: str) -> Design:
     """Return a design that can be verified, with the contract in every agent's instructions."""
     findings = complaints(home, design)
     if findings or design is None:
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        start = f"{ARCHITECT} was refused commands, and" if refused else f"after {MAX_ITERATIONS} iterations"
         raise SystemFailure(
-            f"after {ROUNDS} rounds the design still has errors: {findings[0]}{more}",
+            f"{start} the design still has errors: {findings[0]}{more}",
             "see all: sow workflow verify --no-agent; fix them by hand, or design again"
             + (f"\n{refused}" if refused else ""),
         )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from sow.domain.workflows.crew_plan import ARCHITECT
+from sow.domain.workflows.lifecycle import ARCHITECT
 from sow.domain.workflows.lifecycle import DONE_STATUSES as VERIFIED
+from sow.engine.runs.finish import record_end
 from sow.engine.runs.loop import DONE, STOPPED, WAITS
 from sow.engine.workflows import outputs
-from sow.engine.workflows.crew_run import DROPPED_FIELDS
 from sow.errors import SowError
 from sow.store.workflows import members, question_updates
-from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.engine.workflows.crew_context import CrewContext
 
+DROPPED_FIELDS = {
+    "status": "abandoned",
+    "result": None,
+    "retry_count": 0,
+}  # end of an agent that is no longer in the crew
 PROGRESS = {WAITS: "blocked", STOPPED: "in_progress"}
-RUN = {0: "ended", 1: "ended", 4: "waiting"}
 
 
 def close(crew: CrewContext, code: int) -> list[str]:
@@ -30,8 +33,7 @@ def close(crew: CrewContext, code: int) -> list[str]:
     if code != DONE:
         members.set_workflow_status(crew.home, PROGRESS.get(code, "failed"))
         remarks += _waiting_for_approval(crew)
-    crew.context.folder.run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
-    crew.context.folder.save()
+    record_end(crew, code)
     return remarks
 
 
@@ -48,7 +50,7 @@ def _complete(crew: CrewContext) -> list[str]:
         remarks = members.complete_member(crew.home, name).remarks
         messages += [remark for remark in remarks if "not archived" in remark]
         for remark in remarks:
-            crew.context.journal("archived", task=name, file=remark[:500])
+            crew.journal("archived", task=name, file=remark[:500])
     members.set_workflow_status(crew.home, "completed")
     return messages
 
@@ -71,7 +73,7 @@ def _end_dropped(crew: CrewContext, name: str) -> list[str]:
     )
     remarks = question_updates.dismiss(crew.home, name)
     if not is_reported:
-        crew.context.journal("task_ended", task=name, **DROPPED_FIELDS, reason=question_updates.WITHDRAWN)
+        crew.journal("task_ended", task=name, **DROPPED_FIELDS, reason=question_updates.WITHDRAWN)
     return remarks
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sow.agents import crew_briefing
+from dataclasses import dataclass
+
+from sow.agents import briefing, crew_briefing
 from sow.domain.checks import refusals
 from sow.domain.workflows import stages
-from sow.engine.runs.reviewer import turn_fields
+from sow.engine.runs.run_context import turn_fields
 from sow.engine.turns.own_paths import sow_command
-from sow.engine.turns.task_turn import resumable
+from sow.engine.turns.task_turn import has_worked, resumable
 from sow.engine.workflows import outputs
-from sow.engine.workflows.judge import restore_state
-from sow.errors import SowError
-from sow.executors.registry import adapter as find_adapter
 from sow.reports.run_history import epoch
 from sow.store.runs import sessions
 from sow.store.workflows import members
@@ -19,6 +18,7 @@ from sow.store.workflows import members
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
@@ -33,36 +33,24 @@ AT_WORK = ("working", "completion_drive_review")
 REVIEW = "Go on with the review of your notes: every one must be resolved or escalated."
 
 
+@dataclass(frozen=True)
 class FinishedMemberTurn:
     """A finished turn and the agent's state after it."""
 
-    __slots__ = ("hand_edits", "outcome", "reason", "record", "state")
-
-    def __init__(
-        self, record: SessionRecord, outcome: Outcome, state: MemberState, *, reason: str = "", broken: str = ""
-    ) -> None:
-        self.record = record
-        self.outcome = outcome
-        self.state = state
-        self.reason = reason  # why the agent has its status, or what is left to do
-        self.hand_edits = broken  # what it edited by hand, and what sow did with it
+    record: SessionRecord
+    outcome: Outcome
+    state: MemberState
+    reason: str  # why the agent has its status, or what is left to do
+    hand_edits: str  # what it edited by hand, and what sow did with it
 
     @property
     def is_open(self) -> bool:
         """Whether the agent ended its turn without setting a status."""
         return self.state["status"] in AT_WORK
 
-    @property
-    def idle(self) -> bool:
-        """Whether the agent did nothing, if its CLI reports tools."""
-        reports_tools = find_adapter(self.record.session["type"]).capabilities.structured
-        return reports_tools and self.record.session["turns"][-1].get("tools") == 0
-
 
 class MemberTurn:
     """The turns of one agent with one executor."""
-
-    __slots__ = ("agent", "crew", "digests_before", "folder", "input_versions", "name", "remarks", "turn")
 
     def __init__(self, crew: CrewContext, name: str, agent: Agent, executor: ExecutorConfig) -> None:
         self.crew = crew
@@ -137,7 +125,7 @@ class MemberTurn:
             task_id=state["task_id"],
             sow=sow_command(),
         )
-        parts = [prompt, self._news(state, stage, since=0, reason=reason)]
+        parts = [prompt, briefing.project_part(crew.home), self._news(state, stage, since=0, reason=reason)]
         if not self.turn.adapter.capabilities.runs_commands:
             parts.append(crew.home.read(self.folder.instructions_path))
         return "\n\n".join(filter(None, parts))
@@ -167,17 +155,10 @@ class MemberTurn:
     def _take(self, record: SessionRecord, kind: str, text: str) -> Steps[Outcome]:
         self.digests_before = outputs.digests(self.crew, self.name)
         self.input_versions = outputs.input_versions(self.crew, self.name)
-        self.crew.context.journal("turn_started", **self._facts(kind))
-        try:
-            return (yield from self.turn.run(record, kind, text))
-        except SowError as problem:
-            state = self.crew.member(self.name)["status"]
-            self.crew.context.journal(
-                "turn_ended", **self._facts(kind), outcome="failed", status=state, reason=problem.message
-            )
-            raise
+        status = self.crew.member(self.name)["status"]
+        return (yield from self.crew.turn(self._facts(kind), self.turn.run(record, kind, text), status=status))
 
-    def _facts(self, kind: str) -> dict[str, object]:
+    def _facts(self, kind: str) -> dict[str, Any]:
         iteration = self.crew.member(self.name)["iteration"]
         role, executor = self.agent.name, self.turn.executor.name
         return {"task": self.name, "iteration": iteration, "role": role, "executor": executor, "kind": kind}
@@ -190,7 +171,7 @@ class MemberTurn:
         members.record_outputs(home, name, digests)
         state, reason = self.crew.member(name), outcome.reason
         if outcome.kind == "done" and state["status"] in AT_WORK:
-            did_work = worked or bool(turn.get("tools")) or digests != self.digests_before or self._changed_something()
+            did_work = worked or digests != self.digests_before or has_worked(self.turn, turn)
             missing = outputs.missing(self.crew, name)
             inferred, reason = stages.status_after_turn(state, self.crew.notes(name), missing=missing, worked=did_work)
             if inferred:
@@ -206,21 +187,14 @@ class MemberTurn:
         refused = self.turn.refusals
         self.remarks += [f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else []
         end_facts = turn_fields(outcome, turn) | {"status": state["status"], "remarks": self.remarks}
-        self.crew.context.journal("turn_ended", **self._facts(turn["kind"]), **end_facts)
+        self.crew.journal("turn_ended", **self._facts(turn["kind"]), **end_facts)
         self.remarks = []
-        return FinishedMemberTurn(record, outcome, state, reason=reason, broken=broken)
-
-    def _changed_something(self) -> bool:
-        """Tell whether this turn changed the checkout, for a CLI that does not report its tools."""
-        turn = self.turn
-        if turn.executor.settings.get("allow_empty"):
-            return True
-        return turn.watch is not None and not turn.watch.other_tasks() and turn.watch.changed()
+        return FinishedMemberTurn(record, outcome, state, reason=reason, hand_edits=broken)
 
     def _restore_files(self) -> list[str]:
         """Restore files that were edited by hand, except legal moves of this agent; returns remarks."""
         remarks = members.recover(self.crew.home, ending=self.name)
         for remark in remarks:
-            self.crew.context.journal("set_aside", task=self.name, text=remark[:500])
-        self.remarks += [*remarks, *restore_state(self.crew, self.turn)]
+            self.crew.journal("set_aside", task=self.name, text=remark[:500])
+        self.remarks += self.crew.undo_edits(self.turn)
         return remarks

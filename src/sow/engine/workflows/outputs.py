@@ -84,10 +84,10 @@ def reopen_changed(crew: CrewContext, names: Iterable[str]) -> bool:
         paths = changed_since_verified(crew, name) if member is not None and member["status"] == "verified" else []
         if paths:
             reopened = True
-            members.reopen(crew.home, name, paths)
-            crew.context.journal(
-                "set_aside", task=name, text=f"outputs changed after they were verified: {paths}"[:500]
-            )
+            feedback = f"After your work was verified, these outputs changed: {', '.join(paths)}. "
+            feedback += "Make them right, and hand them in again."
+            members.send_back(crew.home, name, feedback, refused=True)
+            crew.journal("set_aside", task=name, text=f"outputs changed after they were verified: {paths}"[:500])
     return reopened
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.ids import is_member
-from sow.engine.runs.run_context import RunContext
-from sow.engine.runs.start import open_run_folder
-from sow.engine.turns.recovery import is_needed, recover
+from sow.engine.runs.start import open_run_folder, recover_turn
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import design_check
 from sow.engine.workflows.crew_context import CrewContext
@@ -34,9 +32,7 @@ def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:
     remarks = ["the workflow's state was gone; its last copy is back"] if design_state.restore(home) else []
     remarks += members.recover(home)
     for folder in session_folders(home):
-        if is_needed(folder) and not home.task_holder(folder.id):
-            with home.claim(f"task-{folder.id}", purpose="recovery"):
-                remarks += recover(folder, environment)
+        remarks += recover_turn(folder, environment)
     return remarks + members.archive_leftover_sessions(home)
 
 
@@ -57,6 +53,7 @@ def open_crew(
     listeners: list[Callable[[dict[str, Any]], None]],
     yes: bool = False,
     turn: type[AgentTurn] = AgentTurn,
+    verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
 ) -> tuple[CrewContext, bool]:
     """Return the workflow with its run, and whether the run continues from an earlier call."""
     workflow = WorkflowFolder(home).workflow()
@@ -74,20 +71,13 @@ def open_crew(
         tasks=[member.name for member in plan.members],
         settings=settings,
     )
-    context = RunContext(
-        home, config, environment, agents=agents, folder=folder, isolation=None, listeners=listeners, judges=()
-    )
-    return CrewContext(context, plan, yes=yes, turn=turn), continues
+    given = {"agents": agents, "folder": folder, "listeners": listeners, "verbs": verbs}
+    return CrewContext(home, config, environment, **given, plan=plan, yes=yes, turn=turn), continues
 
 
 def _checked_plan(home: Home, agents: AgentRegistry) -> WorkflowPlan:
     """Return the plan, if code finds no error in the design."""
-    try:
-        design = design_check.read(home, agents.names())
-    except FileNotFoundError:
-        raise SowError(
-            "there is no workflow_coordination_plan.md yet", "have it designed: sow workflow design"
-        ) from None
+    design = design_check.of_checkout(home, agents.names())
     if design.errors:
         first = design.errors[0]
         raise SowError(f"{first.file}:{first.line}: {first.text}", f"{first.hint}; all findings: sow workflow verify")
@@ -122,7 +112,7 @@ def _base(home: Home) -> str:
 
 def start_fields(crew: CrewContext) -> dict[str, object]:
     """Return the fields that the journal keeps when a call begins."""
-    run, needs, members = crew.context.folder.run, crew.needs(), crew.workflow()["members"]
+    run, needs, members = crew.folder.run, crew.needs(), crew.workflow()["members"]
     tasks = [
         {
             "id": name,

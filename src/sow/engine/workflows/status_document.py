@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.workflows import advice
+from sow.domain.workflows import inbox
 from sow.engine.workflows import design_check
-from sow.store.workflows import status_view
+from sow.store.workflows import note_archive, status_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,20 @@ def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
     return {
         **status_view.document(workflow, folder.notes(loaded)),
         "workflow": workflow["name"],
+        "archived_notes": _archived_notes(folder, loaded),
         "questions": questions(workflow),
-        "changed": advice.changed_agents(workflow, plan.sections) if plan else [],
-        "next": advice.next_step(workflow, designed=designed, digest=digest),
+        "changed": inbox.changed_agents(workflow, plan.sections) if plan else [],
+        "next": inbox.next_step(workflow, designed=designed, digest=digest),
     }
+
+
+def _archived_notes(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, int]:
+    """Return how many notes of each agent are in the archive."""
+    counts: dict[str, int] = {}
+    folders = folder.agent_folders(loaded)
+    for entry in note_archive.index(folders[0])["archives"] if folders else ():
+        counts[entry["agent"]] = counts.get(entry["agent"], 0) + entry["notes"]
+    return counts
 
 
 def questions(workflow: Workflow) -> list[dict[str, str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sow.executors.adapter import (
     ASSIGNED,
+    READ_ONLY_COMMANDS,
     READ_ONLY_GIT,
     UNSAFE_GIT_OPTIONS,
+    UNSAFE_READ_OPTIONS,
     Adapter,
     AgentCommand,
     Capabilities,
@@ -61,12 +63,13 @@ class Amp(Adapter):
 
 def permission_settings(request: Request) -> dict[str, Any]:
     """Returns the settings of a worker without yolo; the first rule that matches a call decides."""
-    commands, loopholes = list(request.commands), []
+    commands = [*request.commands, *READ_ONLY_COMMANDS]
+    loopholes = [f"{command}*{option}*" for command in READ_ONLY_COMMANDS for option in UNSAFE_READ_OPTIONS]
     if request.role.reads_only:
-        commands = [*(command for command in commands if command != "git"), *READ_ONLY_GIT]
+        commands = [*(command for command in request.commands if command != "git"), *READ_ONLY_GIT]
         loopholes = [f"*{option}*" for option in UNSAFE_GIT_OPTIONS]
     patterns = [pattern for command in commands for pattern in (command, f"{command} *")]
-    closed = [{"tool": tool, "matches": {field: loopholes}, "action": "reject"} for tool, field in SHELLS if loopholes]
+    closed = [{"tool": tool, "matches": {field: loopholes}, "action": "reject"} for tool, field in SHELLS]
     allowed = [{"tool": tool, "matches": {field: patterns}, "action": "allow"} for tool, field in SHELLS]
     refused = [{"tool": tool, "action": "reject"} for tool, _ in SHELLS]
     return {"amp.permissions": [*closed, *allowed, *refused, *edit_rules(request)]}

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Outcome, ProcessEnd, Request, Role
+from sow.executors.adapter import (
+    GIVEN,
+    Adapter,
+    AgentCommand,
+    Capabilities,
+    Outcome,
+    PrivateHome,
+    ProcessEnd,
+    Request,
+    Role,
+)
 from sow.executors.events import Event, TurnSummary
 from sow.executors.json_lines import as_integer, as_number, json_list, json_string, text_of
 from sow.store.projects.write_rules import literal
@@ -51,9 +61,17 @@ class Claude(Adapter):
             "--setting-sources", "--model", "--permission-mode", "acceptEdits", "--dangerously-skip-permissions",
             "--add-dir", "--tools", "--allowedTools", "--disallowedTools", "--agents",
         ),
+        private_home=PrivateHome(
+            ".claude",
+            variable="CLAUDE_CONFIG_DIR",
+            files=(".credentials.json", "settings.json", "CLAUDE.md", "agents", "commands", "skills", "output-styles"),
+            beside=(".claude.json",),
+            logins=(".credentials.json",),
+        ),
     )  # fmt: skip
     not_found = ("No conversation found with session ID",)
     in_use = ("is already in use",)
+    logged_out = ("Please run /login",)
     limits = ("usage limit reached", "hit your session limit", "hit your usage limit")
 
     def spawn_command(self, request: Request) -> AgentCommand:
@@ -67,11 +85,13 @@ class Claude(Adapter):
         arguments += ["--model", request.model] if request.model else []
         arguments += [*settings_flags(request), *permission_flags(request)]
         path, role = f"{request.session_folder}/agents.json", request.role
+        # As root, Claude Code skips permissions only in a sandbox.
+        environment = {**ENVIRONMENT, "IS_SANDBOX": "1"} if request.in_sandbox else ENVIRONMENT
         if not role.subagent_prompt:
-            return AgentCommand([*arguments, *request.custom_args], environment=ENVIRONMENT)
+            return AgentCommand([*arguments, *request.custom_args], environment=environment)
         return AgentCommand(
             [*arguments, "--agents", path, *request.custom_args],
-            environment=ENVIRONMENT,
+            environment=environment,
             files={path: f"{{{json_string(role.name)}: {subagent(role)}}}\n"},
         )
 
@@ -246,7 +266,8 @@ def limit_events(data: dict[str, Any], session: str) -> list[Event]:
     info = data.get("rate_limit_info")
     if isinstance(info, dict) and info.get("status") == "rejected":
         reset_at = as_integer(info.get("resetsAt")) or 0
-        return [Event("limit", str(info.get("rateLimitType") or ""), session=session, reset_at=reset_at)]
+        name = str(info.get("rateLimitType") or "usage").replace("_", " ")  # such as five_hour or seven_day_opus
+        return [Event("limit", f"the {name} limit is reached", session=session, reset_at=reset_at)]
     return []
 
 

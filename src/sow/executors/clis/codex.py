@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, PrivateHome, Request
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, json_string, text_of
 
@@ -35,6 +35,12 @@ class Codex(Adapter):
         required_flags=(
             "--json", "--skip-git-repo-check", "--config", "--model", "--sandbox", "read-only", "workspace-write",
             "--add-dir", "--dangerously-bypass-approvals-and-sandbox", "resume",
+        ),
+        private_home=PrivateHome(
+            ".codex",
+            variable="CODEX_HOME",
+            files=("auth.json", "config.toml", "AGENTS.md", "prompts", "rules", "skills"),
+            logins=("auth.json",),
         ),
     )  # fmt: skip
     not_found = ("no rollout found for thread id",)
@@ -91,6 +97,8 @@ def untrusted_project_settings(request: Request) -> list[str]:
 
 def permissions(request: Request) -> list[str]:
     """Returns the sandbox; Codex has no list of tools, so a role without tools that write gets a read-only one."""
+    if request.in_sandbox:  # its own sandbox does not start in ours
+        return ["--dangerously-bypass-approvals-and-sandbox"]
     if request.role.reads_only:
         return ["--sandbox", "read-only"]
     if request.yolo:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sow.executors.adapter import GIVEN, READ_ONLY_GIT, UNSAFE_GIT_OPTIONS, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.adapter import (
+    GIVEN,
+    READ_ONLY_COMMANDS,
+    READ_ONLY_GIT,
+    UNSAFE_GIT_OPTIONS,
+    UNSAFE_READ_OPTIONS,
+    Adapter,
+    AgentCommand,
+    Capabilities,
+    PrivateHome,
+    Request,
+)
 from sow.executors.clis.claude import tool_event
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, json_list, json_string
@@ -51,9 +62,20 @@ class Gemini(Adapter):
             "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "auto_edit", "--policy",
             "--include-directories", "--output-format", "stream-json",
         ),
+        private_home=PrivateHome(
+            ".gemini",
+            variable="GEMINI_CLI_HOME",
+            is_parent=True,
+            files=(
+                "oauth_creds.json", "google_accounts.json", "settings.json", "installation_id", "GEMINI.md", ".env",
+                "trustedFolders.json", "commands",
+            ),
+            logins=("oauth_creds.json",),
+        ),
     )  # fmt: skip
     not_found = ("Error resuming session:",)
     in_use = ("Error starting session:",)
+    logged_out = ("Please set an Auth method in your",)
 
     def __init__(self) -> None:
         self.partial_message = ""  # the parts of the current message so far
@@ -86,7 +108,7 @@ class Gemini(Adapter):
         return [Event("text", text)] if text else []
 
     def read_error(self, line: str) -> list[Event]:
-        """Only stderr says that it tries again, and each try waits longer."""
+        """Only stderr says that it retries, and each retry waits longer."""
         if not (line.startswith("Attempt ") and " failed" in line and ". Retrying " in line):
             return []
         message = line.partition(". Retrying ")[0]
@@ -121,8 +143,10 @@ def policy(request: Request) -> str:
         rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(UNSAFE_GIT_OPTIONS)})"')]
         rules += [_rule("deny", 950, WRITERS)]
     elif not request.yolo and request.commands:
-        prefixes_rule = f"commandPrefix = {json_list(request.commands)}"
-        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', prefixes_rule)]
+        prefixes = [*request.commands, *READ_ONLY_COMMANDS]
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {json_list(prefixes)}")]
+        unsafe = f'commandRegex = "({"|".join(READ_ONLY_COMMANDS)}).*({"|".join(UNSAFE_READ_OPTIONS)})"'
+        rules += [_rule("deny", 950, f'toolName = "{SHELL}"', unsafe)]
     return "\n".join(rules)
 
 

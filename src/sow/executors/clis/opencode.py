@@ -6,8 +6,10 @@ import os
 
 from sow.executors.adapter import (
     ASSIGNED,
+    READ_ONLY_COMMANDS,
     READ_ONLY_GIT,
     UNSAFE_GIT_OPTIONS,
+    UNSAFE_READ_OPTIONS,
     Adapter,
     AgentCommand,
     Capabilities,
@@ -125,7 +127,9 @@ def edits(request: Request) -> dict[str, str]:
 def command_rules(request: Request) -> dict[str, str]:
     """Returns rules for commands; the last pattern that matches decides."""
     if not request.role.judges:
-        return {"*": "deny", **{f"{command} *": "allow" for command in request.commands}}
+        unsafe = {f"{command}*{option}*": "deny" for command in READ_ONLY_COMMANDS for option in UNSAFE_READ_OPTIONS}
+        commands = (*request.commands, *READ_ONLY_COMMANDS)
+        return {"*": "deny", **{f"{command} *": "allow" for command in commands}, **unsafe}
     allowed = [*(command for command in request.commands if command != "git"), *READ_ONLY_GIT]
     loopholes = {f"git *{option}*": "deny" for option in UNSAFE_GIT_OPTIONS}
     return {"*": "deny", **{f"{command} *": "allow" for command in allowed}, **loopholes}

@@ -56,6 +56,7 @@ class Qwen(Adapter):
     )  # fmt: skip
     not_found = ("No saved session found with ID",)
     in_use = ("already exists (active or archived)",)
+    logged_out = ("No auth type is selected",)
 
     def spawn_command(self, request: Request) -> AgentCommand:
         return self._call(request, ["--session-id", request.session])

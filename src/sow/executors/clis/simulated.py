@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sow.executors.adapter import GIVEN, AgentCommand, Capabilities, Request
+from sow.executors.adapter import GIVEN, AgentCommand, Capabilities, PrivateHome, Request
 from sow.executors.clis.claude import Claude
 
 
@@ -21,12 +21,16 @@ class Simulated(Claude):
         reports_tokens=True,
         variables=("SOW_SIMULATED_",),
         version_arguments=("-m", "sow", "--version"),
+        private_home=PrivateHome(),
     )
+
+    def needed_files(self, request: Request) -> list[str]:
+        scenario = request.extra.get("scenario")
+        return [os.path.expanduser(str(scenario))] if scenario else []
 
     def _call(self, request: Request, session: list[str]) -> AgentCommand:
         arguments = ["-m", "sow.simulated", *session]
         arguments += ["--model", request.model] if request.model else []
-        scenario = request.extra.get("scenario")
-        arguments += [f"--scenario={os.path.expanduser(str(scenario))}"] if scenario else []
+        arguments += [f"--scenario={path}" for path in self.needed_files(request)]
         arguments += ["--read-only"] if request.role.judges else []
         return AgentCommand([*arguments, *request.custom_args])

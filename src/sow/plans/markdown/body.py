@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from sow.domain.plans.plan import Criterion, kind_of
+from collections.abc import Callable
+
+from sow.domain.plans.plan import Criterion, Plan, PlanTask, kind_of
 from sow.plans import fields
 from sow.plans.dependencies import dependencies
 from sow.plans.markdown import bullet_lists, field_labels
-from sow.plans.markdown.lines import PLAIN
-from sow.plans.values import looks_like_dependency
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sow.domain.plans.plan import Plan, PlanTask
-    from sow.plans.markdown.bullet_lists import Item
-    from sow.plans.markdown.field_labels import Label, LabelTypos
-    from sow.plans.markdown.lines import MarkdownPage
+from sow.plans.markdown.bullet_lists import Item
+from sow.plans.markdown.field_labels import Label, LabelTypos
+from sow.plans.markdown.lines import PLAIN, MarkdownPage
+from sow.plans.values import WAITS_FOR, letters_of, looks_like_dependency, normalized_id
 
 VERIFICATION = {
     "command": "command",
@@ -25,32 +20,51 @@ VERIFICATION = {
     "expected": "expected",
     "description": "description",
 }
+# Programs that start a command without backticks.
+PROGRAMS = (
+    "bash", "bats", "bazel", "bun", "bundle", "cargo", "cmake", "composer", "ctest", "deno", "docker", "dotnet",
+    "eslint", "go", "gradle", "hatch", "jest", "just", "make", "mix", "mocha", "mvn", "mypy", "node", "nox", "npm",
+    "npx", "phpunit", "pnpm", "poetry", "pytest", "python", "python3", "rake", "rspec", "ruff", "sbt", "sh", "sow",
+    "swift", "tox", "tsc", "uv", "vitest", "yarn", "zig",
+)  # fmt: skip
+SENTENCES = ("make sure", "go through", "go to", "just ")  # starts of sentences that begin like a command
+WAITS_FOR_TASK = ("depends on", "depend on", "blocked by", "requires", "needs", "waits for", "wait for", "after")
 
 
-def read(plan: Plan, task: PlanTask, page: MarkdownPage, start: int, end: int, slips: LabelTypos) -> None:
-    """Reads the lines from start to end."""
+def read(
+    plan: Plan, task: PlanTask, page: MarkdownPage, start: int, end: int, slips: LabelTypos, *, described: bool = False
+) -> None:
+    """Reads the lines from start to end; with `described` the task needs no text."""
     task.text = "\n".join(page.texts[start:end]).strip("\n")
-    described = False
     index = start
     while index < end:
         text = page.texts[index]
         line_labels = field_labels.labels_in_line(text) if text and not page.kinds[index] else []
+        means_tests = bool(line_labels) and field_labels.normalized(line_labels[0].name) in field_labels.TEST_LABELS
+        if means_tests and _only_commands(page, index + 1, end, line_labels[0]):
+            line_labels[0].field = "test_commands"
         if any(label.field for label in line_labels):
             described = described or any(label.field not in field_labels.METADATA_FIELDS for label in line_labels)
             if line_labels[0].value and not described:
                 task.last_field_line = page.number(index)
             index = _fields(plan, task, page, index, end, line_labels)
         else:
-            described = described or _says_something(text)
-            if page.kinds[index] == PLAIN and (":" in text or "**" in text):
-                intended = slips.intended_label(text, line_labels) or _dependency_label(text, line_labels)
+            is_label = page.kinds[index] == PLAIN and (":" in text or "**" in text)
+            tasks, is_clear = _near_dependencies(text, line_labels) if is_label else ("", False)
+            if is_clear:
+                fields.add_dependencies(plan, task, tasks, page.number(index))
+            elif is_label:
+                intended = slips.intended_label(text, line_labels) or ("Depends on" if tasks else "")
+                intended = "Test commands" if means_tests else intended
                 _warn_of_slip(plan, task, text, page.number(index), intended)
+            described = described or (not is_clear and _says_something(text))
             index += 1
     lines = (
         text for position, text in enumerate(page.texts[start:end], start) if page.number(position) != task.status_line
     )
     task.brief = "\n".join(lines).strip("\n")
     task.text_has_fields = True
+    _warn_of_sentences(plan, task, page, start, end)
     if not described:
         message = f"task {task.number} has no description"
         plan.error(task.file, task.line, message, "say below its heading what is to be done")
@@ -61,15 +75,23 @@ def _says_something(text: str) -> bool:
     return bool(bare) and set(bare) not in ({"-"}, {"*"}, {"_"})
 
 
-def _dependency_label(text: str, line_labels: list[Label]) -> str:
-    """Returns `Depends on` if a line such as `**Blocked by**: Task 1` or `Requires: 2` means the same."""
-    name, _, value = text.strip()[: field_labels.MAX_LABEL].partition(":")
+def _near_dependencies(text: str, line_labels: list[Label]) -> tuple[str, bool]:
+    """Returns the value of a line such as `**Blocked by**: Task 1`, and whether it means tasks and nothing else."""
+    bare = text.strip()
+    bare = bare[field_labels.marker(bare) :].lstrip()
+    name, _, value = bare.partition(":")
     if line_labels:
         name, value = line_labels[0].name, line_labels[0].value
-    if not looks_like_dependency(name) or not any(character.isdigit() for character in value):
-        return ""
+    value = value.strip("*_ \t")
+    if len(name) > field_labels.MAX_LABEL or not looks_like_dependency(name) or not any(map(str.isdigit, value)):
+        return "", False
     tasks, unreadable = dependencies(value, 0)
-    return "Depends on" if tasks and not unreadable else ""
+    word = letters_of(name)
+    is_clear = word in WAITS_FOR and (word.startswith("depend") or bare[:1] in ("*", "_"))
+    if tasks and not unreadable:
+        return value, is_clear
+    means_tasks = word.startswith(("blocked", "depend", "wait")) or "task" in value.lower()
+    return (value if means_tasks else ""), False
 
 
 def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, intended: str) -> None:
@@ -77,6 +99,33 @@ def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, intended: st
         kind = kind_of(field_labels.field_of(intended))
         message = f"task {task.number}: {text.strip()!r:.60} is read as text"
         plan.warn(task.file, line, message, f"if it is the field, write: **{intended}**: …", kind=kind)
+
+
+def _warn_of_sentences(plan: Plan, task: PlanTask, page: MarkdownPage, start: int, end: int) -> None:
+    """Warns about a sentence such as `Depends on task 1.` if no field names that task."""
+    known = {task.number, *(reference.task for reference in task.dependency_references)}
+    for index in range(start, end):
+        before, word, after = page.texts[index].lower().partition(" task")
+        digits = after.removeprefix("s").lstrip(" #-")
+        number = digits[: len(digits) - len(digits.lstrip("0123456789"))]
+        is_sentence = word and page.kinds[index] == PLAIN and before.endswith(WAITS_FOR_TASK)
+        if is_sentence and number and normalized_id(number) not in known:
+            _warn_of_slip(plan, task, page.texts[index], page.number(index), "Depends on")
+
+
+def _only_commands(page: MarkdownPage, index: int, end: int, label: Label) -> bool:
+    """Returns whether commands, and nothing else, follow a label such as `**Verify**`."""
+    items = [] if label.value and not _list_follows(page, index, end, label) else bullet_lists.read(page, index, end)[1]
+    if label.value and not (items and label.value.endswith(":")):
+        items.append(bullet_lists.Item(label.value, 0))
+    return bool(items) and all(item.code or item.blocks or _is_command(item.text) for item in items)
+
+
+def _is_command(text: str) -> bool:
+    """Returns whether a text, or each part of it in backticks, starts with a program."""
+    return not text.lower().startswith(SENTENCES) and all(
+        command.startswith("./") or command.partition(" ")[0] in PROGRAMS for command in _commands(text)
+    )
 
 
 def _fields(plan: Plan, task: PlanTask, page: MarkdownPage, index: int, end: int, line_labels: list[Label]) -> int:

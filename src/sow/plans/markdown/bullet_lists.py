@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from sow.plans.markdown import field_labels
-from sow.plans.markdown.lines import COMMENT, FENCE, PLAIN, heading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.plans.markdown.lines import MarkdownPage
+from sow.plans.markdown.lines import COMMENT, FENCE, PLAIN, MarkdownPage, heading
 
 NONE = ("none", "empty", "no", "nothing", "not", "n/a")
 INDENT = 2  # a line this much deeper than an entry belongs to it

@@ -9,7 +9,7 @@ LABELS = {
     "files": ("Files", "File(s)"),
     "depends_on": ("Depends on", "Dependencies", "Dependency"),
     "estimated_time": ("Estimated time", "Estimate"),
-    "agent": ("Agent",),
+    "agent": ("Agent", "Assignee", "Assigned to", "Owner"),
     "status": ("Status",),
     "type": ("Type",),
     "worktree_group": ("Worktree group", "WorktreeGroup"),
@@ -31,6 +31,7 @@ LABELS = {
 METADATA_FIELDS = frozenset(
     {"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "allow_empty", "protected"}
 )
+TEST_LABELS = frozenset({"test", "verify"})  # mean test commands if nothing but commands follows them
 BOLD = ("**", "__")
 MAX_LABEL = 60
 MAX_IN_LINE = 20
@@ -76,6 +77,12 @@ def marker(bare: str) -> int:
         digits = len(bare) - len(bare.lstrip("0123456789"))
         size = digits + 2 if 0 < digits < 5 and bare[digits : digits + 2] in (". ", ") ") else 0
     return size + 4 if size and bare[size : size + 1] == "[" and bare[size + 2 : size + 4] == "] " else size
+
+
+def box(line: str) -> int:
+    """Returns the length of a list marker with a check box, such as `- [ ] `; 0 if there is no box."""
+    size = marker(line)
+    return size if line[:size].endswith("] ") else 0
 
 
 def labels_in_line(text: str) -> list[Label]:

@@ -1,25 +1,31 @@
-"""Reads plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`."""
+"""Reads plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`.
+
+Without such a heading, tasks are headings `Task N` of another level, else numbered headings, else a checklist.
+"""
 
 from __future__ import annotations
 
-from sow.domain.plans.plan import MAX_TASKS, NOTE, PlanTask
+from collections.abc import Iterator
+
+from sow.domain.plans.plan import MAX_TASKS, NOTE, Plan, PlanTask
 from sow.plans import values
 from sow.plans.markdown import body
-from sow.plans.markdown.field_labels import LabelTypos, marker
+from sow.plans.markdown.field_labels import LabelTypos, box, marker
 from sow.plans.markdown.lines import CODE, PLAIN, MarkdownPage, heading
 from sow.plans.typo_hints import distance
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sow.domain.plans.plan import Plan
-
 Sections = list[tuple[int, "PlanTask | None"]]
+Parsed = tuple[str, str, str]  # number, name and status of a task
+Heading = tuple[int, int, str]  # its index, its level and its text
+DASHES = ("-", "–", "—")
+DONE = frozenset("✅✔☑")
 
 
-def read(plan: Plan, text: str, file: str) -> str:
-    """Adds the tasks of one file to the plan; returns the file's own name."""
+def read(plan: Plan, text: str, file: str, *, in_folder: bool = False) -> str:
+    """Adds the tasks of one file to the plan; returns the file's own name.
+
+    In a folder, files with numbered headings or a checklist may be no plans, so only headings `Task N` count.
+    """
     header, rest, first_line = frontmatter(text)
     name = ""
     if header.strip():
@@ -33,7 +39,7 @@ def read(plan: Plan, text: str, file: str) -> str:
     if page.unclosed:
         message = "a code fence or comment begins here and never ends: all below is read as text"
         plan.warn(file, page.unclosed, message, "close it", kind="unclosed")
-    title, sections = _sections(plan, page, file)
+    title, sections = _sections(plan, page, file, in_folder=in_folder)
     if len(sections) > MAX_TASKS:
         message = f"the file has more than {MAX_TASKS:,} sections"
         plan.error(file, page.number(sections[-1][0]), message, "split it into several plans")
@@ -53,34 +59,28 @@ def frontmatter(text: str) -> tuple[str, str, int]:
     return "", text, 1
 
 
-def _sections(plan: Plan, page: MarkdownPage, file: str) -> tuple[str, Sections]:
-    """Returns the title, and each second-level heading with the task that it starts."""
-    title = ""
-    sections: Sections = []
-    for index, level, name in _headings(page):
-        line = page.number(index)
-        if page.kinds[index]:
-            if level == 2 and page.kinds[index] == CODE and _number_and_name(name):
-                plan.warn(file, line, f"'## {values.shortened(name)}' stands in a code fence and is read as text")
-            continue
-        title = title or (name if level == 1 else "")
-        task = _task(plan, name, file, line) if level == 2 else None
-        if level == 2:
-            sections.append((index, task))
+def _sections(plan: Plan, page: MarkdownPage, file: str, *, in_folder: bool) -> tuple[str, Sections]:
+    """Returns the title, and each heading of the tasks' level or above with the task that it starts."""
+    headings = [each for each in _headings(page) if not page.kinds[each[0]] or _warn_of_fenced(plan, page, file, each)]
+    level, found = _task_headings(headings, in_folder=in_folder)
+    title = next((name for index, depth, name in headings if depth == 1 and index not in found), "")
+    if not level and not in_folder:
+        sections = _checklist(page, file)
+        if sections:
+            return title, sections
+    sections = []
+    for index, depth, name in headings:
+        if depth == level or 2 <= depth < (level or 3):
+            sections.append((index, _task(plan, found.get(index), file, page.number(index), "#" * depth)))
             if len(sections) > MAX_TASKS:
                 break
-        if task is None and _looks_like_a_task(name, level):
-            plan.warn(
-                file,
-                line,
-                f"'{'#' * level} {values.shortened(name)}' looks like a task but is read as text",
-                _form(name),
-                kind="task",
-            )
+        if index not in found and _looks_like_a_task(name, depth):
+            message = f"'{'#' * depth} {values.shortened(name)}' looks like a task but is read as text"
+            plan.warn(file, page.number(index), message, _form(name, level), kind="task")
     return title, sections
 
 
-def _headings(page: MarkdownPage) -> Iterator[tuple[int, int, str]]:
+def _headings(page: MarkdownPage) -> Iterator[Heading]:
     for index, text in enumerate(page.texts):
         if "#" in text[:4]:
             level, name = heading(text)
@@ -88,35 +88,93 @@ def _headings(page: MarkdownPage) -> Iterator[tuple[int, int, str]]:
                 yield index, level, name
 
 
-def _number_and_name(text: str) -> tuple[str, str] | None:
-    """Returns number and name of a heading `Task 1: name`; `Tasks 1-5: …` is prose."""
+def _warn_of_fenced(plan: Plan, page: MarkdownPage, file: str, found: Heading) -> bool:
+    """Warns about the heading of a task in a code fence; returns False, because it is no heading."""
+    index, level, name = found
+    if level == 2 and page.kinds[index] == CODE and _parsed(name):
+        message = f"'## {values.shortened(name)}' stands in a code fence and is read as text"
+        plan.warn(file, page.number(index), message)
+    return False
+
+
+def _task_headings(headings: list[Heading], *, in_folder: bool) -> tuple[int, dict[int, Parsed]]:
+    """Returns the level of the tasks' headings, 0 if there are none, and those headings with number and name."""
+    for parse in (_parsed,) if in_folder else (_parsed, _numbered):
+        found = {index: (level, each) for index, level, name in headings if (each := parse(name))}
+        levels = {level for level, _ in found.values()} - ({1} if parse is _numbered else set())
+        level = 2 if 2 in levels else min(levels, default=0)
+        if level:
+            return level, {index: each for index, (depth, each) in found.items() if depth == level}
+    return 0, {}
+
+
+def _parsed(text: str) -> Parsed | None:
+    """Returns number, name and status of `Task 1: name`, `TASK-1: name`, `Task 1 - name` or `✅ Task 1: name`."""
     if text.startswith("**") and text.endswith("**"):
         text = text[2:-2]
-    first, rest = _first_word(text)
+    bare, status = _without_mark(text)
+    rest = bare[4:].strip()
+    if bare[:4].lower() != "task" or bare[4:5] not in (" ", "\t", "-", "#"):
+        return None
+    rest = rest[1:] if rest[:1] in ("-", "#") and rest[1:2].isdigit() else rest
     number, colon, name = rest.partition(":")
-    number = number.strip()
-    return (number, name.strip()) if first == "task" and colon and values.is_id(number) else None
+    if colon and values.is_id(number.strip()):
+        return number.strip(), name.strip(), status
+    found = _numbered(rest)
+    return (*found[:2], status) if found else None
 
 
-def _form(text: str) -> str:
+def _numbered(text: str) -> Parsed | None:
+    """Returns number, name and status of `1. name`, `1) name` or `1 - name`."""
+    bare, status = _without_mark(text)
+    first, _, rest = bare.partition(" ")
+    number, name = first.rstrip(".):"), rest.lstrip("-–— ")
+    has_sign = number != first or rest.lstrip()[:1] in DASHES
+    return (number, name, status) if has_sign and name and values.is_number(number) else None
+
+
+def _without_mark(text: str) -> tuple[str, str]:
+    """Returns a text without its check box or signs in front, and the status that they mean."""
+    if text[:1] == "[" and text[2:4] == "] ":
+        return text[4:].lstrip(), "completed" if text[1] in "xX" else "pending"
+    size = next((place for place, sign in enumerate(text) if sign.isalnum() or "!" <= sign <= "~"), len(text))
+    return text[size:], "pending" if DONE.isdisjoint(text[:size]) else "completed"
+
+
+def _checklist(page: MarkdownPage, file: str) -> Sections:
+    """Returns a section for each item `- [ ] name` that is not indented, and for the text after such items."""
+    sections: Sections = []
+    count = 0
+    for index, text in enumerate(page.texts):
+        if page.kinds[index] or text[:1] in ("", " ", "\t"):
+            continue
+        size = box(text)
+        if size:
+            count += 1
+            bare, status = _without_mark(text[size - 4 :])
+            number, name, _ = _parsed(bare) or (str(count), bare, "")
+            task = PlanTask(number=values.normalized_id(number), name=name, file=file, line=page.number(index))
+            task.status = status
+            sections.append((index, task))
+        elif sections and sections[-1][1] is not None:
+            sections.append((index, None))
+    return sections
+
+
+def _form(text: str, level: int) -> str:
     """How to write the task that a text means, with its number."""
-    found = _number_and_name(text)
+    found = _parsed(text)
     head = text.partition(":")[0]
     start = next((place for place, letter in enumerate(head) if letter.isdigit()), len(head))
     size = len(head) - start - len(head[start:].lstrip("0123456789."))
     number = found[0] if found else head[start : start + size].rstrip(".")
-    return f"write it as: ## Task {values.normalized_id(number) if number else 'N'}: name"
-
-
-def _first_word(text: str) -> tuple[str, str]:
-    first, *rest = text.split(None, 1) or [""]
-    return first.lower(), "".join(rest)
+    return f"write it as: {'#' * (level or 2)} Task {values.normalized_id(number) if number else 'N'}: name"
 
 
 def _looks_like_a_task(text: str, level: int) -> bool:
     """Returns whether a heading has another level, no colon or number, a typing error, or a bad number."""
-    if level == 1 or _number_and_name(text) is not None:
-        return level != 2 and _number_and_name(text) is not None
+    if level == 1 or _parsed(text) is not None:
+        return _parsed(text) is not None
     bare = text.lstrip("*_[( ").lower()
     length = len(bare) - len(bare.lstrip("abcdefghijklmnopqrstuvwxyz"))
     word, rest = bare[:length], bare[length:]
@@ -128,13 +186,15 @@ def _looks_like_a_task(text: str, level: int) -> bool:
     )
 
 
-def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
-    parts = _number_and_name(text)
-    if parts is None:
+def _task(plan: Plan, found: Parsed | None, file: str, line: int, hashes: str) -> PlanTask | None:
+    if found is None:
         return None
-    task = PlanTask(number=values.normalized_id(parts[0]), name=parts[1], file=file, line=line)
-    if not task.name:
-        plan.error(file, line, f"task {task.number} has no name", _form(text))
+    number, name, status = found
+    task = PlanTask(number=values.normalized_id(number), name=name, file=file, line=line)
+    task.status = status
+    if not name:
+        message = f"task {task.number} has no name"
+        plan.error(file, line, message, f"write it as: {hashes} Task {task.number}: name")
     return task
 
 
@@ -147,10 +207,23 @@ def _read_sections(plan: Plan, page: MarkdownPage, sections: Sections, file: str
         if task is None:
             prose += page.texts[start:end]
         else:
-            body.read(plan, task, page, start + 1, end, slips)
+            body.read(plan, task, page, start + 1, end, slips, described=bool(box(page.texts[start])))
             plan.tasks.append(task)
     _warn_of_unread(plan, page, file, {task.number for _, task in sections if task is not None})
+    last = max((start for start, task in sections if task is not None), default=len(page.texts))
+    named = {finding.line for finding in plan.findings if finding.file == file}
+    for (start, _), end in zip(sections, ends[1:], strict=True):
+        if start > last and page.number(start) not in named and heading(page.texts[start])[0]:
+            _warn_of_prose(plan, page, file, start, end)
     plan.prose += [text] if (text := "\n".join(prose).strip()) else []
+
+
+def _warn_of_prose(plan: Plan, page: MarkdownPage, file: str, start: int, end: int) -> None:
+    """Warns about a section with text after the last task; numbered headings in it are probably tasks."""
+    if any(text.strip(" \t-*_") for text in page.texts[start + 1 : end]):
+        kind = "task" if any(heading(text)[1][:1].isdigit() for text in page.texts[start:end]) else NOTE
+        what = f"{values.shortened(page.texts[start].strip())!r} belongs to no task, and no agent reads it"
+        plan.warn(file, page.number(start), what, "put it below the heading of a task", kind=kind)
 
 
 def _warn_of_unread(plan: Plan, page: MarkdownPage, file: str, numbers: set[str]) -> None:
@@ -160,7 +233,7 @@ def _warn_of_unread(plan: Plan, page: MarkdownPage, file: str, numbers: set[str]
             number = _other_form(text)
             if number and values.normalized_id(number) not in numbers:
                 what = f"{values.shortened(text)!r} looks like a task but is read as text"
-                plan.warn(file, page.number(index), what, _form(number), kind="task")
+                plan.warn(file, page.number(index), what, _form(number, 2), kind="task")
 
 
 def _other_form(text: str) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 
+from sow.domain.plans.plan import PlanTask
 from sow.plans import values
-from sow.plans.status_edit import StatusRefusal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sow.domain.plans.plan import PlanTask
-    from sow.plans.status_edit import Edit
+from sow.plans.markdown import field_labels
+from sow.plans.values import Edit, StatusRefusal
 
 # Signs of more than a status: another label, a comment, a table.
 MORE = ("**", "<!--", "|")
@@ -24,8 +20,13 @@ def status_editor(text: str) -> Callable[[PlanTask, str], Edit]:
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
 
     def edit(task: PlanTask, word: str) -> Edit:
+        size = field_labels.box(lines[task.line - 1])
+        if not task.status_line and size and word in ("pending", "completed"):
+            place = starts[task.line - 1] + size - 3
+            return place, place + 1, "x" if word == "completed" else " "
         if not task.status_line:
-            return _new_line(lines[task.last_field_line - 1], starts[task.last_field_line] - 1, word)
+            fact = lines[task.last_field_line - 1] if task.last_field_line > task.line else "  **" * bool(size)
+            return _new_line(fact, starts[task.last_field_line] - 1, word)
         start, end, new = _value(lines[task.status_line - 1], word)
         offset = starts[task.status_line - 1]
         return offset + start, offset + end, new
@@ -34,8 +35,8 @@ def status_editor(text: str) -> Callable[[PlanTask, str], Edit]:
 
 
 def _new_line(fact: str, end: int, word: str) -> Edit:
-    """Inserts a line after the last field, with its bullet or indentation; a heading has none."""
-    prefix = fact[: fact.find("**")] if not fact.startswith("#") else ""
+    """Inserts a line after the last field, with its bullet or indentation."""
+    prefix = fact[: max(fact.find("**"), 0)]
     return end, end, f"\n{prefix}**Status**: {word}"
 
 

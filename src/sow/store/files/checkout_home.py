@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sow.store.files.locks import Holder
-    from sow.store.files.run_memory import RunMemory
-    from sow.store.files.vouching import Voucher
+    from sow.store.files.outside_writes import Voucher
+    from sow.store.files.trusted_state import TrustedState
 
 REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
@@ -48,7 +48,7 @@ class Home:
         self.checkout = checkout
         self.environment = environment or {}  # its secrets are removed from every text that is written
         self.secrets: list[bytes] | None = None
-        self.memory: RunMemory | None = None  # only in the process of a run
+        self.memory: TrustedState | None = None  # only in the process of a run
         self.vouchers: list[Voucher] = []
         self.root = checkout.root
         self.disk = disk or Disk()
@@ -80,6 +80,10 @@ class Home:
         """Returns the text of a state file. Raises FileNotFoundError if missing; refuses one behind a link."""
         self._refuse_linked(os.path.dirname(path))
         return read_text(self.disk, path, limit, torn=torn)
+
+    def require_own_folder(self, folder: str) -> None:
+        """Refuses a folder behind a link."""
+        self._refuse_linked(folder)
 
     def read_or(self, unreadable: str, path: str) -> str | None:
         """Returns the text of a state file, None if it is missing, and `unreadable` if it cannot be read."""
@@ -149,9 +153,9 @@ class Home:
     def vouch(self, name: str, text: str) -> None:
         """Tells a live run that sow itself writes this state. A worker's process does not do this."""
         if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
-            from sow.store.files import vouching  # imported here, because only a live run needs it
+            from sow.store.files import outside_writes  # imported here, because only a live run needs it
 
-            voucher = vouching.vouch(self, name, text)
+            voucher = outside_writes.vouch(self, name, text)
             self.vouchers += [voucher] if voucher is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:
@@ -161,6 +165,10 @@ class Home:
     def slots_folder(self) -> str:
         """Returns the folder with the locks and indexes of the slots."""
         return self._git_subfolder(self.checkout.git, "slots")
+
+    def seal_users_folder(self) -> str:
+        """Returns the folder that every command locks while it uses the repository's sealed git settings."""
+        return self._git_subfolder(self.checkout.common, "seal-users")
 
     def _git_subfolder(self, git_folder: str, name: str) -> str:
         """Returns our folder in a git folder, and makes it if missing. Its files need not survive a power loss."""
@@ -236,11 +244,15 @@ def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
     return home
 
 
+class NoSowFolder(SowError):
+    """A checkout in which `sow init` was not run."""
+
+
 def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
     """Finds the checkout, and refuses one in which `sow init` was not run."""
     home = locate(option=option, environment=environment, cwd=cwd)
     if not os.path.lexists(home.sow):
-        raise SowError(f"{home.root} has no .sow folder", "run 'sow init' there first")
+        raise NoSowFolder(f"{home.root} has no .sow folder", "run 'sow init' there first")
     return home
 
 

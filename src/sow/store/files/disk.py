@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sow.errors import SowError
+
 MAX_READ = 4 << 20
 FILE_MODE = 0o644
 IRREGULAR = "put a regular file there, or restore it from git"
@@ -93,18 +95,23 @@ class Disk:
         """Returns the bytes of a regular file that is not larger than the limit."""
         descriptor = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            info = os.fstat(descriptor)
-            if not stat.S_ISREG(info.st_mode):
-                raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
-            if info.st_size > limit:
-                raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
+            size = _readable_size(descriptor, path, limit)
             # Reading exactly the file's size needs a smaller buffer than the limit. Bytes added meanwhile are not read.
-            data = os.read(descriptor, info.st_size)
-            while len(data) < info.st_size and (chunk := os.read(descriptor, info.st_size - len(data))):
+            data = os.read(descriptor, size)
+            while len(data) < size and (chunk := os.read(descriptor, size - len(data))):
                 data += chunk
         finally:
             os.close(descriptor)
         return data
+
+
+def _readable_size(descriptor: int, path: str, limit: int) -> int:
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
+    if info.st_size > limit:
+        raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
+    return info.st_size
 
 
 class PrivateDisk(Disk):
@@ -131,15 +138,19 @@ def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = Fals
     except FileNotFoundError:
         raise
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
-            raise InvalidFile(f"{path} is not a regular file", IRREGULAR) from None
-        raise system_error("read", path, error) from None
+        raise _read_error(path, error) from None
     try:
         text = data.decode("utf-8", "replace" if torn else "strict")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InvalidFile(f"{path}:{line}: not UTF-8", "save it as UTF-8, or restore it from git") from None
     return text.removeprefix("\ufeff")
+
+
+def _read_error(path: str, error: OSError) -> SowError:
+    if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+        return InvalidFile(f"{path} is not a regular file", IRREGULAR)
+    return system_error("read", path, error)
 
 
 def list_folder(folder: str) -> list[str]:

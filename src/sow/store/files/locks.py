@@ -6,20 +6,30 @@ a lock file while it was held, the next process would make a second one, and bot
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from sow.errors import Waiting
+from sow.errors import SystemFailure, Waiting
 from sow.store.files.disk import crash_counted, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
 MAX_WAIT = 30.0
 PAUSE = 0.001
 LONGEST_PAUSE = 0.02
+
+
+def _fcntl() -> ModuleType:
+    """Returns the module for file locks, which Windows does not have."""
+    try:
+        import fcntl
+    except ImportError:
+        raise SystemFailure(
+            "this system has no file locks", "run sow on Linux, on macOS, or in WSL on Windows"
+        ) from None
+    return fcntl
 
 
 def open_lock(path: str, flags: int) -> int:
@@ -30,8 +40,17 @@ def open_lock(path: str, flags: int) -> int:
         raise system_error("lock", path, error) from None
 
 
+def share(path: str) -> int:
+    """Takes a shared lock on a folder, and returns its descriptor; the lock ends when the descriptor is closed."""
+    fcntl = _fcntl()
+    descriptor = open_lock(path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
 def try_lock(descriptor: int, path: str) -> bool:
     """Takes the lock. Returns False if it is held, or if the path now names another file."""
+    fcntl = _fcntl()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -47,6 +66,7 @@ def try_lock(descriptor: int, path: str) -> bool:
 
 def is_locked(descriptor: int) -> bool:
     """Returns True if another process holds the lock on this file. Takes nothing."""
+    fcntl = _fcntl()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -145,7 +165,7 @@ class Claim:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        crash_counted(f"let go of {self.path}")
+        crash_counted(f"release {self.path}")
         os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)
 

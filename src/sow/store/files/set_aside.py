@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import free_path, make_folders, sync_folder, system_error
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
 
 ASIDE = "set_aside"
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 PROSE = frozenset(
     {
-        "abandoned_reason", "answer", "context", "criteria", "description", "escalation_reason", "evidence", "feedback",
-        "missing_evidence", "pending_answer", "question", "reason", "resolution", "review_feedback", "text",
+        "abandoned_reason", "answer", "context", "criteria", "description", "escalation_reason", "evidence",
+        "failed_reason", "feedback", "missing_evidence", "pending_answer", "question", "reason", "resolution",
+        "review_feedback", "text",
     }
 )  # fmt: skip
 MOST_REMEMBERED = 2 << 20  # characters of text
@@ -88,9 +89,10 @@ def check(data: Any, path: str, validate: Validate) -> None:
     try:
         validate(data, "")
     except SchemaError as complaint:
+        kind = validate.__module__.rpartition(".")[2].replace("_", "-")
         raise InvalidFile(
             f"{path}: {complaint}",
-            "fix that field, or restore the file from git; 'sow schema show' has the rules",
+            f"fix it, or restore the file from git; the rules: sow schema show {kind}",
             place=complaint.place,
         ) from None
 

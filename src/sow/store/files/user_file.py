@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 
 from sow.errors import InvalidFile
-from sow.store.files.disk import PrivateDisk, remove_quietly, replace_file, sync_folder, system_error, write_all
+from sow.store.files.disk import (
+    PrivateDisk,
+    free_path,
+    remove_quietly,
+    replace_file,
+    sync_folder,
+    system_error,
+    write_all,
+)
 
 CHUNK = 1 << 20
 
@@ -42,12 +51,15 @@ def _make_folder(disk: PrivateDisk, folder: str) -> None:
 
 
 def keep_copy(path: str) -> str:
-    """Copies the file, whatever it contains, to its backup; returns the backup's path."""
+    """Copies the file, whatever it contains, to its backup and returns that path; renames an earlier backup."""
     if not os.path.isfile(path):
         raise InvalidFile(f"{path} is not a regular file", "move it away, then try again")
     disk, backup, aside = PrivateDisk(), f"{path}.backup", f"{path}.{os.urandom(4).hex()}.tmp"
     try:
         _copy(disk, path, aside)
+        if os.path.lexists(backup):
+            made_at = time.strftime("%Y%m%d-%H%M%S", time.gmtime(os.lstat(backup).st_mtime))
+            disk.replace(backup, free_path(f"{backup}-{made_at}"))
         disk.replace(aside, backup)
         sync_folder(disk, os.path.dirname(path))
     except OSError as error:

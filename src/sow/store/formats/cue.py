@@ -50,8 +50,10 @@ def _value(rule: Schema, pad: str) -> str:
 
 def _with_default(value: str, rule: Schema) -> str:
     """Marks the default with a star; a default that is not a choice is added as one."""
-    if "default" not in rule or rule["default"] == {}:  # a struct has the defaults of its fields
+    if "default" not in rule:
         return value
+    if rule["default"] == {}:  # a struct has the defaults of its fields; beside null it needs a star to be the default
+        return f"*{value}" if isinstance(rule["type"], list) else value
     default = _literal(rule["default"])
     choices = value.split(" | ")
     if default in choices:
@@ -86,7 +88,8 @@ def _struct(rule: Schema, pad: str) -> str:
     lines = ["{"]
     for name, field in rule.get("properties", {}).items():
         optional = "" if name in rule.get("required", ()) or "default" in field else "?"
-        lines += [*_comment(field, inner), f"{inner}{name}{optional}: {_value(field, inner)}"]
+        label = f'"{name}"' if name in KINDS.values() else name  # without quotes it would hide the type of that name
+        lines += [*_comment(field, inner), f"{inner}{label}{optional}: {_value(field, inner)}"]
     for condition in rule.get("allOf", ()):
         lines += _condition(rule, condition, inner)
     return "\n".join([*lines, f"{pad}}}"])

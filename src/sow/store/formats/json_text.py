@@ -65,6 +65,9 @@ def load(text: str, path: str) -> Any:
 def _strict(text: str, path: str) -> Any:
     import json
 
+    from sow.store.formats import merge_conflict
+
+    merge_conflict.refuse(text, path, load)
     hint = "fix the file, or restore it from git"
     try:
         data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse)

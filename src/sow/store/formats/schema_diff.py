@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sow.store.formats import schema
 
 
+@dataclass(frozen=True)
 class SchemaChange:
     """One field that was added, removed or renamed."""
 
-    __slots__ = ("default", "field", "kind", "old", "parent", "schema")
-
-    def __init__(self, kind: str, *, schema: str, parent: str, field: str, old: str = "", default: Any = None) -> None:
-        self.kind = kind
-        self.schema = schema
-        self.parent = parent
-        self.field = field
-        self.old = old
-        self.default = default
+    kind: str
+    schema: str
+    parent: str
+    field: str
+    old: str = ""
+    default: Any = None
 
     @property
     def path(self) -> str:

@@ -17,6 +17,7 @@ HEX = frozenset("0123456789abcdef")
 LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-")
 BREAKS = "\u2028\u2029"
+CONFLICT_MARKS = ("<<<<<<< ", ">>>>>>> ")  # git begins such lines where it left a conflict
 
 
 def _digits(text: str) -> bool:
@@ -144,8 +145,19 @@ class SchemaError(Exception):
         self.message = message
 
 
-def wrong(field_path: str, expected: str, value: object) -> NoReturn:
+class Skipped(str):
+    """Replaces a field whose problem is known already, so that a validator finds the problems behind it."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+
+def wrong(field_path: str, expected: str, value: object) -> None:
     """Raises the complaint for a value that does not follow the schema."""
+    if type(value) is Skipped:
+        return
     value_text = repr(value)
     raise SchemaError(
         field_path, f"must be {expected}, not {value_text if len(value_text) <= 60 else value_text[:57] + '…'}"

@@ -6,14 +6,13 @@ from typing import NoReturn
 
 import yaml
 
-from sow.errors import InvalidFile, MergeConflict
+from sow.errors import InvalidFile
 
 MAX_EVENTS = 100_000  # a fifth of a second
 
 
 def scan(text: str, path: str, *, max_depth: int) -> int:
-    """Raises for aliases, tags, merge conflicts, deep nesting and repeated keys, with the line; counts the keys."""
-    _refuse_conflict(text, path)
+    """Raises for aliases, tags, deep nesting and repeated keys, with the line; counts the keys."""
     # Each open collection: the keys it has so far (None for a list), and whether the next scalar is a key.
     levels: list[set[str] | None] = []
     expects_key: list[bool] = []
@@ -21,7 +20,7 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
     count = 0
     try:
         for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-            line_number = event.start_mark.line + 1
+            line_number = event.start_mark.line + 1 if event.start_mark else 0
             if number > MAX_EVENTS:
                 _refuse(path, line_number, "too many entries", "a state file is small: restore it from git")
             if isinstance(event, yaml.DocumentStartEvent):
@@ -30,8 +29,8 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
                     _refuse(path, line_number, "a second document", "keep one document in the file")
             elif isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 _refuse(path, line_number, "anchors and aliases are not read here", "write the value out")
-            elif getattr(event, "tag", None):
-                _refuse(path, line_number, f"the tag {event.tag:.60} is not read here", "write the plain value")
+            elif tag := getattr(event, "tag", None):
+                _refuse(path, line_number, f"the tag {tag:.60} is not read here", "write the plain value")
             if isinstance(event, yaml.CollectionEndEvent):
                 levels.pop()
                 expects_key.pop()
@@ -76,14 +75,6 @@ def _syntax_error(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
         if "\t" in line[: len(line) - len(line.lstrip())]:
             problem = "a tab at the beginning of the line, where YAML takes blanks only"
     return InvalidFile(f"{path}:{number + 1}: {problem}", "fix the file, or restore it from git")
-
-
-def _refuse_conflict(text: str, path: str) -> None:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
-            raise MergeConflict(
-                f"{path}:{number}: git left a merge conflict here", "resolve the conflict in this file, then go on"
-            )
 
 
 def _refuse(path: str, line: int, problem: str, hint: str) -> NoReturn:

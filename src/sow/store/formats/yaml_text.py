@@ -161,6 +161,8 @@ def _syntax(error: ValueError, path: str) -> InvalidFile:
 
 def _scan(text: str, path: str) -> int:
     """Scans the events and raises for what the fast parser would accept silently; returns the number of keys."""
+    from sow.store.formats import merge_conflict
     from sow.store.formats.yaml_scan import scan  # here, because it loads a second parser
 
+    merge_conflict.refuse(text, path, load)
     return scan(text, path, max_depth=MAX_DEPTH)

@@ -58,7 +58,7 @@ class Adr:
 
 def create(home: Home, work_home: Home, title: str, *, status: str, date: str) -> Adr:
     """Writes a record with the next number from the template, in the checkout where its author works."""
-    folder = artifacts.folders(work_home)["adrs"]
+    folder, title = artifacts.folders(work_home)["adrs"], home.redact(title)
     with home.lock():
         number = max((n for root in _roots(home, work_home) for n in _numbers(f"{root}/{folder}")), default=0) + 1
         name = f"{number:0{DIGITS}d}-{slug(title)}.md"

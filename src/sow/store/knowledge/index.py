@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1000
 
 
-class Catalog:
+class SourceIndex:
     """Describes one kind of index; `key` is the name of its list and of its folder."""
 
     __slots__ = ("key", "noun", "validate")

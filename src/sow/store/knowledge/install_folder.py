@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 LOCK_GRACE = 60  # seconds in which a process may have made its folder but not yet its lock
 
 
-class Scratch:
+class ScratchFolder:
     """`with Scratch(home) as scratch:` makes a private folder below .sow/local and removes it, even after a crash."""
 
     __slots__ = ("folder", "home", "lock")
@@ -38,7 +38,7 @@ class Scratch:
     def __init__(self, home: Home) -> None:
         self.home = home
 
-    def __enter__(self) -> Scratch:
+    def __enter__(self) -> ScratchFolder:
         parent = self.home.folder("local", "fetching")
         self._sweep(parent)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -145,19 +145,19 @@ def write(disk: Disk, path: str, data: bytes) -> None:
         raise system_error("write", path, error) from None
 
 
-class Placed:
+class InstalledFolder:
     """`with Placed(…):` moves a scratch folder to .sow/…; if the block fails, the old folder is restored."""
 
     __slots__ = ("aside", "home", "made", "stays", "target")
 
-    def __init__(self, home: Home, scratch: Scratch, made: str, *parts: str) -> None:
+    def __init__(self, home: Home, scratch: ScratchFolder, made: str, *parts: str) -> None:
         self.stays = False
         self.home = home
         self.made = made
         self.target = f"{home.folder(*parts[:-1])}/{parts[-1]}"
         self.aside = f"{scratch.folder}/gone-{os.urandom(4).hex()}"
 
-    def __enter__(self) -> Placed:
+    def __enter__(self) -> InstalledFolder:
         try:
             if os.path.lexists(self.target):
                 self.home.disk.replace(self.target, self.aside)
@@ -202,7 +202,7 @@ def make_durable(disk: Disk, folder: str) -> None:
         raise system_error("sync", folder, error) from None
 
 
-def move_away(home: Home, scratch: Scratch, *parts: str) -> None:
+def move_away(home: Home, scratch: ScratchFolder, *parts: str) -> None:
     """Moves whatever is at .sow/… away."""
     target = f"{home.folder(*parts[:-1])}/{parts[-1]}"
     if not os.path.lexists(target):

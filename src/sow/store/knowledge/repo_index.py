@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.knowledge.index import Catalog
+from sow.store.knowledge.index import SourceIndex
 from sow.store.validators.repo_index import validate
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.index import Repo
     from sow.store.files.checkout_home import Home
 
-CATALOG = Catalog("repos", "repository", validate)
+CATALOG = SourceIndex("repos", "repository", validate)
 
 
 def load(home: Home) -> list[Repo]:

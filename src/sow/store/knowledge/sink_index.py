@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.store.knowledge.index import Catalog
+from sow.store.knowledge.index import SourceIndex
 from sow.store.validators.sink_index import validate
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.index import Sink
     from sow.store.files.checkout_home import Home
 
-CATALOG = Catalog("sinks", "sink", validate)
+CATALOG = SourceIndex("sinks", "sink", validate)
 
 
 def load(home: Home) -> list[Sink]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from sow.errors import SowError
 from sow.store.files.disk import MAX_READ, list_folder, make_folders
+from sow.store.projects.task_folder import TaskFolder
 from sow.system.terminal import escape_control
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.projects.task_folder import TaskFolder
 
 
 def numbers(folder: TaskFolder) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.errors import InvalidFile
 from sow.store.files import state_file
-from sow.store.formats.validation import is_timestamp
+from sow.store.formats.validation import CONFLICT_MARKS, is_timestamp
 from sow.store.validators.log_entry import validate
 from sow.system.terminal import escape_control
 
@@ -35,9 +35,9 @@ def append(home: Home, path: str, entry: LogEntry) -> None:
 
 
 def read(home: Home, path: str) -> list[LogEntry]:
-    """Returns all entries, oldest first; an empty list if there is no log."""
+    """Returns all entries, oldest first; an empty list if there is no log. A merge can leave them out of order."""
     try:
-        return parse(home.read(path, MAX_BYTES, torn=True))
+        return sorted(parse(home.read(path, MAX_BYTES, torn=True)), key=lambda entry: entry["timestamp"])
     except FileNotFoundError:
         return []
 
@@ -56,8 +56,16 @@ def parse(text: str) -> list[LogEntry]:
 
 def validate_text(text: str, path: str) -> None:
     """Raises an error for the first entry that does not follow the schema, with its line."""
+    from sow.store.formats import merge_conflict
+
+    merge_conflict.refuse(text, path)
     lines = text.split("\n")
     heads = [number for number, line in enumerate(lines, 1) if line.startswith(HEAD)]
+    for number, line in enumerate(lines[: heads[0] - 1 if heads else None], 1):
+        if line.strip() and not line.startswith("#"):
+            raise InvalidFile(
+                f"{path}:{number}: only a heading may be above the first entry", "write an entry with: sow log"
+            )
     for number in heads:
         if not _head(lines[number - 1]):
             raise InvalidFile(
@@ -100,9 +108,9 @@ def _torn_head(line: str) -> bool:
 
 
 def _needs_escape(line: str, first: bool) -> bool:
-    """Returns True if a text line looks like an entry's head or, where no files are listed, like the first file."""
+    """Returns True if a line looks like a head, a mark of a conflict or, where no files are listed, the first file."""
     unescaped = line.lstrip("\\")
-    return unescaped.startswith(HEAD) or (first and unescaped.startswith("- "))
+    return unescaped.startswith((HEAD, *CONFLICT_MARKS)) or (first and unescaped.startswith("- "))
 
 
 def _escape(line: str, *, first: bool) -> str:

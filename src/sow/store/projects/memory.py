@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.store.formats.validation import CONFLICT_MARKS
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
@@ -27,17 +28,22 @@ def add(home: Home, text: str, *, by: str, now: str) -> str:
 
 def read(home: Home) -> list[str]:
     """Returns every memory, oldest first."""
+    return [text for _, text in entries(home)]
+
+
+def entries(home: Home) -> list[tuple[str, str]]:
+    """Returns the heading (time and author) and the text of every memory, oldest first."""
     try:
         text = home.read(path(home), torn=True)
     except FileNotFoundError:
         return []
-    parts = f"\n{text}".split(f"\n{HEAD}")[1:]
-    return ["\n".join(_unescape(line) for line in part.split("\n")[1:]).strip() for part in parts]
+    parts = [part.split("\n") for part in f"\n{text}".split(f"\n{HEAD}")[1:]]
+    return [(head, "\n".join(map(_unescape, lines)).strip()) for head, *lines in parts]
 
 
 def _marked(line: str) -> bool:
-    """Returns True if a line of the text looks like a head, with or without backslashes before it."""
-    return line.lstrip("\\").startswith(HEAD)
+    """Returns True if a line looks like a head or a mark of a conflict, with or without backslashes before it."""
+    return line.lstrip("\\").startswith((HEAD, *CONFLICT_MARKS))
 
 
 def _unescape(line: str) -> str:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from sow.domain import phase
+from sow.domain.actor import Actor
+from sow.domain.documents.state import Phase, ProjectState
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.tasks import log_act
+from sow.store.runs.run_folder import refuse_undelivered
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import Phase, ProjectState
-    from sow.store.files.checkout_home import Home
 
 
 def _save(home: Home, project: ProjectState, phases: list[Phase], actor: Actor, action: str, text: str) -> list[Phase]:
     now = clock.now()
+    log_act(home, actor, action=action, text=text, now=now)
+    projects.save(home, {**project, "phases": phases, "updated_at": now})
     for entry in phases:
         if entry["status"] != "proposed":
             projects.add_phase_folder(home, entry["name"])
-    log_act(home, actor, action=action, text=text, now=now)
-    projects.save(home, {**project, "phases": phases, "updated_at": now})
     return phases
 
 
@@ -59,6 +57,16 @@ def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
     return phase_name
 
 
+def move(home: Home, name: str, *, before: str, after: str, actor: Actor) -> list[Phase]:
+    """Moves a phase to another place."""
+    with home.lock():
+        project = projects.load(home)
+        phases = phase.move(project["phases"], name, before=before, after=after)
+        name = phase.find_name(name, phases)
+        order = ", ".join(entry["name"] for entry in phases)
+        return _save(home, project, phases, actor, "phase_move", f"moved phase {name}; the order is: {order}")
+
+
 def advance(home: Home, *, actor: Actor) -> list[Phase]:
     """Advances to the next phase, if no task up to here is open."""
     with home.lock():
@@ -74,6 +82,8 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
                 open_tasks.setdefault(folder.phase, []).append(task["id"])
         phases = phase.advance(project["phases"], open_tasks)
         current = phase.active(phases)
+        if current is None:
+            refuse_undelivered(home, project["project_id"], [task for _, task in readable])
         goal = current["name"] if current else "the end: all phases are completed"
         return _save(home, project, phases, actor, "phase_advance", f"advanced to {goal}")
 

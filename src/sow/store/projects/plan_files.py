@@ -5,17 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Sequence
 
 from sow.domain.plans.plan import PlanFinding, PlanSource
 from sow.errors import InvalidFile, SowError
-from sow.store.files.disk import REASONS, replace_file, system_error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.disk import Disk
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import REASONS, Disk, replace_file, system_error
 
 MAX_BYTES = 4 << 20  # all files of a plan together
 MAX_FILES = 1000

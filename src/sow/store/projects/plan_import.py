@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from sow.domain import phase
 from sow.domain import task as task_rules
+from sow.domain.actor import Actor
 from sow.domain.plans import plan_import as rules
+from sow.domain.plans.plan import Plan
+from sow.domain.plans.plan_import import Difference, PlannedTask
 from sow.errors import Waiting
+from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
@@ -17,14 +22,9 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from sow.domain.actor import Actor
     from sow.domain.documents.state import ImportedPlan, ProjectState, Task
-    from sow.domain.plans.plan import Plan
-    from sow.domain.plans.plan_import import Difference, PlannedTask
-    from sow.store.files.checkout_home import Home
 
 
 class PlanImport:

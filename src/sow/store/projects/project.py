@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 
 from sow.domain import inputs
-from sow.errors import InvalidFile, SowError
+from sow.errors import InvalidFile, MergeConflict, SowError, Waiting
 from sow.store.files import backup, state_file
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
-from sow.store.files.disk import make_folders
+from sow.store.files.disk import create_file
 from sow.store.formats import VERSION
 from sow.store.validators.project import validate
+
+ADOPT = "sow project adopt"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ def branch_for_project(home: Home) -> str:
     return inputs.checked_line(branch, "the name of the branch", 255)
 
 
+def start_command(home: Home) -> str:
+    """Returns the command that starts a project, on a new branch if the current one may have none."""
+    is_allowed = home.checkout.branch() not in (*FORBIDDEN_BRANCHES, "")
+    return ("" if is_allowed else "git switch -c feature/NAME && ") + 'sow project new "NAME"'
+
+
 def exists(home: Home) -> bool:
     """Returns whether there is a project, or a task of a removed one.
 
@@ -43,22 +51,75 @@ def exists(home: Home) -> bool:
     )
 
 
+def has_files(home: Home) -> bool:
+    """Returns whether there is any file in .sow/project; git leaves empty folders when it switches branches."""
+    is_folder = os.path.isdir(home.project) and not os.path.islink(home.project)
+    return any(names for _, _, names in os.walk(home.project)) if is_folder else os.path.lexists(home.project)
+
+
 def load(home: Home) -> ProjectState:
     """Loads the project, if it belongs to the branch that is checked out."""
     project = load_anywhere(home)
-    check_branch(home, project["branch"])
+    check_branch(home, project)
     return project
 
 
-def check_branch(home: Home, branch: str) -> None:
-    """Raises unless this branch is checked out."""
-    current = home.checkout.branch()
+def check_branch(home: Home, project: ProjectState) -> None:
+    """Raises unless the project's branch is checked out."""
+    branch, current = project["branch"], home.checkout.branch()
     if current != branch:
-        here = current or "a detached HEAD"
-        raise SowError(
-            f"{home.relative(path(home))} belongs to branch {branch}, but {here} is checked out",
-            f"git switch {branch}, or remove the project of another branch: sow project delete",
+        has_run = has_unfinished_run(home, project)
+        raise (WrongBranch if has_run else SowError)(
+            f"{home.relative(path(home))} belongs to branch {branch}"
+            f"{', with an unfinished run' * has_run}, but {current or 'a detached HEAD'} is checked out",
+            other_branch_hint(home, branch, has_run=has_run),
         )
+
+
+def has_unfinished_run(home: Home, project: ProjectState) -> bool:
+    """Returns whether the project has a run that has not ended."""
+    from sow.store.runs.run_folder import unfinished_run
+
+    return unfinished_run(home, project["project_id"]) is not None
+
+
+class WrongBranch(Waiting):
+    """Raised if the branch of a project with an unfinished run is not checked out: no state is written there."""
+
+
+def other_branch_hint(home: Home, branch: str, *, has_run: bool = False) -> str:
+    """Returns the way out where a project of another branch is checked out, which may have been renamed."""
+    if not is_branch(home, branch):
+        return f"there is no branch {branch}; if you renamed it to this one: {ADOPT}"
+    if has_run:
+        return f"git switch {branch}, then run the same command again"
+    return f"git switch {branch}, or remove the project of another branch: sow project delete"
+
+
+def is_branch(home: Home, name: str) -> bool:
+    """Returns whether the repository has a branch of this name."""
+    from sow.system import git
+
+    command = ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"]
+    return bool(git.run(command, cwd=home.root, check=False).strip())
+
+
+def adopt(home: Home, *, now: str) -> tuple[str, str]:
+    """Moves the project and its unfinished run from a renamed branch to the current one; returns both names."""
+    from sow.store.runs.run_folder import unfinished_run
+
+    project, branch = load_anywhere(home), branch_for_project(home)
+    old_branch = project["branch"]
+    if branch == old_branch:
+        raise SowError(f"the project belongs to {branch} already", "see 'sow status'")
+    if is_branch(home, old_branch):
+        raise SowError(f"the project belongs to {old_branch}, which is there", other_branch_hint(home, old_branch))
+    run = unfinished_run(home, project["project_id"])
+    if run is not None:
+        run.run["branch"] = branch
+        run.save()
+    save(home, {**project, "branch": branch, "updated_at": now})
+    return old_branch, branch
 
 
 def load_anywhere(home: Home) -> ProjectState:
@@ -68,7 +129,9 @@ def load_anywhere(home: Home) -> ProjectState:
     except FileNotFoundError:
         if exists(home):
             raise InvalidFile(f"{home.relative(path(home))} is missing", _restore_hint(home)) from None
-        raise SowError(f"{home.root} has no project", 'start one: sow project new "NAME"') from None
+        raise SowError(f"{home.root} has no project", f"start one: {start_command(home)}") from None
+    except MergeConflict:
+        raise
     except InvalidFile as problem:
         raise InvalidFile(problem.message, _restore_hint(home)) from None
     return project
@@ -94,6 +157,8 @@ def check_can_create(home: Home) -> str:
 
 def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
     """Creates a project on the current branch; raises if there is one."""
+    from sow.store import layout
+
     branch = check_can_create(home)
     project: ProjectState = {
         "schema_version": VERSION,
@@ -109,8 +174,9 @@ def create(home: Home, *, project_id: str, name: str, description: str, phases: 
     }
     state_file.check(dict(project), "project", validate)
     for phase in phases:
-        home.folder("project", "phases", phase["name"], "tasks")
+        add_phase_folder(home, phase["name"])
     home.folder("project", "context")
+    layout.create_attributes(home)
     save(home, project)
     return project
 
@@ -130,5 +196,6 @@ def next_question(home: Home, project: ProjectState, now: str) -> int:
 
 
 def add_phase_folder(home: Home, name: str) -> None:
-    """Creates the folder of a phase's tasks."""
-    make_folders(home.disk, home.project, ("phases", name, "tasks"))
+    """Creates the folder of a phase's tasks, with a file by which git keeps it in a clone."""
+    folder = home.folder("project", "phases", name, "tasks")
+    create_file(home.disk, f"{os.path.dirname(folder)}/.gitkeep", "")

@@ -7,22 +7,20 @@ from contextlib import suppress
 
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, sync_folder, system_error
 from sow.store.files.locks import claim_times
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
+from sow.store.runs.run_folder import refuse_undelivered
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
 
 FIELD = "project_id: "
 
 
 def remove(home: Home, *, force: bool, any_branch: bool) -> str:
     """Moves .sow/project away and returns the path of the copy; raises if tasks are open, unless forced."""
-    if not os.path.lexists(home.project):
+    if not projects.has_files(home):
         raise SowError(f"{home.root} has no project", "there is nothing to remove")
     home.refuse_second_run()
     with home.claim("project", purpose="removing the project"), home.lock():
@@ -57,7 +55,8 @@ def removed(home: Home) -> set[str]:
 
 
 def _refuse_open(home: Home) -> None:
-    readable, broken = task_folder.load_readable(home, projects.load_anywhere(home))
+    project = projects.load_anywhere(home)
+    readable, broken = task_folder.load_readable(home, project)
     waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
     if broken:
         raise SowError(
@@ -68,3 +67,4 @@ def _refuse_open(home: Home) -> None:
         raise SowError(
             f"the project has open tasks: {shown}", "complete or abandon them, or remove all the same with --yes"
         )
+    refuse_undelivered(home, project["project_id"], [task for _, task in readable])

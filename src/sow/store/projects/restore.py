@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.documents.state import ProjectState
 from sow.domain.phase import DEFAULT_PHASE
-from sow.errors import SowError, Waiting
+from sow.errors import SowError
 from sow.store.files import backup, set_aside
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import make_folders
 from sow.store.files.repair import move_aside
 from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import ProjectState
-    from sow.store.files.checkout_home import Home
 
 FIELD = "\nrevision: "
 UNREADABLE = f"{FIELD}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
 ANY = 1 << 70  # more than any revision
 LONGEST = 19  # digits of a revision
-
-
-class WrongBranch(Waiting):
-    """Raised if the user's checkout is not on the project's branch: its state must not be written there."""
 
 
 def check_branch(home: Home, branch: str) -> None:
@@ -37,7 +31,7 @@ def check_branch(home: Home, branch: str) -> None:
         location = f"on {current}" if current else "on no branch"
         raise WrongBranch(
             f"{home.root} is {location}, and the run belongs to {branch}",
-            f"git switch {branch}, then run the same command again",
+            projects.other_branch_hint(home, branch, has_run=True),
         )
 
 

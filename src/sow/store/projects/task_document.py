@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.domain import phase as phases
+from sow.domain.documents.state import ProjectState, Task
 from sow.domain.ids import agent_id
 from sow.domain.task import is_approved, require_dependencies_done
 from sow.domain.text.similar_text import answer_command
 from sow.errors import SowError
-from sow.store.projects import feedback, log, notes
+from sow.store.projects import feedback, log, memory, notes
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import statuses_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import ProjectState, Task
-    from sow.store.projects.task_folder import TaskFolder
 
 
 def _obstacle(folder: TaskFolder, project: ProjectState, task: Task) -> str:
@@ -31,8 +28,8 @@ def _obstacle(folder: TaskFolder, project: ProjectState, task: Task) -> str:
     return ""
 
 
-def document(folder: TaskFolder, project: ProjectState, task: Task) -> dict[str, Any]:
-    """Returns everything about a task."""
+def document(folder: TaskFolder, project: ProjectState, task: Task, continues: str = "") -> dict[str, Any]:
+    """Returns everything about a task; `continues` says to everybody but its worker who continues it."""
     home = folder.home
     try:
         description = home.read(folder.description_path)
@@ -44,19 +41,22 @@ def document(folder: TaskFolder, project: ProjectState, task: Task) -> dict[str,
         "agent_id": agent_id(task["assigned_agent"], task["iteration"]),
         "path": folder.folder,
         "description": description,
+        "project": {"name": project["name"], "description": project["description"]},
+        "memories": memory.read(home),
         "feedback": feedback.read(folder),
         "notes": notes.load_notes(folder),
         "log": log.read(home, folder.log_path),
-        "next": task_next_step(task, bool(notes.unresolved(folder)), _obstacle(folder, project, task)),
+        "next": task_next_step(task, bool(notes.unresolved(folder)), _obstacle(folder, project, task), continues),
     }
 
 
-def _answer(task: Task) -> str:
+def answer_of(task: Task) -> str:
+    """Returns the command that answers a task."""
     question = task.get("question")
     return answer_command(str(question["number"]), question["text"]) if question else answer_command(task["id"], "")
 
 
-def task_next_step(task: Task, gated: bool, obstacle: str = "") -> str:
+def task_next_step(task: Task, gated: bool, obstacle: str = "", continues: str = "") -> str:
     """Returns the next step in one sentence, for the worker or the person in charge."""
     ident = task["id"]
     if obstacle:
@@ -66,11 +66,15 @@ def task_next_step(task: Task, gated: bool, obstacle: str = "") -> str:
     move = f"sow task set --id {ident} status"
     if task["status"] == "needs_review" and is_approved(task):
         return "it is approved: let a run merge it (sow run)"
+    if continues and task["status"] in ("pending", "in_progress", "failed"):
+        return continues
+    if continues and task["status"] == "needs_review":
+        return f"review it: sow approve {ident}, or {continues}"
     return {
         "pending": f"start: {move} in_progress",
         "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
         "needs_review": f'review it: sow approve {ident}, or sow feedback add {ident} "…" and {move} in_progress',
-        "paused": f"answer: {_answer(task)}",
+        "paused": f"answer: {answer_of(task)}",
         "failed": f"read the log, then retry: {move} in_progress",
         "completed": "nothing: it is completed",
         "abandoned": "nothing: it is abandoned",

@@ -94,8 +94,10 @@ class TaskFolder:
         return self.task()["references"]
 
     def commands(self) -> list[str]:
-        """Returns the commands of the task's checks."""
-        return [check["command"] for check in self.task().get("checks", ())]
+        """Returns the commands of the task's checks, and those in backticks in its criteria."""
+        task = self.task()
+        spans = [span.strip() for criterion in task["criteria"] for span in criterion.split("`")[1::2]]
+        return [*(check["command"] for check in task.get("checks", ())), *spans]
 
     def write_protected(self) -> tuple[str, ...]:
         """Returns patterns of the files that the task's worker must not write."""
@@ -119,7 +121,7 @@ class TaskFolder:
 
     def _project(self) -> ProjectState:
         if self.project is None:
-            raise SowError(f"the desk of task {self.id} was not looked for in its project", "report this: it is a bug")
+            raise SowError(f"task {self.id} was not loaded from its project", "report this: it is a bug")
         return self.project
 
 
@@ -141,6 +143,9 @@ def find(home: Home, project: ProjectState, task: str) -> TaskFolder:
     ids = [folder.id for folder in all_folders(home, project)]
     listed = ", ".join(ids[:12]) + (", …" if len(ids) > 12 else "")
     hint = f"the tasks are: {listed}" if ids else 'create one: sow task create --name "…" --agent implementer'
+    for _, state in load_readable(home, project)[0]:
+        if state.get("source", {}).get("id") == task.lstrip("0"):
+            hint = f"task {task.lstrip('0')} of {state['source']['plan']} has the id {state['id']}"
     raise SowError(f"there is no task {task}", hint)
 
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import Any
 
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.text.similar_text import DETAILS, steady
+from sow.domain.documents.state import Concern, Evidence, ProjectState, Review, Task, Waiver
+from sow.domain.text.similar_text import DETAILS, without_changing_parts
+from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair
-from sow.store.projects import feedback, log, notes, restore
+from sow.store.projects import feedback, log, notes, restore, task_folder
 from sow.store.projects import project as projects
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
 from sow.system import clock, plain_file
+from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Concern, Evidence, ProjectState, Review, Task, Waiver
-    from sow.store.projects.task_folder import TaskFolder
 
 RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
@@ -181,19 +179,22 @@ def add_final_evidence(folder: TaskFolder, project: ProjectState, results: Seque
     return _change(folder, project, change)
 
 
-def waive(folder: TaskFolder, project: ProjectState, command: str, *, by: str, reason: str) -> Task:
-    """Records that a person waives a check of a task: it is not run again."""
+def waive(home: Home, project: ProjectState, commands: Sequence[str], *, by: str, reason: str) -> None:
+    """Records that a person waives checks, in every task that has them: they are not run again."""
 
     def change(task: Task) -> Task:
-        waivers = task.get("waivers", [])
-        if any(waived["command"] == command for waived in waivers):
-            return task
-        waiver: Waiver = {"command": command, "by": by, "at": clock.now()}
-        if reason:
-            waiver["reason"] = reason[:MOST_CONCERN]
-        return {**task, "waivers": [*waivers, waiver], "updated_at": clock.now()}
+        known = {check["command"] for check in task.get("checks", ())}
+        done = {waiver["command"] for waiver in task.get("waivers", ())}
+        new: list[Waiver] = [
+            {"command": command, "by": by, "at": clock.now(), **({"reason": reason[:MOST_CONCERN]} if reason else {})}  # type: ignore[typeddict-item]
+            for command in commands
+            if command in known - done
+        ]
+        return {**task, "waivers": [*task.get("waivers", []), *new], "updated_at": clock.now()} if new else task
 
-    return _change(folder, project, change)
+    for folder, task in task_folder.load_readable(home, project)[0]:
+        if change(task) is not task:
+            _change(folder, project, change)
 
 
 def ask(
@@ -210,7 +211,7 @@ def ask(
 
     `more` is added for the person who answers, and `outcome` says what an answer leads to. `evidence` holds the
     failures on the final tree; it belongs to the iteration in which the question is asked, and only it reopens a
-    completed task. If there are no findings about submitted work, the iteration stays: the question is not about it.
+    completed task. The iteration stays: the answer starts the next one.
     """
     now = clock.now()
     number = 0
@@ -221,8 +222,7 @@ def ask(
         if task["status"] == "completed":
             task = _keep_concerns(task, task["iteration"])
         if task["status"] != "in_progress" and task["status"] != "paused":
-            moved = _to_in_progress(task, now, may_reopen=bool(evidence))
-            task = {**moved, "iteration": task["iteration"]} if submitted and not found else moved
+            task = _to_in_progress(task, now, may_reopen=bool(evidence))
         if submitted and found:
             task = {**task, "result": "RED"}
         if found and task["status"] != "paused":
@@ -244,14 +244,14 @@ def ask(
 
 
 def _details(folder: TaskFolder, task: Task, found: str, more: str, outcome: str) -> str:
-    """What a person should know who is asked about work: what was found, where the work is, what comes next.
+    """Returns the facts for a person who is asked about work: the findings, the folder and the next step.
 
     Of a long output the end is shown, which has the error; of other texts the beginning.
     """
     shown: list[str] = []
     lines = (line for line in found.split("\n")[1:] if line.strip())
     for is_output, group in groupby(lines, key=lambda line: line.startswith(OUTPUT)):
-        block = [line.strip()[:LONGEST_LINE] for line in group]
+        block = [(line.rstrip() if is_output else line.strip())[:LONGEST_LINE] for line in group]
         left_out = [f"… {len(block) - MOST_LINES} lines left out"] if len(block) > MOST_LINES else []
         shown += [*left_out, *block[-MOST_LINES:]] if is_output else [*block[:MOST_LINES], *left_out]
     record = sessions.current(folder, task.get("session_id", ""))
@@ -260,9 +260,9 @@ def _details(folder: TaskFolder, task: Task, found: str, more: str, outcome: str
 
 
 def _to_in_progress(task: Task, now: str, *, may_reopen: bool = False) -> Task:
-    """Moves a task to in_progress, from which alone it can pause or fail; this uses up no retry."""
+    """Moves a task to in_progress, from which alone it can pause or fail; this starts no iteration."""
     moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=may_reopen)
-    return moved
+    return {**moved, "iteration": task["iteration"]}
 
 
 def fail(folder: TaskFolder, project: ProjectState, reason: str) -> Task:
@@ -273,7 +273,7 @@ def fail(folder: TaskFolder, project: ProjectState, reason: str) -> Task:
         if task["status"] == "failed" or task["status"] in rules.ENDED_STATUSES:
             return task
         moved = task if task["status"] == "in_progress" else _to_in_progress(task, now)
-        failed, _ = rules.move(moved, "failed", actor=RUNNER, now=now)
+        failed, _ = rules.move(moved, "failed", actor=RUNNER, now=now, reason=reason)
         return {**failed, "result": "TIMEOUT" if task.get("result") == "TIMEOUT" else "FAILED"}
 
     task = _change(folder, project, change)
@@ -366,7 +366,7 @@ def feedback_text(task: Task, folder: str, reason: str) -> str:
             output = output_of(folder, evidence["command"])
             lines += [
                 "",
-                f"`{evidence['command']}` failed (exit {evidence['exit']}):",
+                f"`{evidence['command']}` failed ({exit_text(evidence['exit'])}):",
                 *(f"{OUTPUT}{line}" for line in output.splitlines()),
             ]
     for review in task.get("reviews", ()):
@@ -395,7 +395,7 @@ def said_again(task_folder: TaskFolder, task: Task, folder: str, text: str) -> s
 
 
 def _body(text: str) -> list[str]:
-    return steady(text.partition("\n")[2]).split()
+    return without_changing_parts(text.partition("\n")[2]).split()
 
 
 def commit_message(task: Task) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Chosen, LogEntry, ProjectState, Task, TaskState
     from sow.store.files.checkout_home import Home
 
+CRITERIA = "## Acceptance criteria"
 MOST_ANSWER = 100_000  # the same limit as in the schemas of tasks and notes
 
 
@@ -78,6 +79,7 @@ def create(
     after: str,
     priority: str,
     actor: Actor,
+    tests: Iterable[str] = (),
     allow_empty: bool = False,
 ) -> TaskChange:
     """Creates a pending task; its folder appears complete or not at all."""
@@ -106,6 +108,8 @@ def create(
             "created_at": now,
             "updated_at": now,
         }
+        if tests:
+            task["checks"] = [{"kind": "test", "command": command} for command in dict.fromkeys(tests)]
         if allow_empty:
             task["allow_empty"] = True
         folder = TaskFolder(home, matched_phase, ident)
@@ -120,7 +124,7 @@ def description_text(name: str, description: str, criteria: list[str]) -> str:
     if not text.startswith("# "):
         text = f"# {name}\n\n{text or name}"
     if criteria:
-        text += "\n\n## Acceptance criteria\n\n" + "\n".join(f"- {criterion}" for criterion in criteria)
+        text += f"\n\n{CRITERIA}\n\n" + "\n".join(f"- {criterion}" for criterion in criteria)
     return f"{text}\n"
 
 
@@ -146,16 +150,19 @@ def write_task_folder(folder: TaskFolder, task: Task, description: str, project_
     backup.save(home, project_id, folder.id, text)
 
 
-def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> TaskChange:
-    """Moves a task, if the transition tables, the gate, the phase and its dependencies allow it."""
+def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "", action: str = "") -> TaskChange:
+    """Moves a task, if the transition tables, the gate, the phase and its dependencies allow it.
+
+    The project's log names the `action`, or else the move.
+    """
     with home.lock():
-        return move(home, task, to, actor=actor, reason=reason)
+        return move(home, task, to, actor=actor, reason=reason, action=action)
 
 
-def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> TaskChange:
+def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "", action: str = "") -> TaskChange:
     """Moves a task for a caller that holds the lock."""
     opened = TaskTransaction(home, task, actor)
-    return opened.save(_moved(opened, to, actor, reason))
+    return opened.save(_moved(opened, to, actor, reason, action))
 
 
 def start_worker(home: Home, task: str, session: str, agent: str, *, actor: Actor) -> Task:
@@ -196,7 +203,7 @@ def statuses_of(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict
     return statuses_by_id
 
 
-def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str) -> Task:
+def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str, action: str = "") -> Task:
     """Returns the task after an allowed move; the log entries and questions of the move are already written."""
     home, before, task, now = opened.folder.home, opened.task, opened.task["id"], clock.now()
     changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
@@ -207,7 +214,7 @@ def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str) -> Task:
 
         rules.require_resolved_notes(before, notes.unresolved(opened.folder))
     if event == "approve" and _is_unmerged(home, before):
-        changed = rules.approve_unmerged(before, actor=actor, now=now)
+        changed = rules.approve(before, actor=actor, now=now, reason=reason)
     if event == "start":
         _check_startable(opened)
     if event == "ask":
@@ -220,7 +227,7 @@ def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str) -> Task:
         raise SowError(f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"')
     if event in ("approve", "abandon", "send_back", "retry"):
         text = f"task {task} ({before['name']}), iteration {before['iteration']}"
-        log_act(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
+        log_act(home, actor, action=action or event, text=f"{text}: {reason}" if reason else text, now=now)
     elif reason and event in ("start", "submit", "fail"):
         _log(opened.folder, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
     return changed
@@ -228,7 +235,7 @@ def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str) -> Task:
 
 def _is_unmerged(home: Home, task: Task) -> bool:
     """Returns whether the work is in a worktree or on a run's branch, from which only a run merges it."""
-    collected = "work" in task and task["work"]["iteration"] == task["iteration"]
+    collected = "work" in task and task["work"]["iteration"] >= task["iteration"] - (task["status"] == "paused")
     return collected or os.path.lexists(f"{home.sow}/local/worktrees/{task['id']}")
 
 
@@ -300,7 +307,25 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
             changed["priority"] = value
         elif field == "assigned_agent":
             changed["assigned_agent"] = value
+        elif field == "references":
+            changed["references"] = list(dict.fromkeys([*changed["references"], value]))
+            if "context" in changed:  # a document that sow chose is the person's from now on
+                changed["context"] = [chosen for chosen in changed["context"] if chosen["path"] != value]
+        elif field == "checks":
+            changed["checks"] = [*changed.get("checks", []), {"kind": "test", "command": value}]
+        elif field == "criteria" and value not in changed["criteria"]:
+            changed["criteria"] = [*changed["criteria"], value]
+            _describe_criterion(opened.folder, value)
         return opened.save(changed)
+
+
+def _describe_criterion(folder: TaskFolder, criterion: str) -> None:
+    """Adds a criterion to the end of description.md, below a heading."""
+    path = folder.description_path
+    text = folder.home.read(path).rstrip() if os.path.isfile(path) else ""
+    last_heading = [line for line in text.splitlines() if line.startswith("#")][-1:]
+    separator = "\n" if last_heading == [CRITERIA] else f"\n\n{CRITERIA}\n\n"
+    folder.home.replace(path, folder.home.redact(f"{text}{separator}- {criterion}\n".lstrip()))
 
 
 def set_references(home: Home, task: str, chosen: list[Chosen], *, actor: Actor) -> TaskChange:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sow.store.files.disk import system_error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 READ_SIZE = 1 << 20  # bytes per read: a journal that grows fast is read in pieces
 MAX_LINE = 16 << 20  # bytes of one line: a longer line is not an entry of ours
@@ -19,11 +17,14 @@ MAX_LINE = 16 << 20  # bytes of one line: a longer line is not an entry of ours
 class JournalTail:
     """Holds the read position in a journal. `has_more` is True if more can be read at once."""
 
-    __slots__ = ("_file", "_rest", "_start", "has_more", "offset", "path", "restarts")
+    def __init__(self, path: str, start: int = 0, events: Sequence[str] = ()) -> None:
+        """Starts at the first line at or after this byte offset; a negative offset counts from the end.
 
-    def __init__(self, path: str, start: int = 0) -> None:
-        """Starts at the first line at or after this byte offset; a negative offset counts from the end."""
+        If events are given, only their entries are returned.
+        """
         self.path = path
+        self.events = events
+        self._markers = [f'"{event}"'.encode() for event in events]  # searched first, because parsing is slow
         self.offset = 0
         self._start = start
         self.has_more = False
@@ -35,6 +36,13 @@ class JournalTail:
         """Returns the entries since the last call; None if there is no journal."""
         entries = self.read_new_with_offsets()
         return None if entries is None else [entry for _, entry in entries]
+
+    def read_to_end(self) -> Iterator[dict[str, Any]]:
+        """Yields the entries since the last call, until the present end of the journal."""
+        while True:
+            yield from self.read_new() or ()
+            if not self.has_more:
+                return
 
     def read_new_with_offsets(self) -> list[tuple[int, dict[str, Any]]] | None:
         """Returns the entries since the last call, each with the byte offset where its line ends."""
@@ -83,16 +91,17 @@ class JournalTail:
         entries = []
         for line in whole_lines:
             end += len(line) + 1
-            entry = _entry(line)
+            entry = self._entry(line)
             if entry is not None:
                 entries.append((end, entry))
         return entries
 
-
-def _entry(line: bytes) -> dict[str, Any] | None:
-    """Parses one line of a journal; None for a torn line or a line that is not ours."""
-    try:
-        entry = json.loads(line.decode("utf-8", "replace")) if line else None
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
+    def _entry(self, line: bytes) -> dict[str, Any] | None:
+        """Parses one line of a journal; None for a torn line, a line that is not ours, and other events."""
+        if not line or (self.events and not any(marker in line for marker in self._markers)):
+            return None
+        try:
+            entry = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):  # torn, or not written by sow, such as 50,000 brackets
+            return None
+        return entry if isinstance(entry, dict) and (not self.events or entry.get("event") in self.events) else None

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from sow.errors import SowError
+from sow.domain.documents.state import Run, RunState, Task
+from sow.errors import InvalidFile, SowError, Waiting
 from sow.store.files import backup, state_file
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import IRREGULAR
 from sow.store.formats import VERSION
 from sow.store.validators.run import validate
 from sow.system import clock
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from sow.domain.documents.state import Run, RunState
-    from sow.store.files.checkout_home import Home
-
-MAX_JOURNAL = 256 << 20
 END_EVENT = "run_ended"
+EMPTY_RUN = {"run_started", END_EVENT}  # the events of a run that found nothing to do
 SYNC_EVERY = 1.0  # seconds
 COPY = "run"  # the name of the copy of a project's last run
 
@@ -73,32 +70,12 @@ class RunFolder:
 
     def journal(self, *events: str) -> Iterator[dict[str, Any]]:
         """Yields all entries, or those of some events, oldest first; skips lines that a crash tore."""
-        import json
+        from sow.store.runs.journal import JournalTail
 
-        markers = [f'"{event}"' for event in events]  # searched in the raw line first, because parsing is slow
-        try:
-            text = self.home.read(self.journal_path, MAX_JOURNAL, torn=True)
-        except FileNotFoundError:
-            return
-        for line in _lines(text):
-            if markers and not any(marker in line for marker in markers):
-                continue
-            try:
-                entry = json.loads(line) if line else None
-            except (ValueError, RecursionError):  # torn, or not written by sow, such as 50,000 brackets
-                continue
-            if isinstance(entry, dict) and (not events or entry.get("event") in events):
-                yield entry
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yields the lines one by one: a list would double the memory of a long journal."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
+        self.home.require_own_folder(self.folder)
+        if os.path.exists(self.journal_path) and not os.path.isfile(self.journal_path):
+            raise InvalidFile(f"{self.journal_path} is not a regular file", IRREGULAR)
+        return JournalTail(self.journal_path, events=events).read_to_end()
 
 
 def _folder(home: Home) -> str:
@@ -119,9 +96,12 @@ def names(home: Home) -> list[str]:
 
 
 def new_id() -> str:
-    """Returns an id that sorts by time."""
-    stamp = clock.stamp().replace("_", "-")
-    return f"{stamp}-{os.urandom(2).hex()}"
+    """Returns an id that sorts by time, also within a second."""
+    import time
+
+    moment = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
+    return f"{stamp}-{int(moment % 1 * 0x10000):04x}"
 
 
 def create(home: Home, run: Run) -> RunFolder:
@@ -167,10 +147,15 @@ def find(home: Home, name: str) -> RunFolder:
 
 
 def is_empty(folder: RunFolder) -> bool:
-    """Whether a run ended and found nothing to do: its journal has its start and its end only."""
+    """Returns whether a run ended and found nothing to do: its journal has its start and its end only."""
     if folder.run["status"] != "ended" or folder.run.get("merges"):
         return False
-    return {each.get("event") for each in folder.journal()} == {"run_started", END_EVENT}
+    events: set[object] = set()
+    for entry in folder.journal():
+        events.add(entry.get("event"))
+        if not events <= EMPTY_RUN:
+            return False
+    return events == EMPTY_RUN
 
 
 def has_process(folder: RunFolder) -> bool:
@@ -204,16 +189,27 @@ def unfinished_run(home: Home, project_id: str) -> RunFolder | None:
     return open_runs[-1] if open_runs else None
 
 
-def last_of(home: Home, project_id: str) -> Run | None:
-    """The last run that can be read and did something, if it belongs to this project."""
+def broken_off(home: Home, project_id: str) -> Run | None:
+    """Return the project's last run that did something, if it has not ended and no process executes it."""
     for name in reversed(names(home)):
         try:
             folder = load(home, name)
         except (FileNotFoundError, SowError):
             continue
         if not is_empty(folder):
-            return folder.run if folder.run["project_id"] == project_id else None
+            is_other = folder.run["project_id"] != project_id or folder.run["status"] == "ended"
+            return None if is_other or has_process(folder) else folder.run
     return None
+
+
+def refuse_undelivered(home: Home, project_id: str, tasks: Sequence[Task]) -> None:
+    """Refuses if the result of the project's last run is not on the user's branch."""
+    from sow.domain import advice
+
+    run = broken_off(home, project_id)
+    step = advice.delivery(run, is_open=advice.has_open(run, tasks)) if run is not None else None
+    if step is not None:
+        raise Waiting(step["text"], step["command"])
 
 
 def kept_copy(home: Home, project_id: str) -> RunState | None:

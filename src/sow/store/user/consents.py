@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from sow.domain.checks.consent import Consent
 from sow.errors import InvalidFile, SystemFailure
@@ -10,10 +11,6 @@ from sow.store.files import user_file
 from sow.store.files.disk import Disk, read_text
 from sow.system import clock
 from sow.system.environment import user_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 LARGEST = 32 << 20
 CONSENTS, REFUSED = "consents", "refusals"  # the kinds of files

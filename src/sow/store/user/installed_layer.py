@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
 from sow.domain.install import file_mark, settings_merge
+from sow.domain.install.layer import Layer, LayerFile
 from sow.errors import InvalidFile, SowError
 from sow.store.files.disk import (
     Disk,
@@ -18,15 +20,9 @@ from sow.store.files.disk import (
     system_error,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sow.domain.install.layer import Layer, Piece
-
 MAX_FILE = 1 << 20
 MOST_FILES = 5000
-WRITE, REPLACE, SAME, FOREIGN, REMOVE = "write", "replace", "same", "foreign", "remove"
+WRITE, REPLACE, UPDATE, SAME, FOREIGN, REMOVE = "write", "replace", "update", "same", "foreign", "remove"
 
 
 class InstallStep:
@@ -86,12 +82,11 @@ class InstallTarget:
 def plan_steps(target: InstallTarget, layer: Layer, *, remove: bool) -> list[InstallStep]:
     """Returns the steps of an installation or a removal. Changes nothing."""
     steps = [_block_step(target, piece, remove=remove) for piece in layer.pieces if piece.block]
-    texts = {piece.path: piece.text for piece in layer.pieces if not piece.block}
+    steps += [_settings_step(target, piece, remove=remove) for piece in layer.pieces if piece.settings]
+    texts = {piece.path: piece.text for piece in layer.pieces if not (piece.block or piece.settings)}
     for path in sorted({*texts, *_marked_files(target, layer.folders)}):
         step = _file_step(target, path, "" if remove else texts.get(path, ""))
         steps += [step] if step else []
-    settings_paths = {piece.path for piece in layer.pieces if piece.settings}
-    steps = [_settings_step(step) if step.path in settings_paths else step for step in steps]
     return [step for step in steps if not (remove and step.action in (FOREIGN, SAME))]
 
 
@@ -113,19 +108,24 @@ def _file_step(target: InstallTarget, path: str, new_text: str) -> InstallStep |
     return InstallStep(REPLACE if new_text else REMOVE, path, new_text, kept=None if mark.intact else text)
 
 
-def _settings_step(step: InstallStep) -> InstallStep:
-    """Returns the step for a settings file, which keeps what the user or the CLI added."""
-    merged = settings_merge.merge_settings(step.edited_text, step.text) if step.edited_text is not None else None
-    if merged is None:
+def _settings_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> InstallStep:
+    """Returns the step for a settings file, in which everything stays that is not sow's."""
+    step = _file_step(target, piece.path, "" if remove else piece.text) or InstallStep(SAME, piece.path)
+    try:
+        text = target.read(piece.path)
+    except SowError:
         return step
-    if merged.text == step.edited_text:
-        return InstallStep(SAME, step.path)
-    return InstallStep(
-        REPLACE if merged.text else REMOVE, step.path, merged.text, kept=step.edited_text if merged.changed else None
-    )
+    merged = settings_merge.merge_settings(text, piece.text, remove=remove) if text is not None else None
+    if text is None or merged is None:
+        return step
+    if merged.text == text:
+        return InstallStep(SAME, piece.path)
+    kept = step.edited_text if merged.changed else None
+    action = UPDATE if file_mark.read(text) is None else REPLACE
+    return InstallStep(action if merged.text else REMOVE, piece.path, merged.text, kept=kept)
 
 
-def _block_step(target: InstallTarget, piece: Piece, *, remove: bool) -> InstallStep:
+def _block_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> InstallStep:
     page = target.read(piece.path)
     block = file_mark.split_page(page or "")[1]
     edited_block = block if block and not file_mark.block_is_intact(block) else None

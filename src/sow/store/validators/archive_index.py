@@ -11,7 +11,7 @@ timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'archives' in data:
         seen += 1
@@ -28,7 +28,7 @@ def validate(data, at):
 
 def validate_archives_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'agent' in data:
         seen += 1

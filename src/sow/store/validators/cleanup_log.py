@@ -9,7 +9,7 @@ timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'entries' in data:
         seen += 1
@@ -26,7 +26,7 @@ def validate(data, at):
 
 def validate_entries_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'at' in data:
         seen += 1

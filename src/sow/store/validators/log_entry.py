@@ -9,7 +9,7 @@ word, word_wanted = FORMATS['sow-word']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'timestamp' in data:
         seen += 1

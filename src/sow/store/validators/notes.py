@@ -8,7 +8,7 @@ session_task, session_task_wanted = FORMATS['sow-session-task']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'task_id' in data:
         seen += 1
@@ -45,7 +45,7 @@ def validate(data, at):
 
 def validate_notes_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'note_id' in data:
         seen += 1

@@ -12,7 +12,7 @@ version, version_wanted = FORMATS['sow-version']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -128,7 +128,7 @@ def validate(data, at):
 
 def validate_phases_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'name' in data:
         seen += 1
@@ -175,7 +175,7 @@ def validate_phases_item(data, at):
 
 def validate_plans_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1

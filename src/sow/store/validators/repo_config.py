@@ -8,7 +8,7 @@ version, version_wanted = FORMATS['sow-version']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -32,7 +32,7 @@ def validate(data, at):
 
 def validate_artifacts(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'adrs' in data:
         seen += 1

@@ -11,7 +11,7 @@ version, version_wanted = FORMATS['sow-version']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -37,7 +37,7 @@ def validate(data, at):
 
 def validate_repos_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'name' in data:
         seen += 1
@@ -154,7 +154,7 @@ def validate_repos_item(data, at):
 
 def validate_repos_item_source(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'url' in data:
         seen += 1
@@ -184,7 +184,7 @@ def validate_repos_item_source(data, at):
 
 def validate_repos_item_hints_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1

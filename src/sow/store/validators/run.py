@@ -12,7 +12,7 @@ worker, worker_wanted = FORMATS['sow-worker']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -45,7 +45,7 @@ def validate(data, at):
 
 def validate_run(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1
@@ -222,7 +222,7 @@ def validate_run(data, at):
 
 def validate_run_plans_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1
@@ -250,7 +250,7 @@ def validate_run_plans_item(data, at):
 
 def validate_run_settings(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'max_concurrency' in data:
         seen += 1
@@ -351,7 +351,7 @@ def validate_run_settings(data, at):
 
 def validate_run_pools_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'executor' in data:
         seen += 1
@@ -388,7 +388,7 @@ def validate_run_pools_item(data, at):
 
 def validate_run_breaker(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'failures' in data:
         seen += 1
@@ -423,7 +423,7 @@ def validate_run_breaker(data, at):
 
 def validate_run_merges_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'task' in data:
         seen += 1
@@ -494,7 +494,7 @@ def validate_run_merges_item(data, at):
 
 def validate_run_dropped_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'task' in data:
         seen += 1
@@ -538,7 +538,7 @@ def validate_run_dropped_item(data, at):
 
 def validate_run_baselines_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'list' in data:
         seen += 1
@@ -598,7 +598,7 @@ def validate_run_baselines_item(data, at):
 
 def validate_run_baselines_item_tests(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'ran' in data:
         seen += 1
@@ -636,7 +636,7 @@ def validate_run_baselines_item_tests(data, at):
 
 def validate_run_final_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'list' in data:
         seen += 1

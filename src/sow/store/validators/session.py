@@ -12,7 +12,7 @@ worker, worker_wanted = FORMATS['sow-worker']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -45,7 +45,7 @@ def validate(data, at):
 
 def validate_session(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1
@@ -198,7 +198,7 @@ def validate_session(data, at):
 
 def validate_session_turns_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1

@@ -10,7 +10,7 @@ timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'task_id' in data:
         seen += 1
@@ -62,7 +62,7 @@ def validate(data, at):
 
 def validate_agents(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -73,7 +73,7 @@ def validate_agents(data, at):
 
 def validate_agents_value(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'status' in data:
         seen += 1
@@ -131,7 +131,7 @@ def validate_agents_value(data, at):
 
 def validate_agents_value_outputs_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1
@@ -177,7 +177,7 @@ def validate_agents_value_outputs_item(data, at):
 
 def validate_verification(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -188,7 +188,7 @@ def validate_verification(data, at):
 
 def validate_verification_value(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'status' in data:
         seen += 1

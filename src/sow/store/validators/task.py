@@ -12,7 +12,7 @@ version, version_wanted = FORMATS['sow-version']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -45,7 +45,7 @@ def validate(data, at):
 
 def validate_task(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1
@@ -242,6 +242,13 @@ def validate_task(data, at):
             wrong(f'{at}.abandoned_reason' if at else 'abandoned_reason', 'a text', value)
         if not 1 <= len(value) <= 2000:
             wrong(f'{at}.abandoned_reason' if at else 'abandoned_reason', '1 to 2000 characters long', value)
+    if 'failed_reason' in data:
+        seen += 1
+        value = data['failed_reason']
+        if type(value) is not str:
+            wrong(f'{at}.failed_reason' if at else 'failed_reason', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.failed_reason' if at else 'failed_reason', '1 to 2000 characters long', value)
     if 'created_at' in data:
         seen += 1
         value = data['created_at']
@@ -357,7 +364,7 @@ def validate_task(data, at):
         for index, item in enumerate(value):
             validate_task_concerns_item(item, (f'{at}.concerns' if at else 'concerns') + f'[{index}]')
     if seen != len(data):
-        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'context', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration', 'protected', 'allow_empty', 'refusals', 'waivers', 'concerns'))
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'context', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'failed_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration', 'protected', 'allow_empty', 'refusals', 'waivers', 'concerns'))
     if data.get('status') in ('completed',):
         if 'completed_at' not in data:
             missing(at, 'completed_at')
@@ -370,7 +377,7 @@ def validate_task(data, at):
 
 def validate_task_context_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1
@@ -425,7 +432,7 @@ def validate_task_context_item(data, at):
 
 def validate_task_source(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'plan' in data:
         seen += 1
@@ -464,7 +471,7 @@ def validate_task_source(data, at):
 
 def validate_task_checks_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'kind' in data:
         seen += 1
@@ -502,7 +509,7 @@ def validate_task_checks_item(data, at):
 
 def validate_task_question(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1
@@ -537,7 +544,7 @@ def validate_task_question(data, at):
 
 def validate_task_questions_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1
@@ -601,7 +608,7 @@ def validate_task_questions_item(data, at):
 
 def validate_task_approval(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'by' in data:
         seen += 1
@@ -632,13 +639,20 @@ def validate_task_approval(data, at):
             wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
     else:
         missing(at, 'iteration')
+    if 'reason' in data:
+        seen += 1
+        value = data['reason']
+        if type(value) is not str:
+            wrong(f'{at}.reason' if at else 'reason', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.reason' if at else 'reason', '1 to 2000 characters long', value)
     if seen != len(data):
-        unknown(data, at, ('by', 'at', 'iteration'))
+        unknown(data, at, ('by', 'at', 'iteration', 'reason'))
 
 
 def validate_task_work(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'iteration' in data:
         seen += 1
@@ -682,7 +696,7 @@ def validate_task_work(data, at):
 
 def validate_task_evidence_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'kind' in data:
         seen += 1
@@ -795,7 +809,7 @@ def validate_task_evidence_item(data, at):
 
 def validate_task_evidence_item_tests(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'ran' in data:
         seen += 1
@@ -833,7 +847,7 @@ def validate_task_evidence_item_tests(data, at):
 
 def validate_task_reviews_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'iteration' in data:
         seen += 1
@@ -893,7 +907,7 @@ def validate_task_reviews_item(data, at):
 
 def validate_task_reviews_item_findings_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1
@@ -962,7 +976,7 @@ def validate_task_reviews_item_findings_item(data, at):
 
 def validate_task_refusals_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'iteration' in data:
         seen += 1
@@ -1033,7 +1047,7 @@ def validate_task_refusals_item(data, at):
 
 def validate_task_waivers_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'command' in data:
         seen += 1
@@ -1077,7 +1091,7 @@ def validate_task_waivers_item(data, at):
 
 def validate_task_concerns_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'iteration' in data:
         seen += 1

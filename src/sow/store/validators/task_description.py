@@ -7,7 +7,7 @@ line, line_wanted = FORMATS['sow-line']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'title' in data:
         seen += 1

@@ -10,7 +10,7 @@ tokens, tokens_wanted = FORMATS['sow-tokens']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'agents' in data:
         seen += 1
@@ -84,6 +84,14 @@ def validate(data, at):
     else:
         seen += 1
         data['knowledge'] = {}
+    if 'sandbox' in data:
+        seen += 1
+        value = data['sandbox']
+        if value is not None:
+            validate_sandbox(value, f'{at}.sandbox' if at else 'sandbox')
+    else:
+        seen += 1
+        data['sandbox'] = {}
     if 'notify' in data:
         seen += 1
         value = data['notify']
@@ -109,18 +117,27 @@ def validate(data, at):
         seen += 1
         data['trust'] = []
     if seen != len(data):
-        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'context', 'knowledge', 'notify', 'trust'))
+        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'context', 'knowledge', 'sandbox', 'notify', 'trust'))
 
 
 def validate_agents(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'executors' in data:
         seen += 1
         value = data['executors']
         if value is not None:
             validate_agents_executors(value, f'{at}.executors' if at else 'executors')
+    if 'default' in data:
+        seen += 1
+        value = data['default']
+        if type(value) is not str:
+            wrong(f'{at}.default' if at else 'default', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.default' if at else 'default', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.default' if at else 'default', line_wanted, value)
     if 'bindings' in data:
         seen += 1
         value = data['bindings']
@@ -131,13 +148,25 @@ def validate_agents(data, at):
         value = data['fallbacks']
         if value is not None:
             validate_agents_fallbacks(value, f'{at}.fallbacks' if at else 'fallbacks')
+    if 'directories' in data:
+        seen += 1
+        value = data['directories']
+        if type(value) is not list:
+            wrong(f'{at}.directories' if at else 'directories', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.directories' if at else 'directories') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 4000:
+                wrong((f'{at}.directories' if at else 'directories') + f'[{index}]', '1 to 4000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.directories' if at else 'directories') + f'[{index}]', line_wanted, item)
     if seen != len(data):
-        unknown(data, at, ('executors', 'bindings', 'fallbacks'))
+        unknown(data, at, ('executors', 'default', 'bindings', 'fallbacks', 'directories'))
 
 
 def validate_agents_executors(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -146,13 +175,15 @@ def validate_agents_executors(data, at):
 
 def validate_agents_executors_value(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'type' in data:
         seen += 1
         value = data['type']
-        if type(value) not in (str, type(None)) or value not in ('claude', 'cursor', 'windsurf', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'amp', 'aider', 'command', 'simulated'):
-            wrong(f'{at}.type' if at else 'type', 'one of claude, cursor, windsurf, codex, gemini, opencode, copilot, qwen, amp, aider, command, simulated', value)
+        if type(value) is not str:
+            wrong(f'{at}.type' if at else 'type', 'a text', value)
+        if not agent(value):
+            wrong(f'{at}.type' if at else 'type', agent_wanted, value)
     else:
         missing(at, 'type')
     if 'settings' in data:
@@ -183,7 +214,7 @@ def validate_agents_executors_value(data, at):
 
 def validate_agents_executors_value_settings(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'yolo_mode' in data:
         seen += 1
@@ -268,7 +299,7 @@ def validate_agents_executors_value_settings(data, at):
 
 def validate_agents_bindings(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -282,7 +313,7 @@ def validate_agents_bindings(data, at):
 
 def validate_agents_fallbacks(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -299,7 +330,7 @@ def validate_agents_fallbacks(data, at):
 
 def validate_limits(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'turn_timeout' in data:
         seen += 1
@@ -342,7 +373,7 @@ def validate_limits(data, at):
 
 def validate_run(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'max_concurrency' in data:
         seen += 1
@@ -396,7 +427,7 @@ def validate_run(data, at):
 
 def validate_review(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'enabled' in data:
         seen += 1
@@ -419,7 +450,7 @@ def validate_review(data, at):
 
 def validate_budgets(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'run_usd' in data:
         seen += 1
@@ -467,7 +498,7 @@ def validate_budgets(data, at):
 
 def validate_checks(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'timeout' in data:
         seen += 1
@@ -513,7 +544,7 @@ def validate_checks(data, at):
 
 def validate_worktree(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'link' in data:
         seen += 1
@@ -558,7 +589,7 @@ def validate_worktree(data, at):
 
 def validate_context(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'enabled' in data:
         seen += 1
@@ -578,7 +609,7 @@ def validate_context(data, at):
 
 def validate_knowledge(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'sink_mb' in data:
         seen += 1
@@ -605,9 +636,61 @@ def validate_knowledge(data, at):
         unknown(data, at, ('sink_mb', 'repo_mb', 'timeout'))
 
 
+def validate_sandbox(data, at):
+    if type(data) is not dict:
+        return wrong(at, "a mapping", data)
+    seen = 0
+    if 'mode' in data:
+        seen += 1
+        value = data['mode']
+        if type(value) not in (str, type(None)) or value not in ('auto', 'off', 'bwrap'):
+            wrong(f'{at}.mode' if at else 'mode', 'one of auto, off, bwrap', value)
+    if 'roles' in data:
+        seen += 1
+        value = data['roles']
+        if value is not None:
+            validate_sandbox_roles(value, f'{at}.roles' if at else 'roles')
+    if 'read' in data:
+        seen += 1
+        value = data['read']
+        if type(value) is not list:
+            wrong(f'{at}.read' if at else 'read', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.read' if at else 'read') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.read' if at else 'read') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.read' if at else 'read') + f'[{index}]', line_wanted, item)
+    if 'write' in data:
+        seen += 1
+        value = data['write']
+        if type(value) is not list:
+            wrong(f'{at}.write' if at else 'write', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.write' if at else 'write') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.write' if at else 'write') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.write' if at else 'write') + f'[{index}]', line_wanted, item)
+    if seen != len(data):
+        unknown(data, at, ('mode', 'roles', 'read', 'write'))
+
+
+def validate_sandbox_roles(data, at):
+    if type(data) is not dict:
+        return wrong(at, "a mapping", data)
+    for key, value in data.items():
+        if type(key) is not str:
+            wrong(at, "a mapping with names as keys", key)
+        if type(value) not in (str, type(None)) or value not in ('auto', 'off', 'bwrap'):
+            wrong(f'{at}.{key}', 'one of auto, off, bwrap', value)
+
+
 def validate_notify(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'command' in data:
         seen += 1

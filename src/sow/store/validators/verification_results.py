@@ -9,7 +9,7 @@ timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'result' in data:
         seen += 1
@@ -72,7 +72,7 @@ def validate(data, at):
 
 def validate_findings_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1

@@ -15,7 +15,7 @@ version, version_wanted = FORMATS['sow-version']
 
 def validate(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'schema_version' in data:
         seen += 1
@@ -48,7 +48,7 @@ def validate(data, at):
 
 def validate_workflow(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1
@@ -172,7 +172,7 @@ def validate_workflow(data, at):
 
 def validate_workflow_verified(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'digest' in data:
         seen += 1
@@ -222,7 +222,7 @@ def validate_workflow_verified(data, at):
 
 def validate_workflow_verified_sections(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -236,7 +236,7 @@ def validate_workflow_verified_sections(data, at):
 
 def validate_workflow_approval(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'digest' in data:
         seen += 1
@@ -290,7 +290,7 @@ def validate_workflow_approval(data, at):
 
 def validate_workflow_approval_sections(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -304,7 +304,7 @@ def validate_workflow_approval_sections(data, at):
 
 def validate_workflow_members(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -315,7 +315,7 @@ def validate_workflow_members(data, at):
 
 def validate_workflow_members_value(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'status' in data:
         seen += 1
@@ -490,7 +490,7 @@ def validate_workflow_members_value(data, at):
 
 def validate_workflow_members_value_outputs_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'path' in data:
         seen += 1
@@ -536,7 +536,7 @@ def validate_workflow_members_value_outputs_item(data, at):
 
 def validate_workflow_members_value_read(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     for key, value in data.items():
         if type(key) is not str:
             wrong(at, "a mapping with names as keys", key)
@@ -548,7 +548,7 @@ def validate_workflow_members_value_read(data, at):
 
 def validate_workflow_members_value_result(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'result' in data:
         seen += 1
@@ -611,7 +611,7 @@ def validate_workflow_members_value_result(data, at):
 
 def validate_workflow_members_value_result_findings_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'id' in data:
         seen += 1
@@ -680,7 +680,7 @@ def validate_workflow_members_value_result_findings_item(data, at):
 
 def validate_workflow_members_value_question(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1
@@ -722,7 +722,7 @@ def validate_workflow_members_value_question(data, at):
 
 def validate_workflow_escalations_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'member' in data:
         seen += 1
@@ -803,7 +803,7 @@ def validate_workflow_escalations_item(data, at):
 
 def validate_workflow_answers_item(data, at):
     if type(data) is not dict:
-        wrong(at, "a mapping", data)
+        return wrong(at, "a mapping", data)
     seen = 0
     if 'number' in data:
         seen += 1

@@ -14,7 +14,7 @@ from sow.store.formats import VERSION
 from sow.store.workflows import archive
 from sow.store.workflows.folder import COPY, WorkflowFolder
 from sow.store.workflows.question_updates import DROPPED, withdraw
-from sow.store.workflows.transaction import WorkflowTransaction
+from sow.store.workflows.transaction import WorkflowLock, WorkflowTransaction
 from sow.system import clock, random_ids
 
 TYPE_CHECKING = False
@@ -64,8 +64,7 @@ def create(home: Home, name: str, summary: str) -> WorkflowFolder:
 
 def record_check(home: Home, *, digest: str, sections: Mapping[str, str], passed: bool, by: str) -> None:
     """Records the result of a check of the design."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         opened.workflow["verified"] = {
             "digest": digest,
             "sections": dict(sections),
@@ -78,8 +77,7 @@ def record_check(home: Home, *, digest: str, sections: Mapping[str, str], passed
 
 def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Actor, how: str) -> None:
     """Records a person's approval of the checked design."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         check = opened.workflow.get("verified")
         if check is None or not check["passed"] or check["digest"] != digest:
             raise SowError("the plan was not checked as it is now", "check it first: sow workflow verify")
@@ -93,25 +91,19 @@ def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Acto
         opened.folder.save(opened.loaded)
 
 
-def apply_plan(
-    home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only: Sequence[str] | None = None
-) -> None:
+def apply_plan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str]) -> None:
     """Takes the crew from the plan: new agents are pending, existing ones keep their progress.
 
-    With `only`, the sections of other agents stay as they are. An agent that is in no plan any more leaves, unless it
-    has begun; once a person has approved that, its open question is withdrawn.
+    An agent that is in no plan any more leaves, unless it has begun; once a person has approved that, its open question
+    is withdrawn.
     """
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         workflow = opened.workflow
         before = workflow["members"]
-        crew: dict[str, MemberState] = {}
-        for planned in plan.members:
-            current = before.get(planned.name)
-            if current is not None and only is not None and planned.name not in only:
-                crew[planned.name] = current
-            else:
-                crew[planned.name] = _planned(planned, role_of(planned, known_agents), current)
+        crew = {
+            planned.name: _planned(planned, role_of(planned, known_agents), before.get(planned.name))
+            for planned in plan.members
+        }
         approved = workflow.get("approval", {}).get("sections", {})  # without an approval no agent is dropped
         left = {
             name: state for name, state in before.items() if name not in crew and (name in approved or _stays(state))
@@ -123,7 +115,7 @@ def apply_plan(
         workflow["task_id"] = plan.task_id or workflow["task_id"]
         workflow["plan_digest"] = plan.digest
         for name in crew:
-            opened.desk(name).make_folders()
+            opened.agent_folder(name).make_folders()
         opened.folder.save(opened.loaded)
 
 

@@ -203,8 +203,8 @@ class AgentFolder:
     def results_path(self) -> str:
         return f"{self.folder}/verification_results.json"
 
-    def round_path(self, number: int) -> str:
-        """Returns the path of one verification round's file."""
+    def verification_path(self, number: int) -> str:
+        """Returns the path of one verification's file."""
         return f"{self.folder}/verification_history/round_{number:03d}.json"
 
     def make_folders(self) -> None:

@@ -7,7 +7,7 @@ from sow.domain.workflows.lifecycle import NOTE_STATUSES
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.projects import notes
 from sow.store.workflows.folder import WorkflowFolder, member_of
-from sow.store.workflows.transaction import WorkflowTransaction
+from sow.store.workflows.transaction import WorkflowLock, WorkflowTransaction
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def add(home: Home, name: str, *, description: str, context: str, category: str) -> Note:
     """Adds an assumption of a working agent as an open note, which blocks `done` until it is resolved."""
-    with home.lock():
-        transaction = WorkflowTransaction(home)
+    with WorkflowLock(home) as transaction:
         folder, epoch = _writable_folder(transaction, name), clock.epoch()
         session = notes.load(folder) or notes.new_session(transaction.member(name)["task_id"], epoch)
         fields = {"description": description, "context": context, "category": category}
@@ -32,8 +31,7 @@ def add(home: Home, name: str, *, description: str, context: str, category: str)
 
 def resolve(home: Home, name: str, number: str, *, resolution: str, actor: Actor) -> Note:
     """Closes a note that its agent may decide; a person may close any open note."""
-    with home.lock():
-        transaction = WorkflowTransaction(home)
+    with WorkflowLock(home) as transaction:
         folder = _writable_folder(transaction, name)
         old_note = notes.find(folder, number)
         if old_note["status"] == "escalated" and not actor.is_worker:
@@ -49,8 +47,7 @@ def resolve(home: Home, name: str, number: str, *, resolution: str, actor: Actor
 
 def escalate(home: Home, name: str, number: str, *, reason: str) -> Note:
     """Turns a note into a question, which goes to the workflow architect once the agent is blocked."""
-    with home.lock():
-        transaction = WorkflowTransaction(home)
+    with WorkflowLock(home) as transaction:
         folder = _writable_folder(transaction, name)
         changed_note = rules.escalate(notes.find(folder, number), reason)
         notes.replace(folder, [changed_note], folder.owner)
@@ -71,4 +68,4 @@ def _writable_folder(transaction: WorkflowTransaction, name: str) -> AgentFolder
     status = transaction.member(name)["status"]
     if status not in NOTE_STATUSES:
         raise SowError(f"agent {name} is {status}: its notes are not changed now", "they are while it is at work")
-    return transaction.desk(name)
+    return transaction.agent_folder(name)

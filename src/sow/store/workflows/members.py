@@ -5,8 +5,8 @@ from __future__ import annotations
 from sow.domain import note
 from sow.domain.actor import WORKER, Actor
 from sow.domain.workflows import member as rules
-from sow.domain.workflows.crew_plan import ARCHITECT
-from sow.domain.workflows.stages import ROUNDS, TRIES
+from sow.domain.workflows.lifecycle import ARCHITECT
+from sow.domain.workflows.stages import MAX_FAILED_TURNS, MAX_VERIFICATIONS
 from sow.errors import SowError
 from sow.store.files import state_file, temp_files
 from sow.store.formats import json_text
@@ -14,7 +14,7 @@ from sow.store.projects import notes
 from sow.store.validators.verification_results import validate as validate_results
 from sow.store.workflows import note_archive
 from sow.store.workflows.question_updates import ask
-from sow.store.workflows.transaction import MemberChange, WorkflowTransaction
+from sow.store.workflows.transaction import MemberChange, WorkflowLock, WorkflowTransaction
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -30,8 +30,8 @@ MOST_FEEDBACK = 100_000
 
 def recover(home: Home, *, ending: str = "") -> list[str]:
     """Repairs what a crash or an edit by hand left, and returns remarks; `ending` is the agent whose turn ends now."""
-    with home.lock():
-        return WorkflowTransaction(home, ending=ending).remarks
+    with WorkflowLock(home, ending=ending) as opened:
+        return opened.remarks
 
 
 def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterable[str] | None = None) -> MemberChange:
@@ -39,8 +39,7 @@ def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterab
 
     `needed` are the agents that must be verified first, if the plan's groups require more than the dependencies.
     """
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         if member["status"] == "pending":
             statuses = {agent: state["status"] for agent, state in opened.workflow["members"].items()}
@@ -48,7 +47,7 @@ def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterab
             member = rules.start(name, member, needed=prerequisites, statuses=statuses, now=clock.now())
         elif member["status"] == "blocked":
             member = rules.unblock(name, member, notes=opened.notes(name), now=clock.now())
-        changed: MemberState = {**member, "session_start": _begin_notes(opened.desk(name), member)}
+        changed: MemberState = {**member, "session_start": _begin_notes(opened.agent_folder(name), member)}
         if session_id:
             changed["session_id"] = session_id
         return opened.save(name, changed)
@@ -69,8 +68,7 @@ def _begin_notes(folder: AgentFolder, member: MemberState) -> int:
 
 def set_session_id(home: Home, name: str, session_id: str, *, instead_of: str = "") -> None:
     """Stores the id of the session with the agent's CLI; `instead_of` is the id that must be stored now."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.workflow["members"].get(name)
         if member and (not instead_of or member.get("session_id") == instead_of):
             opened.save(name, {**member, "session_id": session_id})
@@ -78,8 +76,7 @@ def set_session_id(home: Home, name: str, session_id: str, *, instead_of: str = 
 
 def set_status(home: Home, name: str, to: str, *, actor: Actor) -> MemberChange:
     """Moves an agent on command: by itself, or by a person who sends a failed agent back to work."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         if actor.is_worker:
             return opened.save(name, opened.own_move(name, to, actor))
         if to != "working":
@@ -89,8 +86,7 @@ def set_status(home: Home, name: str, to: str, *, actor: Actor) -> MemberChange:
 
 def infer_status(home: Home, name: str, to: str) -> MemberChange:
     """Moves an agent whose turn ended without a status: to blocked or submitted, as its notes and work show."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         itself = Actor(kind=WORKER, name=name, task=name)
         if to == "ready_for_verification" and opened.member(name)["status"] == "working":
             opened.workflow["members"][name] = opened.own_move(name, "completion_drive_review", itself)
@@ -99,8 +95,7 @@ def infer_status(home: Home, name: str, to: str) -> MemberChange:
 
 def add_feedback(home: Home, name: str, text: str) -> MemberChange:
     """Adds feedback for the agent's next turn."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         feedback = f"{member['feedback']}\n\n{text}" if "feedback" in member else text
         return opened.save(name, {**member, "feedback": feedback[:MOST_FEEDBACK]})
@@ -108,21 +103,21 @@ def add_feedback(home: Home, name: str, text: str) -> MemberChange:
 
 def record_turn_end(home: Home, name: str, *, read: Mapping[str, int] | None = None) -> MemberChange:
     """Records that a turn ended: resets the crash count, clears the feedback, and stores what the turn read."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         changed: MemberState = {**member, "tries": 0, "read": {**member["read"], **(read or {})}}
         changed.pop("feedback", None)
         return (
-            opened.save(name, changed) if changed != member else MemberChange(opened.desk(name), member, opened.remarks)
+            opened.save(name, changed)
+            if changed != member
+            else MemberChange(opened.agent_folder(name), member, opened.remarks)
         )
 
 
-def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> MemberChange:
-    """Counts a turn that crashed or timed out; after the last try the agent fails and a person is asked."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
-        changed = rules.record_failed_turn(name, opened.member(name), now=clock.now(), limit=limit)
+def fail_try(home: Home, name: str, reason: str) -> MemberChange:
+    """Counts a turn that crashed or timed out; after the last allowed turn the agent fails and a person is asked."""
+    with WorkflowLock(home) as opened:
+        changed = rules.record_failed_turn(name, opened.member(name), now=clock.now(), limit=MAX_FAILED_TURNS)
         if changed["status"] == "failed":
             text = f"Agent {name} failed {changed['tries']} times in a row: {reason}"
             changed = ask(opened, changed, text, kind="failed")
@@ -131,8 +126,7 @@ def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Membe
 
 def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> MemberChange:
     """Records an agent's outputs; a changed or missing output gets the next version."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         latest = {output["path"]: output for output in member["outputs"]}
         now = clock.now()
@@ -142,75 +136,55 @@ def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> MemberC
                 latest[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
         outputs = [latest[path] for path in sorted(latest)]
         if outputs == member["outputs"]:
-            return MemberChange(opened.desk(name), member, opened.remarks)
+            return MemberChange(opened.agent_folder(name), member, opened.remarks)
         return opened.save(name, {**member, "outputs": outputs})
 
 
-def record_verified(home: Home, name: str, result: VerificationResults) -> MemberChange:
-    """Records that a verifier passed the work, and removes the last refusal from the agent folder."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+def record_verification(home: Home, name: str, result: VerificationResults, *, feedback: str = "") -> MemberChange:
+    """Records a verification: the work is verified, or goes back with the findings in the agent folder.
+
+    After the last refusal a person is asked.
+    """
+    with WorkflowLock(home) as opened:
         changed = rules.after_verification(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
-        _keep_round(opened.desk(name), result)
-        change = opened.save(name, changed)
-        _drop_results(opened.desk(name))
-        return change
-
-
-def record_refused(
-    home: Home, name: str, result: VerificationResults, *, feedback: str, limit: int = ROUNDS
-) -> MemberChange:
-    """Sends refused work back with the findings in the agent folder; after the last round a person is asked."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
-        back = rules.after_verification(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
-        changed: MemberState = {**back, "feedback": feedback[:MOST_FEEDBACK]}
-        folder = opened.desk(name)
-        _keep_round(folder, result)
+        folder = opened.agent_folder(name)
+        _keep_verification(folder, result)
+        if result["result"] == "passed":
+            change = opened.save(name, changed)
+            _drop_results(folder)
+            return change
+        changed["feedback"] = feedback[:MOST_FEEDBACK]
         folder.home.replace(folder.results_path, json_text.dump(result))
-        if changed["rounds"] >= limit:
+        if changed["rounds"] >= MAX_VERIFICATIONS:
             text = f"The work of agent {name} was refused {changed['rounds']} times. The last findings:\n{feedback}"
             changed = ask(opened, changed, text, kind="rounds")
         return opened.save(name, changed)
 
 
-def record_verifier_failure(home: Home, name: str, reason: str, *, limit: int = TRIES) -> MemberChange:
-    """Counts a verifier turn without a result; after the last try a person is asked."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+def record_verifier_failure(home: Home, name: str, reason: str) -> MemberChange:
+    """Counts a verifier turn without a result; after the last allowed turn a person is asked."""
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         changed: MemberState = {**member, "verifier_tries": member.get("verifier_tries", 0) + 1}
-        if changed["verifier_tries"] >= limit:
+        if changed["verifier_tries"] >= MAX_FAILED_TURNS:
             text = f"Verifier {member['verifier']} gave no result on the work of agent {name}: {reason}"
             changed = ask(opened, changed, text, kind="verifier")
         return opened.save(name, changed)
 
 
-def send_back(home: Home, name: str, feedback: str) -> MemberChange:
-    """Sends a finished agent back to work, because its part of the plan or an output that it read changed."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+def send_back(home: Home, name: str, feedback: str, *, refused: bool = False) -> MemberChange:
+    """Sends an agent back to work, because the plan, an input or one of its outputs changed after it was done.
+
+    With `refused` this counts as a failed verification.
+    """
+    with WorkflowLock(home) as opened:
         back = rules.move(name, opened.member(name), "working", clock.now())
-        return opened.save(name, {**back, "rounds": 0, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]})
+        rounds = back["rounds"] + 1 if refused else 0
+        return opened.save(name, {**back, "rounds": rounds, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]})
 
 
-def reopen(home: Home, name: str, paths: Iterable[str]) -> MemberChange:
-    """Sends a verified agent whose outputs were changed back to work; this counts as a failed round."""
-    changed = ", ".join(paths)
-    feedback = (
-        f"After your work was verified, these outputs changed: {changed}. Make them right, and hand them in again."
-    )
-    with home.lock():
-        opened = WorkflowTransaction(home)
-        member = opened.member(name)
-        back = rules.move(name, member, "working", clock.now())
-        return opened.save(
-            name, {**back, "rounds": member["rounds"] + 1, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]}
-        )
-
-
-def _keep_round(folder: AgentFolder, result: VerificationResults) -> None:
-    path = folder.round_path(result["round"])
+def _keep_verification(folder: AgentFolder, result: VerificationResults) -> None:
+    path = folder.verification_path(result["round"])
     state_file.redact(folder.home, result)
     state_file.check(result, folder.home.relative(path), validate_results)
     folder.make_folder("verification_history")
@@ -226,26 +200,24 @@ def _drop_results(folder: AgentFolder) -> None:
 
 def complete_member(home: Home, name: str) -> MemberChange:
     """Ends an agent's session: archives its notes; the agent is not started again. Can be repeated."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         if member["status"] != "session_complete":
             member = rules.complete(name, member, notes=opened.notes(name), now=clock.now())
             opened.save(name, member)
-        _drop_results(opened.desk(name))
-        archive_remarks = note_archive.archive(opened.desk(name), reason="session_complete")
+        _drop_results(opened.agent_folder(name))
+        archive_remarks = note_archive.archive(opened.agent_folder(name), reason="session_complete")
         opened.folder.write_view(opened.loaded)
-        return MemberChange(opened.desk(name), member, [*opened.remarks, *archive_remarks])
+        return MemberChange(opened.agent_folder(name), member, [*opened.remarks, *archive_remarks])
 
 
 def archive_leftover_sessions(home: Home) -> list[str]:
     """Archives, at the start of a run, sessions of ended or unstarted agents that a crash left."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         remarks = [*opened.remarks]
         temp_files.remove_temporary_files(opened.folder.path)
         for name, member in opened.workflow["members"].items():
-            folder = opened.desk(name)
+            folder = opened.agent_folder(name)
             if member["status"] == "session_complete" or (
                 member["status"] == "pending" and not _is_resumable(folder, member)
             ):
@@ -262,8 +234,7 @@ def _is_resumable(folder: AgentFolder, member: MemberState) -> bool:
 
 def set_workflow_status(home: Home, status: str) -> None:
     """Sets the workflow's status; the session begins with the first start."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         workflow = opened.workflow
         if status == "completed":
             _check_complete(opened)

@@ -7,11 +7,11 @@ from sow.domain import note as note_rules
 from sow.domain.actor import ORCHESTRATOR, PERSON, Actor
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
-from sow.domain.workflows.crew_plan import ARCHITECT
+from sow.domain.workflows.lifecycle import ARCHITECT
 from sow.errors import SowError
 from sow.store.projects import log, notes
 from sow.store.workflows import note_archive
-from sow.store.workflows.transaction import MemberChange, WorkflowTransaction
+from sow.store.workflows.transaction import MemberChange, WorkflowLock, WorkflowTransaction
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -39,8 +39,7 @@ def ask(opened: WorkflowTransaction, member: MemberState, text: str, *, kind: st
 
 def ask_person(home: Home, name: str, text: str, *, kind: str) -> MemberChange:
     """Puts an agent's question into the user's inbox."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         asking = ask(opened, opened.member(name), text, kind=kind)
         asking.pop("pending_answer", None)  # a new question needs a new answer
         return opened.save(name, asking)
@@ -48,8 +47,7 @@ def ask_person(home: Home, name: str, text: str, *, kind: str) -> MemberChange:
 
 def record_routes(home: Home, name: str, decisions: Iterable[EscalationDecision]) -> MemberChange:
     """Records the architect's route for each escalated note, and its question, if any."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         opened.remember_escalations(name)
         for decision in decisions:
             entry = _entry(opened, name, decision.note)
@@ -72,10 +70,9 @@ def resolve_notes(home: Home, name: str, resolutions: Mapping[str, tuple[str, st
     The answers go into the history first, so that none is asked for twice, then into the notes. A blocked agent goes
     back to work when its last note is resolved. The call can be repeated after a crash: resolved notes stay.
     """
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         _record_resolutions(opened, name, resolutions)
-        folder = opened.desk(name)
+        folder = opened.agent_folder(name)
         changed = [
             _resolved(note, *resolutions[note["note_id"]])
             for note in opened.notes(name)
@@ -124,8 +121,7 @@ def _clear_requests(opened: WorkflowTransaction, name: str) -> None:
 def answer(home: Home, number: int, text: str, *, actor: Actor) -> MemberChange:
     """Records a person's answer to w1, w2, …; the architect sees it first, or the agent gets it as feedback."""
     answer_text = texts.checked_text(text, "the answer", MOST_ANSWER)
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         name = _agent_of_question(opened, number)
         member = opened.member(name)
         answered: AnsweredMember = {
@@ -187,25 +183,22 @@ def withdraw(opened: WorkflowTransaction, name: str, reason: str) -> None:
     opened.workflow["members"][name] = member
     entry = {"timestamp": now, "agent": EXECUTOR, "action": "withdraw", "result": "info", "files": []}
     text = f"question w{question['number']}: {question['text']}\n{reason}"
-    log.append(opened.home, opened.desk(name).log_path, {**entry, "text": text})  # type: ignore[typeddict-item]
+    log.append(opened.home, opened.agent_folder(name).log_path, {**entry, "text": text})  # type: ignore[typeddict-item]
 
 
 def assign_architect(
-    home: Home, name: str, *, task_id: str, agent: str, verifier: str, requested_by: Sequence[str], feedback: str = ""
+    home: Home, name: str, *, task_id: str, agent: str, verifier: str, requested_by: Sequence[str]
 ) -> MemberChange:
     """Gives the solution architect a new task: archives its earlier session and starts a new one."""
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         current = opened.workflow["members"].get(name)
         if current is not None and current["task_id"] == task_id:
-            return MemberChange(opened.desk(name), current, opened.remarks)
+            return MemberChange(opened.agent_folder(name), current, opened.remarks)
         if current is not None:
             _close_session(opened, name, reason="new_task")
         member = rules.new_without_plan(task_id, kind=ARCHITECT, agent=agent, verifier=verifier)
         member["requested_by"] = list(requested_by)
         member["outputs"] = current["outputs"] if current else []
-        if feedback:
-            member["feedback"] = feedback
         return opened.save(name, member)
 
 
@@ -214,8 +207,7 @@ def dismiss(home: Home, name: str) -> list[str]:
 
     A solution architect can be asked again. Any other agent leaves the crew, and the files in its folder stay.
     """
-    with home.lock():
-        opened = WorkflowTransaction(home)
+    with WorkflowLock(home) as opened:
         member = opened.member(name)
         _close_session(opened, name, reason="left_over")
         if member["kind"] == ARCHITECT:
@@ -232,7 +224,7 @@ def dismiss(home: Home, name: str) -> list[str]:
 def _close_session(opened: WorkflowTransaction, name: str, *, reason: str) -> None:
     """Resolves an agent's open notes and archives its session, so that they do not keep the workflow from ending."""
     withdraw(opened, name, WITHDRAWN)
-    folder = opened.desk(name)
+    folder = opened.agent_folder(name)
     unresolved = [note for note in opened.notes(name) if note["status"] != "resolved"]
     if unresolved:
         notes.replace(folder, [_resolved(note, WITHDRAWN, EXECUTOR) for note in unresolved], folder.owner)

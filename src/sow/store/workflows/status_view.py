@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.domain import note as rules
 from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
 from sow.store.files import state_file
 from sow.store.formats import json_text
@@ -46,27 +47,22 @@ def gate(notes: NotesOf) -> str:
 
 
 def claims(edited: str, workflow: Workflow) -> dict[str, str]:
-    """Returns the statuses in an edited view that differ from the state, by agent."""
-    shown: SharedStatus = json_text.load(edited, NAME)
-    state_file.check(shown, NAME, validate)
+    """Returns the statuses in an edited view that differ from the state, by agent; none if it cannot be read."""
+    try:
+        shown: SharedStatus = json_text.load(edited, NAME)
+        state_file.check(shown, NAME, validate)
+    except SowError:
+        return {}
     members = workflow["members"]
     return {
         name: entry["status"]
         for name, entry in shown["agents"].items()
-        if name in members and entry["status"] != members[name]["status"]
+        if name in members and entry["status"] != shown_status(members[name])
     }
 
 
-def readable_claims(edited: str, workflow: Workflow) -> dict[str, str]:
-    """Returns the claims, or none if the view cannot be read."""
-    try:
-        return claims(edited, workflow)
-    except SowError:
-        return {}
-
-
 def _entry(member: MemberState, notes: Sequence[Note]) -> StatusEntry:
-    entry: StatusEntry = {"status": member["status"], "completion_drive_notes_count": len(notes)}  # type: ignore[typeddict-item]
+    entry: StatusEntry = {"status": shown_status(member), "completion_drive_notes_count": len(notes)}  # type: ignore[typeddict-item]
     if notes:
         entry["unresolved_notes"] = len(rules.unresolved(notes))
     if member["dependencies"]:
@@ -90,7 +86,7 @@ def _verification(members: Mapping[str, MemberState]) -> dict[str, VerifierEntry
 
 def _verifier_status(assigned: Sequence[MemberState]) -> str:
     """Returns a verifier's status: working, verified, failed or pending."""
-    if any(member["status"] == "ready_for_verification" for member in assigned):
+    if any(shown_status(member) == "ready_for_verification" for member in assigned):
         return "working"
     if all(member["status"] in DONE_STATUSES for member in assigned):
         return "verified"

@@ -17,7 +17,7 @@ def summary(home: Home) -> dict[str, Any] | None:
     """Returns a summary of the workflow, or None if there is none."""
     if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         return None
-    from sow.domain.workflows import advice as workflows_advice
+    from sow.domain.workflows import inbox
     from sow.domain.workflows.lifecycle import DONE_STATUSES
     from sow.store.workflows.folder import WorkflowFolder
 
@@ -35,5 +35,5 @@ def summary(home: Home) -> dict[str, Any] | None:
         }
     statuses = [member["status"] for member in workflow["members"].values()]
     counts = {"agents": len(statuses), "done": sum(status in DONE_STATUSES for status in statuses)}
-    advice = workflows_advice.next_step(workflow, designed=os.path.isfile(folder.plan_path))
+    advice = inbox.next_step(workflow, designed=os.path.isfile(folder.plan_path))
     return {"name": workflow["name"], "status": workflow["status"], **counts, "next": advice}

@@ -7,7 +7,8 @@ from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.files import backup, set_aside
-from sow.store.projects import at_work, notes, restore
+from sow.store.files.checkout_home import HomeLock
+from sow.store.projects import notes, restore, turn_in_progress
 from sow.store.workflows import status_view
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder, member_of
 from sow.system import clock
@@ -47,7 +48,7 @@ class WorkflowTransaction:
             self.remarks.append(f"orchestration/state.yaml was edited by hand with its copy; the edit is in {edited}")
         self._restore_state()
         for name in self.workflow["members"]:
-            remark = notes.reconcile_member_notes(self.desk(name), self._answers(name))
+            remark = notes.reconcile_member_notes(self.agent_folder(name), self._answers(name))
             self.remarks += [remark] if remark else []
         self._check_view()
 
@@ -55,14 +56,14 @@ class WorkflowTransaction:
     def workflow(self) -> Workflow:
         return self.loaded["workflow"]
 
-    def desk(self, name: str) -> AgentFolder:
+    def agent_folder(self, name: str) -> AgentFolder:
         return self.folder.agent_folder(name, self.loaded)
 
     def member(self, name: str) -> MemberState:
         return member_of(self.workflow, name)
 
     def notes(self, name: str) -> list[Note]:
-        return notes.load_notes(self.desk(name))
+        return notes.load_notes(self.agent_folder(name))
 
     def all_notes(self) -> dict[str, list[Note]]:
         return self.folder.notes(self.loaded)
@@ -73,7 +74,7 @@ class WorkflowTransaction:
             raise IllegalStatusChange(
                 f"{actor.task or 'a worker'} may not move agent {name}", "set only your own status"
             )
-        moved = rules.doer_move(name, self.member(name), to, notes=self.notes(name), now=clock.now())
+        moved = rules.own_move(name, self.member(name), to, notes=self.notes(name), now=clock.now())
         if to == "blocked":
             self.remember_escalations(name)
         return moved
@@ -96,7 +97,7 @@ class WorkflowTransaction:
         """Writes an agent's next state."""
         self.workflow["members"][name] = member
         self.folder.save(self.loaded)
-        return MemberChange(self.desk(name), member, self.remarks)
+        return MemberChange(self.agent_folder(name), member, self.remarks)
 
     def _answers(self, name: str) -> dict[str, str]:
         """Returns the answers to an agent's escalated notes on its task, by note id; the notes may lack them."""
@@ -115,7 +116,7 @@ class WorkflowTransaction:
         """
         owner = self.workflow["id"]
         newest = not backup.is_stale(self.home, owner, COPY)
-        newer = newest and any(at_work.is_running(self.home, name) for name in self.workflow["members"])
+        newer = newest and any(turn_in_progress.is_running(self.home, name) for name in self.workflow["members"])
         if restore.restore_if_older(self.home, owner, COPY, self.folder.state_path, edited=True, newer=newer):
             self.loaded = self.folder.load()
             self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
@@ -134,8 +135,8 @@ class WorkflowTransaction:
         self.folder.write_view(self.loaded)
 
     def _apply_view_edit(self, edited: str) -> None:
-        claims = status_view.readable_claims(edited, self.workflow)
-        folder = self.desk(next(iter(claims))).folder if len(claims) == 1 else self.folder.path
+        claims = status_view.claims(edited, self.workflow)
+        folder = self.agent_folder(next(iter(claims))).folder if len(claims) == 1 else self.folder.path
         aside_path = set_aside.set_aside(self.home, folder, self.folder.view_path)
         self.remarks.append(f"orchestration/shared_status.json was edited by hand; the edited file is {aside_path}")
         for name, status in claims.items():
@@ -143,7 +144,7 @@ class WorkflowTransaction:
 
     def _apply_claim(self, name: str, status: str) -> str:
         """Accepts a status from an edit only if the agent's turn is in progress and it may make that move itself."""
-        if name != self.ending and not at_work.is_running(self.home, name):
+        if name != self.ending and not turn_in_progress.is_running(self.home, name):
             return f"agent {name}: {status} was not taken from it: no turn of this agent is in progress"
         before = self.member(name)
         skips = before["status"] == "working" and status == "ready_for_verification"
@@ -156,3 +157,23 @@ class WorkflowTransaction:
             return f"agent {name}: {status} was not taken from it: {error.message}"
         self.save(name, self.member(name))
         return f"agent {name}: only the status {status} was taken from it"
+
+
+class WorkflowLock(HomeLock):
+    """Locks a home and opens its workflow."""
+
+    __slots__ = ("ending",)
+
+    def __init__(self, home: Home, *, ending: str = "") -> None:
+        super().__init__(home)
+        self.ending = ending  # the agent whose turn ends now, if any
+
+    def __enter__(self) -> WorkflowTransaction:  # type: ignore[override]
+        super().__enter__()
+        opened = None
+        try:
+            opened = WorkflowTransaction(self.home, ending=self.ending)
+            return opened
+        finally:
+            if opened is None:  # it cannot be opened, so the caller will not release the lock
+                self.__exit__(None, None, None)

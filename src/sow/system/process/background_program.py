@@ -6,15 +6,12 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 
 from sow.system import crash_points, process_table, random_ids
 from sow.system.process import process_tree
 from sow.system.process.process_tree import MARK
 from sow.system.process.program import ProgramOutput
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST = 4 << 10  # bytes of its output that are kept
 MOST_GIVEN = 16 << 10

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from sow.system.process_table import ProcessTable
+    from sow.system.sandbox import Box
 
 MARK = process_tree.MARK
 INTERRUPT = "interrupt"
@@ -44,7 +45,7 @@ class ProcessLimits:
         self.size = size
 
 
-class Lines:
+class GrowingLines:
     """The lines of a growing file; a line longer than the limit is cut, so that memory stays bounded."""
 
     __slots__ = ("cut", "descriptor", "partial", "position")
@@ -102,20 +103,20 @@ class Lines:
         os.close(self.descriptor)
 
 
-class Log:
+class LogTail:
     """A program's own log file, read from its present end; it may not exist yet, or never."""
 
     __slots__ = ("lines", "path", "skip")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.lines: Lines | None = None
+        self.lines: GrowingLines | None = None
         self.skip = os.path.getsize(path) if path and os.path.isfile(path) else 0
 
     def read(self) -> list[str]:
         """Returns the lines since the last call."""
         if self.lines is None and self.path and os.path.isfile(self.path) and not os.path.islink(self.path):
-            self.lines = Lines(self.path)
+            self.lines = GrowingLines(self.path)
             self.lines.position = self.skip
         return self.lines.read() if self.lines else []
 
@@ -133,6 +134,8 @@ class Child:
 
     __slots__ = (
         "born",
+        "box_failed",
+        "box_status",
         "ended",
         "errors",
         "final_event_at",
@@ -172,6 +175,7 @@ class Child:
         stops_group: bool = False,
         process_table: ProcessTable | None = None,
         sealed: bytes | None = None,
+        box: Box | None = None,
     ) -> None:
         self.sealed = sealed is not None  # whether its output has no name on disk until it has ended
         self.paths = (stdout_path, stderr_path)
@@ -181,20 +185,28 @@ class Child:
         self.stop_signal = stop_signal
         self.stops_group = stops_group
         self.stopped = self.stderr_text = ""
+        self.box_failed = False  # whether bubblewrap could not start the program
         self.kill_at = self.final_event_at = 0.0
         self.relatives: dict[int, int] = {}
         self.silent_size = 0
         self.ended = self.tree_ended = float("inf")  # when it had ended, and when its whole process tree had
         self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
-        self.lines, self.errors = (Lines(descriptor) for descriptor in self.outputs)
+        self.lines, self.errors = (GrowingLines(descriptor) for descriptor in self.outputs)
         if sealed is None:
             stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         else:
             stdin = plain_file.create_unnamed(os.path.dirname(stdin_path), sealed)
         task = environment.get("SOW_TASK", "")
+        self.box_status = -1 if box is None else os.memfd_create("box")  # bubblewrap writes its status there
         process_tree.CHILDREN.open(task, self.process_table)
         try:
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs)
+            if box is not None:
+                _require_program(arguments[0], cwd, environment)
+                arguments, environment = (
+                    box.arguments(arguments, cwd=cwd, status=self.box_status),
+                    box.environment(environment),
+                )
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, self.box_status)
         except SowError:
             process_tree.CHILDREN.close()
             self._close_files()
@@ -269,8 +281,18 @@ class Child:
             return
         self.stopped = self.stopped or reason
         self.kill_at = time.monotonic() + self.limits.grace
-        if not self._has_ended():
-            process_tree.signal_one(self.process.pid, self.stop_signal, group=self.stops_group)
+        if self._has_ended():
+            return
+        for pid in self._programs_in_box() or [self.process.pid]:
+            process_tree.signal_one(pid, self.stop_signal, group=self.stops_group)
+
+    def _programs_in_box(self) -> list[int]:
+        """Returns the program in the box, or the leader of its group: a signal to bubblewrap would kill the box."""
+        if self.box_status < 0:
+            return []
+        table = self.process_table.all_processes()
+        leaders = {pid for pid, process in table.items() if process.parent == self.process.pid}
+        return [*leaders] if self.stops_group else [pid for pid in table if table[pid].parent in leaders]
 
     def kill_soon(self) -> None:
         """Ends its grace period now."""
@@ -292,6 +314,8 @@ class Child:
                 crash_points.crash_point("cut")
                 os.ftruncate(descriptor, self.limits.size)
         self.stderr_text = self.errors.tail(TAIL)
+        if self.box_status >= 0 and not self.stopped:
+            self.box_failed = b'"exit-code"' not in os.pread(self.box_status, CHUNK, 0)
         if self.sealed:
             self._publish()
         self._close_files()
@@ -334,7 +358,7 @@ class Child:
     def _close_files(self) -> None:
         self.lines.close()
         self.errors.close()
-        for descriptor in self.outputs:
+        for descriptor in (*self.outputs, *([self.box_status] if self.box_status >= 0 else [])):
             os.close(descriptor)
 
     def stderr_tail(self) -> str:
@@ -342,7 +366,7 @@ class Child:
         return self.stderr_text
 
 
-def _read_for_a_while(lines: Lines, handler: Callable[[str], None]) -> None:
+def _read_for_a_while(lines: GrowingLines, handler: Callable[[str], None]) -> None:
     """Passes new lines on for a limited time, so that a flood does not delay the limits."""
     before, until = -1, time.monotonic() + READ_SECONDS
     while before != lines.position and time.monotonic() < until:
@@ -364,7 +388,7 @@ def _create(path: str, *, sealed: bool) -> int:
 
 
 def _start(
-    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int]
+    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int], status: int
 ) -> subprocess.Popen[bytes]:
     """Starts the program in its own session, or raises with the cause."""
     crash_points.crash_point(f"start {arguments[0]}")
@@ -377,6 +401,7 @@ def _start(
             stdout=outputs[0],
             stderr=outputs[1],
             start_new_session=True,
+            pass_fds=(status,) if status >= 0 else (),
         )
     except OSError as error:
         raise _refusal(error, arguments[0], cwd) from None
@@ -384,6 +409,16 @@ def _start(
         raise SystemFailure(f"cannot start {arguments[0]}: {error}", "look at its settings: sow config show") from None
     finally:
         os.close(stdin)
+
+
+def _require_program(program: str, cwd: str, environment: Mapping[str, str]) -> None:
+    """Raises if a program cannot be found: bubblewrap would only print it."""
+    folders = [""] if "/" in program else environment.get("PATH", os.defpath).split(os.pathsep)
+    paths = [os.path.join(cwd, folder, program) for folder in folders]
+    if any(os.access(path, os.X_OK) for path in paths):
+        return
+    number = errno.EACCES if any(map(os.path.exists, paths)) else errno.ENOENT
+    raise _refusal(OSError(number, os.strerror(number), program), program, cwd)
 
 
 def _refusal(error: OSError, program: str, cwd: str) -> SowError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 
 from sow.system.process import process_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import FrameType, TracebackType
     from typing import Any, TypeVar
 
@@ -79,8 +80,8 @@ def _hear(number: int, frame: FrameType | None) -> None:
     """Do nothing: the end of a child only has to wake the loop."""
 
 
-def run_to_end(steps: Steps[T]) -> T:
-    """Take all steps of one generator and return its result."""
+def run_to_end(steps: Steps[T], tick: Callable[[float], None] | None = None) -> T:
+    """Take all steps of one generator and return its result. `tick` is called with the time between the steps."""
     with Interrupts(patient=False) as interrupts:
         pause = SHORTEST
         try:
@@ -88,6 +89,8 @@ def run_to_end(steps: Steps[T]) -> T:
             while True:
                 interrupts.sleep(0 if soon else pause)
                 pause = min(pause * 1.5, LONGEST)
+                if tick is not None:
+                    tick(time.monotonic())
                 soon = steps.send(interrupts.take())
         except StopIteration as end:
             result: T = end.value

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
 
 PAUSE = 0.05
 

@@ -28,9 +28,10 @@ PR_SET_CHILD_SUBREAPER = 36
 class SupervisedChildren:
     """The children that this process has started and not yet closed, and the processes that are not theirs."""
 
-    __slots__ = ("inherits", "looked", "name", "sessions_before", "shown", "table", "tasks")
+    __slots__ = ("inherits", "looked", "name", "own_sessions", "sessions_before", "shown", "table", "tasks")
 
     def __init__(self) -> None:
+        self.own_sessions: set[int] = set()  # sessions of our own server processes; no child of ours can enter one
         self.tasks: dict[int, str] = {}
         self.table: dict[int, Process] = {}  # the last process table, which several children may share
         self.looked = float("-inf")
@@ -38,13 +39,21 @@ class SupervisedChildren:
         self.inherits = False  # whether orphans of our children become our own children
         self.name = self.shown = ""  # our original process name, and the one that we show
 
+    def forget(self) -> None:
+        """Starts anew in a forked process, which has no children yet."""
+        SupervisedChildren.__init__(self)
+
     def open(self, task: str, process_table: ProcessTable) -> None:
         """Prepares for a child: inherits its orphans, and shows all descendants that we supervise."""
         if process_table.inherits and not self.sessions_before:
-            table = process_table.all_processes() if _has_children() else {}
+            table = process_table.all_processes() if _has_children() and self._has_others(process_table) else {}
             self.sessions_before = {os.getsid(0), *(table[pid].session for pid in descendants({os.getpid()}, table))}
             self.inherits = become_subreaper()
         self._show({*self.tasks.values(), task})
+
+    def _has_others(self, process_table: ProcessTable) -> bool:
+        children = process_table.children()
+        return children is None or bool(children - self.own_sessions)
 
     def add(self, pid: int, task: str) -> None:
         self.tasks[pid] = task
@@ -81,7 +90,7 @@ class SupervisedChildren:
     def _is_ours(self, pid: int) -> bool:
         """Returns whether a child belongs to no agent: a program of ours, or a job of the shell that became us."""
         try:
-            return os.getsid(pid) in self.sessions_before
+            return os.getsid(pid) in self.sessions_before | self.own_sessions
         except ProcessLookupError:  # gone, because SIGCHLD is ignored
             return True
 
@@ -90,7 +99,7 @@ class SupervisedChildren:
         children = {
             pid
             for pid, process in table.items()
-            if process.parent == os.getpid() and process.session not in self.sessions_before
+            if process.parent == os.getpid() and process.session not in self.sessions_before | self.own_sessions
         }
         return children - set(self.tasks)
 

@@ -7,16 +7,13 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Mapping
+from threading import Event
 
-from sow.errors import SystemFailure
-from sow.system import crash_points, process_table, random_ids
+from sow.errors import Interrupted, SystemFailure
+from sow.system import crash_points, plain_file, process_table, random_ids
 from sow.system.process import process_tree
 from sow.system.process.process_tree import MARK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from threading import Event
 
 MOST = 256 << 10
 LARGE = 8 << 20
@@ -131,6 +128,56 @@ def run_until_stopped(
             if stop.is_set() and not interrupted:
                 process.send_signal(signal.SIGINT)
                 interrupted = True
+
+
+def run_with_input(
+    arguments: list[str],
+    *,
+    environment: Mapping[str, str],
+    given: str,
+    timeout: float | None = None,
+    cancel: Event | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> int:
+    """Runs a program with this standard input and returns its exit code; its output goes to ours or to `on_line`.
+
+    After `timeout` seconds, or when `cancel` is set, this is an error. When we return, all its processes are gone.
+    """
+    mark, deadline = random_ids.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
+    folder = environment.get("TMPDIR") or "/tmp"  # noqa: S108 (the file has no name there)
+    stdin = plain_file.create_unnamed(folder, given.encode("utf-8", "surrogateescape"))
+    crash_points.crash_point(f"start {arguments[0]}")
+    try:
+        process = subprocess.Popen(
+            arguments,
+            env={**environment, MARK: mark},
+            stdin=stdin,
+            stdout=subprocess.PIPE if on_line else None,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+    finally:
+        os.close(stdin)
+    rest, pipe = b"", process.stdout
+    try:
+        while cancel is None or not cancel.is_set():
+            ended = process.poll() is not None
+            ready, _, _ = select.select([pipe] if pipe else [], [], [], 0 if ended else TICK)
+            data = os.read(pipe.fileno(), MOST) if ready and pipe else b""
+            if ready and not data:
+                pipe = None  # the program closed its output and may still run
+            *lines, rest = (rest + data).split(b"\n")
+            for line in [*lines, rest] if ended and not data and rest else lines:
+                if on_line:
+                    on_line(line.decode("utf-8", "replace"))
+            if ended and not data:
+                return process.returncode
+            if time.monotonic() > deadline:
+                raise SystemFailure(f"{arguments[0]} did not end within {timeout:g} seconds", "give it more time")
+        raise Interrupted(f"{arguments[0]} was cancelled", "start it again when you need it")
+    finally:
+        _end(process, mark)
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:

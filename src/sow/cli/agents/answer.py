@@ -1,0 +1,43 @@
+"""Answers a question, and resumes the worker that asked it (`sow answer`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.tasks import questions
+from sow.errors import SowError
+from sow.system.terminal import is_interactive
+
+
+def answer(context: Context, *, question: str, answer_text: str, always: bool, resume: bool, no_resume: bool) -> int:
+    if resume and no_resume:
+        raise SowError("--resume and --no-resume contradict each other", "give one of them")
+    if always:
+        actor = context.require_person("let an answer stand", asked=True)
+    else:
+        actor = context.require_non_worker("answer a question")
+    home = context.project_home()
+    words = context.text(answer_text, "the answer")
+    task = questions.take(context, home, questions.find(home, question), words, actor, always=always)
+    if task is None:
+        return 0
+    from sow.cli.agents.spawn import continue_task
+
+    return continue_task(context, task, words, resume=resume or (is_interactive() and not no_resume))
+
+
+COMMANDS = (
+    Command(
+        "answer",
+        answer,
+        "Answer a question; a paused task resumes with it",
+        Argument("question", "Its number in the inbox (3, or w1), or the task's id", completes="questions"),
+        Argument("answer_text", "The answer (TEXT, @FILE or -)"),
+        Option("--always", help="Save the answer, and give it to every worker that asks the same in this repository"),
+        Option("--resume", help="Resume a worker that no run continues; on a terminal this happens by itself"),
+        Option("--no-resume", help="Resume nobody, also on a terminal"),
+        details="If it resumes no worker, the last line says what continues the work.\n"
+        "A standing answer settles questions of workers only: never an approval, a phase, a budget, a command\n"
+        "that needs a shell, or a conflict. 'sow answers' lists them.",
+    ),
+)

@@ -1,0 +1,230 @@
+"""Prints entries and update results for `sow sinks` and `sow repos`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sow import config as configs
+from sow.cli.context import Context
+from sow.cli.output import emit, print_error, table
+from sow.domain.text.units import counted
+from sow.errors import SowError
+from sow.knowledge import installed_sources, updates
+from sow.knowledge.fetcher import FetchLimits
+from sow.knowledge.installed_sources import SourceManager, UpdateResult
+from sow.knowledge.updates import SourceStatus
+from sow.store.layout import create_missing
+from sow.system import git
+from sow.system.terminal import confirm, err, escape_line, is_interactive, out, paint
+
+COLOURS = {
+    updates.NEW: "yellow",
+    updates.MISSING: "yellow",
+    installed_sources.UPDATED: "green",
+    installed_sources.EDITED: "yellow",
+    installed_sources.FAILED: "red",
+    **dict.fromkeys(updates.BAD, "red"),
+}
+SHORT = 10
+BAD = (*updates.BAD, installed_sources.FAILED, installed_sources.EDITED)
+
+
+def source_of(entry: Any) -> str:
+    """Returns the source of an entry on one line."""
+    source = entry["source"]
+    folder = f", folder {source['path']}" if source.get("path") else ""
+    ref = f", at {source['ref'][:40]}" if source["ref"] else ""
+    return f"{source['url']}{folder}{ref}"
+
+
+def size_of(entry: Any) -> str:
+    """Returns the number of files and the size of an entry."""
+    if "size" not in entry:
+        return "a link"
+    size = entry["size"]
+    unit = f"{size / (1 << 20):.1f} MB" if size >= 1 << 20 else f"{size / 1024:.1f} KB"
+    return f"{counted(entry.get('files', 0), 'file')}, {unit}"
+
+
+def pin_of(entry: Any) -> str:
+    return str(entry.get("pin", ""))[:SHORT]
+
+
+def print_facts(facts: Mapping[str, str], tags: Sequence[str]) -> None:
+    """Prints what is said about an entry."""
+    for label, text in facts.items():
+        out("  " + escape_line(f"{label}: {text or '(nothing is said)'}"))
+    if tags:
+        out("  " + escape_line(f"tags: {', '.join(tags)}"))
+
+
+def show(
+    manager: SourceManager,
+    name: str,
+    describe: Callable[[Any], None],
+    origin: Callable[[Any], list[str]],
+    *,
+    done: str,
+    json: bool,
+) -> int:
+    """Prints one entry: its description, its source and whether it was changed by hand."""
+    entry: Any = manager.entry(name)
+    folder, edited = f".sow/{manager.catalog.key}/{name}", manager.is_edited(entry)
+    if json:
+        return emit({**entry, "folder": folder, "edited": edited})
+    out(f"{paint(name, 'bold')} " + escape_line(f"({size_of(entry)}) in {folder}"))
+    describe(entry)
+    for line in (f"from: {source_of(entry)}", *origin(entry)):
+        out("  " + escape_line(line))
+    if edited:
+        out(f"  changed by hand since it was {done}")
+    return 0
+
+
+def print_fetching(url: str) -> None:
+    """Tells a person at a terminal that a fetch is running."""
+    if is_interactive():
+        err(paint(escape_line(f"fetching from {url} …"), "dim", sys.stderr))
+
+
+def print_remarks(remarks: list[str]) -> None:
+    """Prints remarks on stderr."""
+    for remark in remarks[:20]:
+        err(f"note: {escape_line(remark)}")
+    if len(remarks) > 20:
+        err(f"note: and {len(remarks) - 20} more like these")
+
+
+def ignore_in_git(manager: SourceManager, name: str) -> None:
+    """Makes git ignore the fetched folder, or prints a note if it cannot."""
+    home, path = manager.home, f".sow/{manager.catalog.key}/{name}"
+    with suppress(SowError):  # the file cannot be read: ask git instead
+        if not os.path.lexists(f"{home.sow}/.gitignore"):
+            create_missing(home)
+        lines = home.read(f"{home.sow}/.gitignore").split("\n")
+        if any(f"/{manager.catalog.key}/{ending}" in lines for ending in ("", "*")):
+            return
+    if not git.run(["check-ignore", "--", path], cwd=home.root, check=False).strip():
+        err(f"note: git does not ignore {path}: add the line /{manager.catalog.key}/ to .sow/.gitignore")
+
+
+def _show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
+    """Prints whether each source has a newer commit; returns 1 if a source could not be reached."""
+    bad = int(any(result.status in updates.BAD for result in polled))
+    if json:
+        emit({key: [_poll_document(result) for result in polled]})
+        return bad
+    rows = [(result.entry["name"], result.status, _commit_change(result), source_of(result.entry)) for result in polled]
+    if rows:
+        out(table(rows))
+    for problem in filter(None, (result.problem for result in polled)):
+        print_error(problem.message, problem.hint)
+    names = [result.entry["name"] for result in polled if result.status in (updates.NEW, updates.MISSING)]
+    if names:
+        out(f"bring {'it' if len(names) == 1 else 'them'} in: sow {key} update {' '.join(names[:8])}")
+    return bad
+
+
+def _commit_change(polled: SourceStatus) -> str:
+    pin = pin_of(polled.entry)
+    return f"{pin} → {polled.commit[:SHORT]}" if polled.status in (updates.NEW, updates.MISSING) else pin
+
+
+def _poll_document(polled: SourceStatus) -> dict[str, Any]:
+    problem = polled.problem.message if polled.problem else ""
+    entry = polled.entry
+    facts = {
+        "name": entry["name"],
+        "status": polled.status,
+        "pin": entry.get("pin"),
+        "available": polled.commit or None,
+    }
+    return {**facts, "source": entry["source"], "problem": problem}
+
+
+def limits(context: Context, size_setting: str, files: int) -> FetchLimits:
+    """Returns the user's limits for a fetch."""
+    config = context.config()
+    seconds = configs.seconds(config.setting("knowledge", "timeout"))
+    return FetchLimits(megabytes=config.setting("knowledge", size_setting), files=files, seconds=seconds)
+
+
+def update(
+    context: Context,
+    manager: SourceManager,
+    names: list[str],
+    noun: str,
+    *,
+    check: bool,
+    ref: str,
+    force: bool,
+    json: bool,
+) -> int:
+    """Updates or checks the entries and prints each result; returns 1 if one failed."""
+    key = manager.catalog.key
+    if check:
+        if ref or force:
+            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
+        return _show_polled(manager.poll(names), key, json=json)
+    context.require_non_worker(f"update a {noun}")
+    if ref and len(names) != 1:
+        raise SowError(f"--ref is for one {noun}", f"name it: sow {key} update NAME --ref v2")
+    if is_interactive() and not (ref or force or json) and not _agreed(manager, names):
+        return 0
+    results: list[UpdateResult] = []
+    print_fetching("all sources" if not names else ", ".join(names))
+    for result in manager.update(names, ref=ref or None, force=force):
+        results.append(result)
+        if not json:
+            _tell(result, key)
+    if json:
+        emit({key: [_update_document(result) for result in results]})
+    elif not results:
+        out(f"there is nothing to update: see 'sow {key} list'")
+    return int(any(result.status in BAD for result in results))
+
+
+def _agreed(manager: SourceManager, names: list[str]) -> bool:
+    """Shows on a terminal what the sources have, and asks; an error of a source is shown by the update."""
+    polled = manager.poll(names)
+    rows = [(result.entry["name"], result.status, _commit_change(result)) for result in polled]
+    if rows:
+        out(table(rows))
+    if any(result.status in (updates.NEW, updates.MISSING) for result in polled):
+        return confirm("Update?")
+    return not rows or any(result.status in updates.BAD for result in polled)
+
+
+def _tell(renewed: UpdateResult, key: str) -> None:
+    entry, name = renewed.entry, renewed.entry["name"]
+    status = paint(renewed.status, COLOURS[renewed.status]) if renewed.status in COLOURS else renewed.status
+    pin = pin_of(entry)
+    moved = f"{renewed.before[:SHORT]} → {pin}" if renewed.before and renewed.before[:SHORT] != pin else pin
+    out(escape_line(f"{name}: ") + f" {status} " + escape_line(f"{moved} ({size_of(entry)})"))
+    print_remarks(renewed.remarks)
+    if renewed.status == installed_sources.EDITED:
+        err(f"note: .sow/{key}/{name} was changed by hand and is left as it is; --force replaces it")
+    if renewed.problem:
+        print_error(renewed.problem.message, renewed.problem.hint)
+
+
+def _update_document(renewed: UpdateResult) -> dict[str, Any]:
+    problem = renewed.problem.message if renewed.problem else ""
+    facts = {"status": renewed.status, "before": renewed.before or None, "remarks": renewed.remarks, "problem": problem}
+    return {**renewed.entry, **facts}
+
+
+def print_removed(entry: Any, manager: SourceManager, *, forget: bool) -> int:
+    """Prints what was removed and how to install it again."""
+    key, name = manager.catalog.key, entry["name"]
+    out(escape_line(f"removed {name} (from {source_of(entry)})"))
+    user_name = (
+        manager.catalog.user_name(manager.catalog.load_user(manager.environment), entry) if key == "sinks" else ""
+    )
+    if user_name and not forget:
+        out(f"you still know it by its name: sow sinks install {user_name}")
+    return 0

@@ -1,0 +1,67 @@
+"""Stops a run, and ends what a killed run left running (`sow runs stop`)."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.cli.context import Context
+from sow.engine.runs import stop as stopping
+from sow.errors import Waiting
+from sow.reports import resume_command, run_report
+from sow.store.files.checkout_home import Home
+from sow.store.runs import run_folder
+from sow.system.terminal import escape_line, out
+
+
+def stop(context: Context, *, run: str, wait: str) -> int:
+    context.require_non_worker("stop a run")
+    home = context.project_home()
+    seconds = configs.seconds(wait)
+    is_named = run not in ("", "last")
+    if (
+        not is_named and not run_folder.listed(home) and _report_leftover_turns(context, home)
+    ):  # turns can be left over without any run
+        return 0
+    chosen = (None if is_named else run_folder.live_run(home)) or run_folder.find(home, run)
+    if is_named and not run_folder.is_live(chosen):
+        return _end_leftover_turns(context, chosen, f"run {chosen.id} does not run: it is {_status(chosen)}")
+    process, ended = stopping.stop(home, seconds)
+    if process is None:
+        return _end_leftover_turns(
+            context, chosen, f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}"
+        )
+    if not ended:
+        raise Waiting(
+            f"process {process.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
+        )
+    folder = run_folder.find(home, chosen.id)
+    out(escape_line(f"process {process.pid} has ended; run {folder.id} is {_status(folder)}"))
+    _print_continue_command(context, folder)
+    return 0
+
+
+def _end_leftover_turns(context: Context, folder: run_folder.RunFolder, message: str) -> int:
+    """Ends turns that dead runs left running, then prints the message."""
+    stopped = _report_leftover_turns(context, folder.home)
+    out(message)
+    if stopped:
+        _print_continue_command(context, folder)
+    return 0
+
+
+def _report_leftover_turns(context: Context, home: Home) -> bool:
+    """Ends turns that were left running, prints each, and returns whether there were any."""
+    messages = stopping.end_left_processes(home, context.environment)
+    for message in messages:
+        out(escape_line(message))
+    return bool(messages)
+
+
+def _print_continue_command(context: Context, folder: run_folder.RunFolder) -> None:
+    """Prints the command that continues a run that has not ended."""
+    if folder.run["status"] != "ended":
+        command = resume_command.resume_command(folder, context.hints())
+        out(escape_line(f"go on with: {command}"))
+
+
+def _status(folder: run_folder.RunFolder) -> str:
+    return run_report.status_of(folder, live=run_folder.is_live(folder))

@@ -1,0 +1,127 @@
+"""Asks a judge about a task or an agent: one question with a one-time nonce, and once more if the answer is unclear."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from sow.engine.runs.executor_pool import LIMITED
+from sow.engine.runs.job import JobEnd
+from sow.engine.runs.run_context import turn_fields
+from sow.system import random_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.engine.runs.run_context import RunContext
+    from sow.engine.turns.turn import AgentTurn
+    from sow.executors.adapter import Outcome
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.store.workflows.folder import AgentFolder
+    from sow.system.process.generator_steps import Steps
+
+REPAIR = """\
+Your answer cannot be read: {why}. Change nothing in your judgement, and answer once more with nothing but the answer.
+
+"""
+
+
+class JudgeAnswer(Protocol):
+    """The parsed final text of a judge; `doubt` says why it cannot be read."""
+
+    doubt: str
+
+
+Answer = TypeVar("Answer", bound=JudgeAnswer)
+
+
+@dataclass(frozen=True)
+class JudgeQuestion(Generic[Answer]):
+    """A question to a judge about the work of one job."""
+
+    job: str  # the task or agent that the question is about
+    folder: TaskFolder | AgentFolder  # where the judge's session is recorded
+    agent: Agent
+    prompt: Callable[[str], str]  # nonce → the whole prompt
+    form: Callable[[str], str]  # nonce → how to answer
+    parse: Callable[[str, str], Answer]  # final text, nonce → answer
+    doing: str = ""  # what the run shows meanwhile
+    read_only: bool = True  # False for a judge that may change the plan
+    tries: int = 1  # turns that may fail before there is no answer
+    checkout: Callable[[], AbstractContextManager[str]] = lambda: nullcontext("")  # opens the folder that it works in
+
+
+@dataclass(frozen=True)
+class JudgeReply(Generic[Answer]):
+    """The result: an answer, the end of the job (a limit, a budget, Ctrl-C), or why there is no answer."""
+
+    answer: Answer | None = None
+    ended: JobEnd | None = None
+    failure: str = ""
+    unclear_text: str | None = None  # the final text, if it cannot be read
+
+
+def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[JudgeReply[Answer]]:
+    """Ask a judge; again if its turn fails, with another executor if one has reached its limit."""
+    role, failures, failure = question.agent.name, 0, ""
+    while failures < question.tries:
+        executor = yield from context.pool.take(question.job, context.executors_of(role), role=role, skip=failures)
+        if isinstance(executor, JobEnd):
+            return JudgeReply(ended=executor)
+        if question.doing:
+            context.progress(question.job, question.doing)
+        answer, outcome = yield from context.pool.count(executor, _ask_once(context, question, executor))
+        if outcome.kind == "interrupted":
+            return JudgeReply(ended=JobEnd("stopped"))
+        if outcome.kind in LIMITED:
+            context.pool.mark_limited(executor.name, outcome)
+        elif answer is None:
+            failures, failure = failures + 1, outcome.reason or outcome.kind
+        elif answer.doubt:
+            return JudgeReply(failure=answer.doubt, unclear_text=outcome.text)
+        else:
+            return JudgeReply(answer)
+    return JudgeReply(failure=failure)
+
+
+def _ask_once(
+    context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig
+) -> Steps[tuple[Answer | None, Outcome]]:
+    """Ask with one executor; an unclear answer stays unclear if the second turn brings none."""
+    nonce = random_ids.uuid4()
+    settings = context.turn_settings(context.listener(question.job))
+    with question.checkout() as cwd:
+        turn = context.turn_class(
+            settings, question.folder, question.agent, executor, cwd=cwd, judging=question.read_only
+        )
+        turn.check()
+        record = turn.open_session("review")
+        outcome = yield from _turn(context, question.job, turn, record, "review", question.prompt(nonce))
+        if outcome.kind != "done":
+            return None, outcome
+        answer = question.parse(outcome.text, nonce)
+        if answer.doubt and turn.adapter.capabilities.resumes:
+            request = REPAIR.format(why=answer.doubt) + question.form(nonce)
+            repaired = yield from _turn(context, question.job, turn, record, "reminder", request)
+            if repaired.kind in ("interrupted", *LIMITED):
+                return None, repaired
+            answer = question.parse(repaired.text, nonce) if repaired.kind == "done" else answer
+    return answer, outcome
+
+
+def _turn(
+    context: RunContext, job: str, turn: AgentTurn, record: SessionRecord, kind: str, text: str
+) -> Steps[Outcome]:
+    """Take one turn, journal it under the job that it is about, and undo what the judge edited by hand."""
+    facts = {"task": job, "role": turn.agent.name, "executor": turn.executor.name, "kind": kind}
+    outcome = yield from context.turn(facts, turn.run(record, kind, text))
+    remarks = context.undo_edits(turn)
+    end_facts = turn_fields(outcome, record.session["turns"][-1])
+    context.journal("turn_ended", **facts, **end_facts, remarks=remarks)
+    return outcome

@@ -1,0 +1,100 @@
+"""Takes a task's merged work out of the user's branch and reopens the task."""
+
+from __future__ import annotations
+
+from sow.errors import SowError, Waiting
+from sow.gitwork import task_revert
+from sow.gitwork.fast_forward import fast_forward
+from sow.gitwork.integration_branch import Integration
+from sow.gitwork.repository import DeliveryRefused, Repository
+from sow.store.projects import acceptance, task_folder
+from sow.store.projects import project as projects
+from sow.store.runs import run_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.actor import Actor
+    from sow.domain.documents.state import ProjectState, Task
+    from sow.gitwork.integration_branch import Merge
+    from sow.store.files.checkout_home import Home
+
+
+def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, str, list[str]]:
+    """Undo the merges of a completed task and reopen it; returns the task, the commit, and the tasks that need it.
+
+    The commit comes first, then the branch of an unfinished run, then the task's state. After a crash the same call
+    finds the commit and does the rest.
+    """
+    project = projects.load(home)
+    tasks = [task for _, task in task_folder.load_readable(home, project)[0]]
+    task = task_folder.find(home, project, ident).task()
+    if task["status"] != "completed":
+        raise SowError(
+            f"task {ident} is {task['status']}: only completed work can be reverted", f"sow task show {ident}"
+        )
+    repository = Repository(home)
+    with repository.locked():
+        commit = _revert(repository, project, task, reason)
+    changed = acceptance.reopen(home, ident, reason, actor=actor)
+    dependents = [each["id"] for each in tasks if ident in each["depends_on"] and each["status"] != "abandoned"]
+    return changed, commit, dependents
+
+
+def _revert(repository: Repository, project: ProjectState, task: Task, reason: str) -> str:
+    """Put a revert commit on the user's branch, unless it is there, and on the branch of an unfinished run."""
+    ident, branch = task["id"], project["branch"]
+    runs = [each for each in run_folder.listed(repository.home) if each.run["project_id"] == project["project_id"]]
+    recorded = {merge["commit"] for each in runs for merge in each.run.get("merges", ()) if merge["task"] == ident}
+    merges, last = task_revert.merged_commits(repository, ident, since=project["created_at"], recorded=recorded)
+    if not merges and not last:
+        raise SowError(
+            f"no commit of task {ident} is on {branch}",
+            "'sow integrate' brings merged work there; undo work of your own with git revert",
+        )
+    target = repository.commit_of("HEAD")
+    if merges:
+        made = task_revert.revert(repository, merges, _message(task, merges, reason))
+        if made.conflicts:
+            raise _conflict(ident, made)
+        target = made.commit
+    integration = _unfinished(repository, project)
+    tried = integration.merge_user_commits(target) if integration is not None else None
+    if integration is not None and tried is not None and tried.conflicts:
+        raise Waiting(
+            f"the revert conflicts with undelivered work of run {integration.run}: {tried.conflicts[0]}",
+            f'finish that run first, then: sow revert {ident} --reason "…"',
+        )
+    moved = fast_forward(repository, branch, target)
+    if isinstance(moved, DeliveryRefused):
+        again = f"'sow revert {ident} --reason \"…\"'"
+        raise Waiting(
+            moved.reason.replace("the run changes", "the revert changes"), moved.hint.replace("'sow integrate'", again)
+        )
+    if integration is not None and tried is not None:
+        integration.advance(tried.commit, integration.head)
+    return target
+
+
+def _message(task: Task, merges: list[str], reason: str) -> str:
+    lines = "\n".join(f"{task_revert.BY_HAND}{commit}." for commit in merges)
+    trailer = f"{task_revert.REVERT}: {task['id']}/{task['iteration']}"
+    return f'Revert "{task["name"]}"\n\n{reason}\n\n{lines}\n\n{trailer}'
+
+
+def _conflict(ident: str, made: Merge) -> SowError:
+    names = ", ".join(made.conflicts[:5]) + (f" and {len(made.conflicts) - 5} more" if len(made.conflicts) > 5 else "")
+    return Waiting(
+        f"later commits changed what task {ident} did, so it cannot be undone alone: {names}",
+        f"revert the tasks that build on it first, or undo it by hand: git revert {made.parent[:12]},\n"
+        f'resolve and commit, then reopen the task: sow revert {ident} --reason "…"',
+    )
+
+
+def _unfinished(repository: Repository, project: ProjectState) -> Integration | None:
+    """Return the integration branch of the run that the next `sow run` continues, if it has one."""
+    folder = run_folder.unfinished_run(repository.home, project["project_id"])
+    if folder is None or "head" not in folder.run:
+        return None
+    integration = Integration(repository.home, folder.id, repository=repository, record=folder)
+    integration.begin(folder.run["base"])
+    return integration

@@ -1,0 +1,258 @@
+"""Puts a turn into the sandbox: its files, its private home and git folder, and its channel to sow."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+
+import sow
+from sow.domain.actor import WORKER, Actor
+from sow.gitwork.private_git import PrivateGit, read_settings
+from sow.gitwork.repository import Repository
+from sow.gitwork.worktree import Worktree
+from sow.store.files.disk import remove_quietly, remove_tree_quietly
+from sow.system import crash_points, plain_file
+from sow.system.environment import user_folder
+from sow.system.process.channel_server import Channel
+from sow.system.sandbox import Box, home_folders
+from sow.system.sealed_git import config_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sow.engine.turns.turn import AgentTurn
+    from sow.executors.adapter import PrivateHome, Request
+    from sow.store.files.checkout_home import Home
+    from sow.store.runs.sessions import SessionRecord
+
+CHANNEL = "/run/sow"  # the folder of the socket in the box
+# In a checkout that a worker shares with the user, it may commit but not change what makes git run programs.
+PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules", "sow")
+MADE = ("hooks", "info", "worktrees", "sow")  # made if missing, because only an existing path can be protected
+MAX_FILE = 8 << 20
+MOST_FILES = 1000  # of a folder of settings, such as skills
+HOME_DAYS = 30
+
+
+class OpenBox:
+    """The sandbox of one turn: what the process sees, and the variables that it needs there."""
+
+    __slots__ = ("box", "remarks", "variables")
+
+    def __init__(self, box: Box, variables: Mapping[str, str]) -> None:
+        self.box = box
+        self.variables = dict(variables)
+        self.remarks: list[str] = []
+
+
+@contextmanager
+def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterator[OpenBox]:
+    """Make the sandbox of a turn, and take over what the turn left in it: commits and a refreshed login."""
+    settings = turn.settings
+    home, environment, repository = settings.home, settings.environment, Repository(settings.home)
+    name = f"{turn.folder.id}-judge" if turn.read_only else turn.folder.id
+    private_git = _private_git(repository, turn, request.cwd)
+    folder = _home_folder(home, environment, name)
+    logins = Logins(turn.adapter.capabilities.private_home, environment, folder)
+    box = Box(environment, home=folder)
+    opened = OpenBox(box, logins.variables)
+    channel = None
+    if private_git is not None:
+        with repository.locked():
+            private_git.open()
+    try:
+        _mount(box, turn, request, private_git)
+        if settings.verbs is not None and not turn.read_only:
+            actor = Actor(kind=WORKER, name=turn.agent.name, task=turn.folder.id)
+            variables = {**environment, **turn.worker_variables(record)}
+            channel = Channel(f"{home.folder('local', 'sandbox', name)}/channel", variables, actor, settings.verbs)
+            box.place(channel.folder, CHANNEL)
+            opened.variables["SOW_CHANNEL"] = f"{CHANNEL}/channel"
+        logins.copy_in()
+        _write_git_settings(home, folder)
+        for user in home_folders(environment)[:1]:
+            opened.variables["GIT_CONFIG_GLOBAL"] = f"{user}/.gitconfig"
+        yield opened
+    finally:
+        if channel is not None:
+            channel.close()
+        logins.copy_back()
+        if private_git is not None:
+            with repository.locked():
+                opened.remarks += private_git.take_over()
+
+
+def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGit | None:
+    """Return the git folder of a worker in a worktree of its own; a judge only reads."""
+    folder = f"{repository.home.sow}/local/worktrees"
+    if turn.read_only or os.path.dirname(os.path.realpath(cwd)) != os.path.realpath(folder):
+        return None
+    return PrivateGit(Worktree(repository, os.path.basename(cwd)))
+
+
+def _home_folder(home: Home, environment: Mapping[str, str], name: str) -> str:
+    """Return the private home of a task's agents. It is not in the repository, because it holds logins for a time."""
+    from hashlib import sha256
+
+    key = sha256(os.path.realpath(home.checkout.common).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    parent = f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/sandbox"
+    folder = f"{parent}/{key}/{name}"
+    if not os.path.isdir(folder):
+        crash_points.crash_point(f"make {folder}")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _remove_old_homes(parent)
+    os.utime(folder)
+    return folder
+
+
+def _remove_old_homes(parent: str) -> None:
+    """Remove the private homes that no turn has used for a month; their sessions can no longer be resumed."""
+    oldest = time.time() - HOME_DAYS * 86400
+    for repository in os.scandir(parent):
+        for entry in os.scandir(repository.path):
+            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                remove_tree_quietly(entry.path)
+
+
+def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None) -> None:
+    """Show the repository, and open what this turn may write. Later mounts win."""
+    settings, home = turn.settings, turn.settings.home
+    common, git = home.checkout.common, home.checkout.git
+    box.show(home.root, common, git, os.path.dirname(os.path.dirname(sow.__file__)))
+    box.show_program(turn.binary())
+    if turn.read_only:
+        box.show(request.cwd)
+    elif os.path.realpath(request.cwd) == os.path.realpath(home.root):
+        _open_checkout(box, home)
+    else:
+        box.allow(request.cwd)
+    if private_git is not None:
+        box.allow(private_git.folder)
+        box.place(private_git.pointer, f"{request.cwd}/.git")
+    if not turn.read_only:
+        own = turn.folder.folder
+        crash_points.crash_point(f"make a folder in {own}")
+        os.makedirs(os.path.dirname(turn.folder.notes_path), exist_ok=True)
+        # Agents of a workflow share its files; sow undoes what they may not change.
+        _open_folder(box, home.workflow if own.startswith(f"{home.workflow}/") else own)
+    box.show(*request.readable, *request.external_readable, *turn.adapter.needed_files(request))
+    box.show(*settings.config.sandbox_paths("read"))
+    box.allow(*settings.config.sandbox_paths("write"))
+
+
+def _open_folder(box: Box, folder: str) -> None:
+    """Open a folder in which sow writes too. Its folders are mount points, so that no link can take their place."""
+    for parent, folders, _ in os.walk(folder):
+        folders[:] = [name for name in folders if not os.path.islink(f"{parent}/{name}")]
+        box.allow(parent)
+
+
+def _open_checkout(box: Box, home: Home) -> None:
+    """Open the user's checkout, except sow's state and what makes git run programs.
+
+    Every folder above a protected path is a mount point too, so that none can be moved away and replaced.
+    """
+    common, git = home.checkout.common, home.checkout.git
+    crash_points.crash_point(f"make folders in {common}")
+    for name in MADE:
+        os.makedirs(f"{common}/{name}", exist_ok=True)
+    box.allow(home.root, common)
+    box.show(*(f"{common}/{name}" for name in PROTECTED_GIT))
+    if git != common:
+        box.allow(git)
+        box.show(f"{home.root}/.git")
+    box.show(home.sow)
+
+
+def _write_git_settings(home: Home, folder: str) -> None:
+    """Write the user's git settings to the private home, without logins."""
+    _write(f"{folder}/.gitconfig", config_text(read_settings(home.root, "global")).encode("utf-8", "surrogateescape"))
+
+
+class Logins:
+    """The settings and logins of an agent CLI in a private home. Logins are there only while a turn runs."""
+
+    __slots__ = ("before", "files", "target", "variables")
+
+    def __init__(self, wanted: PrivateHome | None, environment: Mapping[str, str], folder: str) -> None:
+        self.variables: dict[str, str] = {}
+        self.files: list[tuple[str, str, bool]] = []  # source, target, is a login
+        self.before: dict[str, bytes] = {}
+        self.target = folder
+        if wanted is None or not wanted.folder:
+            return
+        home, named = environment.get("HOME", ""), environment.get(wanted.variable, "")
+        source, beside, beside_target = f"{home}/{wanted.folder}", home, folder
+        if named:
+            source = f"{named}/{wanted.folder}" if wanted.is_parent else named
+            beside, beside_target = named, folder if wanted.is_parent else f"{folder}/{wanted.folder}"
+            self.variables[wanted.variable] = home if wanted.is_parent else f"{home}/{wanted.folder}"
+        for name in wanted.files:
+            self.files.append((f"{source}/{name}", f"{folder}/{wanted.folder}/{name}", name in wanted.logins))
+        self.files += [(f"{beside}/{name}", f"{beside_target}/{name}", False) for name in wanted.beside]
+
+    def copy_in(self) -> None:
+        """Copy settings that the private home does not have yet, and the logins as they are now."""
+        for source, target, is_login in self.files:
+            if os.path.isdir(source):
+                for path in _files(source) if not os.path.lexists(target) else ():
+                    _write(f"{target}/{os.path.relpath(path, source)}", _read(path))
+            elif is_login or not os.path.lexists(target):
+                data = _read(source)
+                if is_login and data:
+                    self.before[target] = data
+                if data:
+                    _write(target, _without_history(data) if target.endswith("/.claude.json") else data)
+
+    def copy_back(self) -> None:
+        """Copy a login back that the CLI refreshed, and remove it from the private home.
+
+        It must look like the old one, and the user's own must not have changed meanwhile.
+        """
+        for source, target, is_login in self.files:
+            if not is_login:
+                continue
+            old, new = self.before.get(target, b""), _read(target)
+            if old and new and new != old and _fields(new) == _fields(old) and _read(source) == old:
+                _write(f"{source}.sow", new)
+                crash_points.crash_point(f"replace {source}")
+                os.replace(f"{source}.sow", source)
+            remove_quietly(target)
+
+
+def _files(folder: str) -> list[str]:
+    return [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names][:MOST_FILES]
+
+
+def _without_history(data: bytes) -> bytes:
+    """Leave out what Claude Code remembers about the user's other projects."""
+    try:
+        settings = json.loads(data)
+    except ValueError:
+        return data
+    return json.dumps({key: value for key, value in settings.items() if key != "projects"}).encode()
+
+
+def _fields(data: bytes) -> list[str] | None:
+    """Return the names of a login's fields, or None if it is not JSON."""
+    try:
+        return sorted(json.loads(data))
+    except (ValueError, TypeError):
+        return None
+
+
+def _read(path: str) -> bytes:
+    try:
+        return plain_file.read(path, MAX_FILE)
+    except OSError:
+        return b""
+
+
+def _write(path: str, data: bytes) -> None:
+    crash_points.crash_point(f"write {path}")
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with open(plain_file.create(path), "wb") as file:
+        file.write(data)

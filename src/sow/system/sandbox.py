@@ -1,0 +1,201 @@
+"""Builds the command line of a bubblewrap sandbox, and tells whether this machine can run one."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAM = "bwrap"
+AUTO, OFF, BWRAP = MODES = ("auto", "off", "bwrap")
+# Own users, processes, shared memory and host name. It dies with us, and no process of it survives.
+NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--new-session", "--die-with-parent",
+)  # fmt: skip
+TEMPORARY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 (these get a private, empty folder)
+# Folders below a home in which people install programs and libraries. They are readable; keys and logins are not there.
+TOOLS = (
+    ".pyenv", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx",
+    ".local/pipx", ".local/share/claude", ".local/share/mise", ".asdf", ".rustup", ".cargo/bin", ".cargo/registry",
+    ".cargo/git", "go/bin", "go/pkg", ".nvm", ".fnm", ".local/share/fnm", ".volta", ".bun", ".deno", ".npm-global",
+    ".local/share/pnpm", ".rbenv", ".gem/ruby", ".sdkman", ".m2/repository", ".gradle/wrapper", ".gradle/caches",
+    "miniconda3", "anaconda3", "miniforge3", ".nix-profile",
+)  # fmt: skip
+# Variables that lead to sockets of the user's session, which a box does not have.
+SESSION_VARIABLES = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY")
+VARIABLE = "SOW_BOX"  # tells a program that it runs in a box
+RESTRICTION = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
+
+
+class Box:
+    """The files that a program in the sandbox sees. Everything else of the machine is there and read-only.
+
+    The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
+    """
+
+    __slots__ = ("hidden", "mounts", "program")
+
+    def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
+        """Prepare a box; `home` is a folder that stands in for the user's home and keeps what is written there.
+
+        `environment` is the user's own: on the PATH of a checkout, a repository could have a bwrap that runs outside.
+        """
+        self.program = find_program(environment)
+        homes = home_folders(environment)
+        self.hidden = [folder for folder in TEMPORARY if os.path.isdir(folder) and not os.path.islink(folder)]
+        self.mounts: list[str] = []
+        for folder in self.hidden:
+            self.mounts += ["--tmpfs", folder]
+        for folder in homes:
+            self.mounts += ["--bind", home, folder] if home else ["--tmpfs", folder]
+        self.hidden += homes
+        self._show_programs(environment, homes)
+
+    def _show_programs(self, environment: Mapping[str, str], homes: Sequence[str]) -> None:
+        """Show the folders of programs that lie in a hidden folder, and the addresses of name servers."""
+        paths = [f"{home}/{tool}" for home in homes for tool in TOOLS]
+        paths += environment.get("PATH", os.defpath).split(os.pathsep)
+        paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
+        for path in dict.fromkeys(paths):
+            is_home = any(f"{home}/".startswith(f"{path.rstrip('/')}/") for home in homes)
+            if path.startswith("/") and self._is_hidden(path) and not is_home and os.path.exists(path):
+                self.show(path)
+
+    def _is_hidden(self, path: str) -> bool:
+        return any(f"{os.path.realpath(path)}/".startswith(f"{folder}/") for folder in self.hidden)
+
+    def show(self, *paths: str) -> None:
+        """Make files or folders readable, and not writable even if they lie in a writable folder."""
+        for path in paths:
+            if os.path.lexists(path):
+                self.mounts += ["--ro-bind", path, path]
+
+    def allow(self, *paths: str) -> None:
+        """Make folders writable."""
+        for path in paths:
+            self.mounts += ["--bind", path, path]
+
+    def place(self, source: str, target: str) -> None:
+        """Show a file or folder at another path, and not writable."""
+        self.mounts += ["--ro-bind", source, target]
+
+    def show_program(self, path: str) -> None:
+        """Show an installed program that lies in a hidden folder, with the folder of its package."""
+        real = os.path.realpath(path)
+        packages, found, _ = real.rpartition("/node_modules/")
+        folder = f"{packages}/node_modules" if found else os.path.dirname(real)
+        for shown, file in ((os.path.dirname(path), path), (folder, real)):
+            if self._is_hidden(shown):
+                holds_home = any(f"{hidden}/".startswith(f"{os.path.realpath(shown)}/") for hidden in self.hidden)
+                self.show(file if holds_home else shown)
+
+    def arguments(self, command: Sequence[str], *, cwd: str, status: int = -1) -> list[str]:
+        """Return the command line; bubblewrap writes its status as JSON to the descriptor `status`."""
+        reported = ["--json-status-fd", str(status)] if status >= 0 else []
+        # Devices come before the mounts, because a repository may lie in /dev/shm.
+        base = ["--cap-drop", "ALL", *reported, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        return [self.program, *NAMESPACES, *base, *self.mounts, "--chdir", cwd, "--", *command]
+
+    @staticmethod
+    def environment(environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of a program in the box."""
+        kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
+        kept |= dict.fromkeys(kept.keys() & {"TMPDIR", "TEMP", "TMP"}, TEMPORARY[0])
+        return {**kept, VARIABLE: BWRAP}
+
+
+def find_program(environment: Mapping[str, str]) -> str:
+    """Return the path of bubblewrap, or "" if it is not installed; relative folders on PATH do not count."""
+    paths = (f"{folder}/{PROGRAM}" for folder in environment.get("PATH", os.defpath).split(os.pathsep))
+    return next((path for path in paths if os.path.isabs(path) and os.access(path, os.X_OK)), "")
+
+
+def home_folders(environment: Mapping[str, str]) -> list[str]:
+    """Return the user's home folders: the one of the environment and the one of the account."""
+    try:
+        account = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a container may run as a user without an account
+        account = ""
+    named = [folder for folder in (environment.get("HOME", ""), account) if os.path.isabs(folder)]
+    homes = dict.fromkeys(os.path.realpath(folder) for folder in named if os.path.isdir(folder))
+    return [folder for folder in homes if folder != "/"]
+
+
+class SandboxState:
+    """Whether programs run in a sandbox on this machine; if not, why, and what to do."""
+
+    __slots__ = ("hint", "mode", "problem")
+
+    def __init__(self, mode: str, problem: str = "", hint: str = "") -> None:
+        self.mode = mode
+        self.problem = problem
+        self.hint = hint
+
+    @property
+    def is_on(self) -> bool:
+        return self.mode != OFF and not self.problem
+
+    @property
+    def text(self) -> str:
+        """Returns why there is none, in a few words."""
+        return "no sandbox" + (f": {self.problem}" if self.problem else "")
+
+    def require(self) -> None:
+        """Raise if the user wants a sandbox that this machine cannot run."""
+        if self.mode == BWRAP and self.problem:
+            raise SowError(f"sandbox.mode is bwrap, but {self.problem}", self.hint)
+
+
+_states: dict[tuple[str, str], SandboxState] = {}
+
+
+def sandbox_state(mode: str, environment: Mapping[str, str]) -> SandboxState:
+    """Tell whether the sandbox works here; it is tried once per process."""
+    key = (mode, environment.get("PATH", ""))
+    if key not in _states:
+        problem, hint = ("", "") if mode == OFF else _try(environment)
+        _states[key] = SandboxState(mode, problem, hint)
+    return _states[key]
+
+
+def _try(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return what keeps a small program from running in a box, and what to do about it; empty if nothing does."""
+    from sow.system.process.program import capture
+
+    if not sys.platform.startswith("linux"):
+        return "there is no bubblewrap for this system", "use Linux, or a container"
+    if not find_program(environment):
+        return "bubblewrap is not installed", "install it: apt install bubblewrap (dnf, pacman, zypper: the same name)"
+    arguments = Box(environment).arguments(["true"], cwd="/")
+    done = capture(arguments, environment=environment, timeout=10)
+    return ("", "") if done.code == 0 else _explain(done.text)
+
+
+def _explain(text: str) -> tuple[str, str]:
+    """Return why bubblewrap fails, in plain words."""
+    if "nknown option" in text:
+        return "this bubblewrap is too old", "install bubblewrap 0.8 or newer"
+    if _number(RESTRICTION) == 1:
+        hint = (
+            f"allow it with an AppArmor profile for {PROGRAM}, or: sudo sysctl kernel.{os.path.basename(RESTRICTION)}=0"
+        )
+        return "AppArmor keeps bubblewrap from creating user namespaces", hint
+    if _number(MOST_NAMESPACES) == 0:
+        return "this machine allows no user namespaces", "sudo sysctl user.max_user_namespaces=15000"
+    first = text.strip().partition("\n")[0][:200] or "it did not end"
+    return f"bubblewrap does not work here: {first}", "in a container, allow user namespaces, or set sandbox.mode: off"
+
+
+def _number(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
