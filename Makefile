@@ -7,7 +7,7 @@ RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
 # Compiled tests are kept: to compile them takes most of the start of each worker.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(RERUNS) -n auto --dist worksteal
 
 .PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots bench check generate format clean
 
@@ -49,11 +49,11 @@ test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex 
 	@$(BIN)/python -m compileall -q src
 	@PYTHONPATH=tests $(BIN)/python -m real.install "$(CLIS)"
 	@# On a disk: the sandboxes of some CLIs have a /dev of their own.
-	@SOW_TEST_CLIS="$(CLIS)" PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
+	@SOW_TEST_CLIS="$(CLIS)" PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest $(RERUNS) -n 2 --dist worksteal -m real tests/real
 
 first-hour: $(STAMP)  ## A new user's first hour: a real library, the real Claude Code, six tasks
 	@PYTHONPATH=tests $(BIN)/python -m real.install claude
-	@PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -m real tests/first_hour
+	@PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest $(RERUNS) -m real tests/first_hour
 
 $(BROWSER): $(STAMP)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[browser]' || { echo "missing download: pip could not fetch playwright and axe-playwright-python" >&2; exit 1; }
@@ -62,7 +62,7 @@ $(BROWSER): $(STAMP)
 test-browser: $(BROWSER)  ## The dashboard in a real browser (TESTS=file for some of them)
 	@$(BIN)/python -m compileall -q src
 	@PYTHONPATH=tests $(BIN)/python -m browser.install
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --tb=short -m browser $(or $(TESTS),tests/browser)
+	@$(BIN)/python -m pytest $(RERUNS) -n 2 --dist worksteal --tb=short -m browser $(or $(TESTS),tests/browser)
 
 screenshots: $(BROWSER)  ## Pictures of the dashboard for docs/images, from a live run
 	@$(BIN)/python -m compileall -q src

@@ -12,7 +12,9 @@ export HOME="$folder/home" GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.org
 
 sed "s|EXAMPLE|$here|g" "$here/scenario.yaml" > "$folder/scenario.yaml"
+# The simulated architect copies the design from the example, which may lie in a folder that its sandbox hides.
 cat > "$HOME/.config/sow/config.yaml" <<CONFIG
+sandbox: {read: ["$here"]}
 agents:
   executors:
     rehearsal:
