@@ -225,8 +225,8 @@ def ours(name: str, document: Any) -> Any:
     validate = import_module(f"sow.store.validators.{name.replace('-', '_')}").validate
     filled = deepcopy(document)
     try:
-        validate(filled, "")
-        validate(filled, "")  # a default that is a mapping has defaults of its own
+        validate(filled)
+        validate(filled)  # a default that is a mapping has defaults of its own
     except SchemaError as complaint:
         return str(complaint)
     return filled

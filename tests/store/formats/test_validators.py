@@ -603,7 +603,7 @@ SWAPS: list[Any] = [
 def verdict(name: str, document: Any) -> str | None:
     """The place of our complaint, None where there is none."""
     try:
-        import_module(f"sow.store.validators.{name.replace('-', '_')}").validate(document, "")
+        import_module(f"sow.store.validators.{name.replace('-', '_')}").validate(document)
     except SchemaError as complaint:
         return complaint.place
     return None
@@ -810,7 +810,7 @@ def test_defaults_are_filled_in_anew_each_time():
 def test_a_complaint_is_short():
     """A key as long as the file does not make a message as long as the file."""
     with pytest.raises(SchemaError) as refused:
-        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.1.0", "x" * 10**6: 1}, "")
+        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.1.0", "x" * 10**6: 1})
     assert len(str(refused.value)) < 300
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sow.store.files.checkout_home import Home
 
-    Validate = Callable[[Any, str], None]
+    Validate = Callable[[Any], None]
 
 PROSE = frozenset(
     {
@@ -87,7 +87,7 @@ def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
 def check(data: Any, path: str, validate: Validate) -> None:
     """Raises for the first field that does not follow the schema."""
     try:
-        validate(data, "")
+        validate(data)
     except SchemaError as complaint:
         kind = validate.__module__.rpartition(".")[2].replace("_", "-")
         raise InvalidFile(

@@ -12,13 +12,13 @@ from sow.store.formats.validation import SchemaError, Skipped
 MOST = 20
 
 
-def all_problems(text: str, data: Any, validate: Callable[[Any, str], None]) -> list[tuple[int, str]]:
+def all_problems(text: str, data: Any, validate: Callable[[Any], None]) -> list[tuple[int, str]]:
     """Returns the line and the complaint of each problem, in the order of the lines. It changes the data."""
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
     problems: list[tuple[int, SchemaError]] = []
     while len(problems) < MOST:
         try:
-            validate(data, "")
+            validate(data)
             break
         except SchemaError as problem:
             steps = _steps(problem.place)

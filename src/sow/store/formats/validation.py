@@ -1,4 +1,4 @@
-"""Checks string formats and raises errors for the generated validators.
+"""Checks values by the rules of the schemas; the generated validators consist of these checks.
 
 The formats do without `re`, whose import would double the time of a frequent command. Each schema also has the pattern,
 and a test checks that both agree.
@@ -10,8 +10,10 @@ from sow.domain.ids import is_member, is_task_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import NoReturn
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    Check: TypeAlias = Callable[[Any], None]
 
 HEX = frozenset("0123456789abcdef")
 LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -133,16 +135,26 @@ FORMATS = {
 
 
 MAX_PLACE = 200  # a key can be as long as the file, a message cannot
+REQUIRED, OPTIONAL = object(), object()  # in place of the default of a field
+UNLIMITED = float("inf")
 
 
 class SchemaError(Exception):
-    """Reports one field that does not follow the schema."""
+    """Reports one field that does not follow the schema. `steps` lead to it, such as `.checks` and `[0]`."""
 
-    def __init__(self, field_path: str, message: str) -> None:
-        field_path = field_path if len(field_path) <= MAX_PLACE else field_path[: MAX_PLACE - 1] + "…"
-        super().__init__(f"{field_path}: {message}" if field_path else message)
-        self.place = field_path
+    def __init__(self, message: str, *steps: str) -> None:
+        super().__init__(message)
         self.message = message
+        self.steps = list(steps)
+
+    @property
+    def place(self) -> str:
+        """Returns the path of the field, such as task.checks[0].command; empty for the whole document."""
+        path = "".join(self.steps)[1:]
+        return path if len(path) <= MAX_PLACE else path[: MAX_PLACE - 1] + "…"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.steps else self.message
 
 
 class Skipped(str):
@@ -150,31 +162,156 @@ class Skipped(str):
 
     __slots__ = ()
 
-    def __lt__(self, other: object) -> bool:
-        return False
 
-
-def wrong(field_path: str, expected: str, value: object) -> None:
+def _refuse(expected: str, value: object) -> None:
     """Raises the complaint for a value that does not follow the schema."""
-    if type(value) is Skipped:
-        return
-    value_text = repr(value)
-    raise SchemaError(
-        field_path, f"must be {expected}, not {value_text if len(value_text) <= 60 else value_text[:57] + '…'}"
-    )
+    if type(value) is not Skipped:
+        text = repr(value)
+        raise SchemaError(f"must be {expected}, not {text if len(text) <= 60 else text[:57] + '…'}")
 
 
-def missing(field_path: str, key: str) -> NoReturn:
-    """Raises the complaint for a missing required field."""
-    raise SchemaError(f"{field_path}.{key}" if field_path else key, "is missing")
+def _check_at(step: str, check: Check, value: Any) -> None:
+    """Checks a value inside another; a complaint gets the step that leads to the value."""
+    try:
+        check(value)
+    except SchemaError as error:
+        error.steps.insert(0, step)
+        raise
 
 
-def unknown(data: dict[object, object], field_path: str, allowed: Iterable[str]) -> NoReturn:
-    """Raises the complaint for a field that the schema does not have."""
-    names = sorted(allowed)
+# Each of the following functions returns the check of one kind of value. The generated modules consist of them.
+
+
+def text(
+    low: int = 0, high: float = UNLIMITED, *, form: str = "", refused: Sequence[str] = (), null: bool = False
+) -> Check:
+    """Returns the check of a text by its length and its format."""
+    has_format, wanted = FORMATS[form] if form else (None, "")
+
+    def check(value: Any) -> None:
+        if type(value) is not str:
+            if value is not None or not null:
+                _refuse("a text or null" if null else "a text", value)
+        elif not low <= len(value) <= high:
+            _refuse(f"{f'at least {low}' if high == UNLIMITED else f'{low} to {high}'} characters long", value)
+        elif has_format is not None and not has_format(value):
+            _refuse(wanted, value)
+        elif value in refused:
+            _refuse(f"anything but {' or '.join(refused)}", value)
+
+    return check
+
+
+def number(least: float = -UNLIMITED, *, whole: bool = False, null: bool = False) -> Check:
+    """Returns the check of a number by its least value."""
+    kinds = (int,) if whole else (int, float)
+    expected = ("a whole number" if whole else "a number") + (" or null" if null else "")
+
+    def check(value: Any) -> None:
+        if type(value) not in kinds:
+            if value is not None or not null:
+                _refuse(expected, value)
+        elif value < least:
+            _refuse(f"at least {least}", value)
+
+    return check
+
+
+def flag(value: Any) -> None:
+    """Checks a value that is true or false."""
+    if type(value) is not bool:
+        _refuse("true or false", value)
+
+
+def choice(*options: str | None) -> Check:
+    """Returns the check of a value that is one of some words, or null."""
+
+    def check(value: Any) -> None:
+        if type(value) not in (str, type(None)) or value not in options:
+            _refuse("one of " + ", ".join(option if option is not None else "null" for option in options), value)
+
+    return check
+
+
+def array(entry: Check, *, least: int = 0, unique: bool = False, instead: type = list) -> Check:
+    """Returns the check of a list by its length and its entries. A value of the type `instead` is valid too."""
+    expected = "a list" + {str: " or a text", type(None): " or null"}.get(instead, "")
+
+    def check(value: Any) -> None:
+        if type(value) is not list:
+            if type(value) is not instead:
+                _refuse(expected, value)
+            return
+        if len(value) < least:
+            _refuse(f"a list of at least {least}", value)
+        for index, item in enumerate(value):
+            _check_at(f"[{index}]", entry, item)
+        if unique and len(set(value)) != len(value):
+            _refuse("a list without repeats", value)
+
+    return check
+
+
+def mapping(entry: Check, name: Check | None = None, *, null: bool = False) -> Check:
+    """Returns the check of a mapping whose keys are names, by its values and by the form of the names."""
+
+    def check(data: Any) -> None:
+        if type(data) is not dict:
+            if data is not None or not null:
+                _refuse("a mapping", data)
+            return
+        for key, value in data.items():
+            if type(key) is not str:
+                _refuse("a mapping with names as keys", key)
+            if name is not None:
+                name(key)
+            _check_at(f".{key}", entry, value)
+
+    return check
+
+
+def record(
+    fields: Mapping[str, tuple[Check, Any]],
+    *conditions: tuple[str, tuple[str, ...], Mapping[str, Check | None]],
+    null: bool = False,
+) -> Check:
+    """Returns the check of an object by its fields, each with a default, `REQUIRED` or `OPTIONAL`; fills in defaults.
+
+    A condition is a field, its values, and the fields that must be there then, some with a check of their own.
+    """
+
+    def check(data: Any) -> None:
+        if type(data) is not dict:
+            if data is not None or not null:
+                _refuse("a mapping", data)
+            return
+        seen = 0
+        for name, (check_value, default) in fields.items():
+            if name in data:
+                seen += 1
+                _check_at(f".{name}", check_value, data[name])
+            elif default is REQUIRED:
+                raise SchemaError("is missing", f".{name}")
+            elif default is not OPTIONAL:
+                seen += 1
+                data[name] = default.copy() if type(default) in (list, dict) else default
+        if seen != len(data):
+            raise _unknown(data, sorted(fields))
+        for field, values, needed in conditions:
+            for name, narrowed in needed.items() if data.get(field) in values else ():
+                if name not in data:
+                    raise SchemaError("is missing", f".{name}")
+                if narrowed is not None:
+                    _check_at(f".{name}", narrowed, data[name])
+
+    return check
+
+
+def _unknown(data: Mapping[object, object], names: list[str]) -> SchemaError:
+    """Returns the complaint for a field that the schema does not have."""
     key = next(key for key in data if key not in names)
     import difflib
 
     near = difflib.get_close_matches(str(key), names, n=1)
     advice = f"; did you mean {near[0]}?" if near else f"; known are: {', '.join(names)}" if len(names) <= 12 else ""
-    raise SchemaError(f"{field_path}.{key}" if field_path else str(key), f"is not a field{advice}")
+    return SchemaError(f"is not a field{advice}", f".{key}")

@@ -1,185 +1,31 @@
 """Written by `make generate` from schemas/v1.1.0/sink-index.json: change the schema, not this file."""
 
-from sow.store.formats.validation import missing, unknown, wrong
-from sow.store.formats.validation import FORMATS
+from sow.store.formats.validation import OPTIONAL, REQUIRED, array, number, record, text
 
-agent, agent_wanted = FORMATS['sow-agent']
-digest, digest_wanted = FORMATS['sow-digest']
-line, line_wanted = FORMATS['sow-line']
-timestamp, timestamp_wanted = FORMATS['sow-timestamp']
-version, version_wanted = FORMATS['sow-version']
-
-def validate(data, at):
-    if type(data) is not dict:
-        return wrong(at, "a mapping", data)
-    seen = 0
-    if 'schema_version' in data:
-        seen += 1
-        value = data['schema_version']
-        if type(value) is not str:
-            wrong(f'{at}.schema_version' if at else 'schema_version', 'a text', value)
-        if not version(value):
-            wrong(f'{at}.schema_version' if at else 'schema_version', version_wanted, value)
-    else:
-        missing(at, 'schema_version')
-    if 'sinks' in data:
-        seen += 1
-        value = data['sinks']
-        if type(value) is not list:
-            wrong(f'{at}.sinks' if at else 'sinks', 'a list', value)
-        for index, item in enumerate(value):
-            validate_sinks_item(item, (f'{at}.sinks' if at else 'sinks') + f'[{index}]')
-    else:
-        missing(at, 'sinks')
-    if seen != len(data):
-        unknown(data, at, ('schema_version', 'sinks'))
+VERSION = text(form='sow-version')
+TIMESTAMP = text(form='sow-timestamp')
+DOCUMENT = record({
+    'schema_version': (VERSION, REQUIRED),
+    'sinks': (array(record({
+        'name': (text(form='sow-agent'), REQUIRED),
+        'source': (record({
+            'url': (text(1, 2000, form='sow-line'), REQUIRED),
+            'path': (text(0, 1000, form='sow-line'), REQUIRED),
+            'ref': (text(0, 255, form='sow-line'), REQUIRED),
+        }), REQUIRED),
+        'pin': (text(form='sow-digest'), OPTIONAL),
+        'digest': (text(form='sow-digest'), OPTIONAL),
+        'size': (number(0, whole=True), OPTIONAL),
+        'files': (number(0, whole=True), OPTIONAL),
+        'summary': (text(0, 4000), REQUIRED),
+        'when_to_use': (text(0, 4000), REQUIRED),
+        'tags': (array(text(1, 60, form='sow-line'), unique=True), []),
+        'described_by': (text(1, 120, form='sow-line'), OPTIONAL),
+        'installed_at': (TIMESTAMP, OPTIONAL),
+        'updated_at': (TIMESTAMP, OPTIONAL),
+    })), REQUIRED),
+})
 
 
-def validate_sinks_item(data, at):
-    if type(data) is not dict:
-        return wrong(at, "a mapping", data)
-    seen = 0
-    if 'name' in data:
-        seen += 1
-        value = data['name']
-        if type(value) is not str:
-            wrong(f'{at}.name' if at else 'name', 'a text', value)
-        if not agent(value):
-            wrong(f'{at}.name' if at else 'name', agent_wanted, value)
-    else:
-        missing(at, 'name')
-    if 'source' in data:
-        seen += 1
-        value = data['source']
-        validate_sinks_item_source(value, f'{at}.source' if at else 'source')
-    else:
-        missing(at, 'source')
-    if 'pin' in data:
-        seen += 1
-        value = data['pin']
-        if type(value) is not str:
-            wrong(f'{at}.pin' if at else 'pin', 'a text', value)
-        if not digest(value):
-            wrong(f'{at}.pin' if at else 'pin', digest_wanted, value)
-    if 'digest' in data:
-        seen += 1
-        value = data['digest']
-        if type(value) is not str:
-            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
-        if not digest(value):
-            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
-    if 'size' in data:
-        seen += 1
-        value = data['size']
-        if type(value) is not int:
-            wrong(f'{at}.size' if at else 'size', 'a whole number', value)
-        if value < 0:
-            wrong(f'{at}.size' if at else 'size', 'at least 0', value)
-    if 'files' in data:
-        seen += 1
-        value = data['files']
-        if type(value) is not int:
-            wrong(f'{at}.files' if at else 'files', 'a whole number', value)
-        if value < 0:
-            wrong(f'{at}.files' if at else 'files', 'at least 0', value)
-    if 'summary' in data:
-        seen += 1
-        value = data['summary']
-        if type(value) is not str:
-            wrong(f'{at}.summary' if at else 'summary', 'a text', value)
-        if not 0 <= len(value) <= 4000:
-            wrong(f'{at}.summary' if at else 'summary', '0 to 4000 characters long', value)
-    else:
-        missing(at, 'summary')
-    if 'when_to_use' in data:
-        seen += 1
-        value = data['when_to_use']
-        if type(value) is not str:
-            wrong(f'{at}.when_to_use' if at else 'when_to_use', 'a text', value)
-        if not 0 <= len(value) <= 4000:
-            wrong(f'{at}.when_to_use' if at else 'when_to_use', '0 to 4000 characters long', value)
-    else:
-        missing(at, 'when_to_use')
-    if 'tags' in data:
-        seen += 1
-        value = data['tags']
-        if type(value) is not list:
-            wrong(f'{at}.tags' if at else 'tags', 'a list', value)
-        for index, item in enumerate(value):
-            if type(item) is not str:
-                wrong((f'{at}.tags' if at else 'tags') + f'[{index}]', 'a text', item)
-            if not 1 <= len(item) <= 60:
-                wrong((f'{at}.tags' if at else 'tags') + f'[{index}]', '1 to 60 characters long', item)
-            if not line(item):
-                wrong((f'{at}.tags' if at else 'tags') + f'[{index}]', line_wanted, item)
-        if len(set(value)) != len(value):
-            wrong(f'{at}.tags' if at else 'tags', 'a list without repeats', value)
-    else:
-        seen += 1
-        data['tags'] = []
-    if 'described_by' in data:
-        seen += 1
-        value = data['described_by']
-        if type(value) is not str:
-            wrong(f'{at}.described_by' if at else 'described_by', 'a text', value)
-        if not 1 <= len(value) <= 120:
-            wrong(f'{at}.described_by' if at else 'described_by', '1 to 120 characters long', value)
-        if not line(value):
-            wrong(f'{at}.described_by' if at else 'described_by', line_wanted, value)
-    if 'installed_at' in data:
-        seen += 1
-        value = data['installed_at']
-        if type(value) is not str:
-            wrong(f'{at}.installed_at' if at else 'installed_at', 'a text', value)
-        if not timestamp(value):
-            wrong(f'{at}.installed_at' if at else 'installed_at', timestamp_wanted, value)
-    if 'updated_at' in data:
-        seen += 1
-        value = data['updated_at']
-        if type(value) is not str:
-            wrong(f'{at}.updated_at' if at else 'updated_at', 'a text', value)
-        if not timestamp(value):
-            wrong(f'{at}.updated_at' if at else 'updated_at', timestamp_wanted, value)
-    if seen != len(data):
-        unknown(data, at, ('name', 'source', 'pin', 'digest', 'size', 'files', 'summary', 'when_to_use', 'tags', 'described_by', 'installed_at', 'updated_at'))
-
-
-def validate_sinks_item_source(data, at):
-    if type(data) is not dict:
-        return wrong(at, "a mapping", data)
-    seen = 0
-    if 'url' in data:
-        seen += 1
-        value = data['url']
-        if type(value) is not str:
-            wrong(f'{at}.url' if at else 'url', 'a text', value)
-        if not 1 <= len(value) <= 2000:
-            wrong(f'{at}.url' if at else 'url', '1 to 2000 characters long', value)
-        if not line(value):
-            wrong(f'{at}.url' if at else 'url', line_wanted, value)
-    else:
-        missing(at, 'url')
-    if 'path' in data:
-        seen += 1
-        value = data['path']
-        if type(value) is not str:
-            wrong(f'{at}.path' if at else 'path', 'a text', value)
-        if not 0 <= len(value) <= 1000:
-            wrong(f'{at}.path' if at else 'path', '0 to 1000 characters long', value)
-        if not line(value):
-            wrong(f'{at}.path' if at else 'path', line_wanted, value)
-    else:
-        missing(at, 'path')
-    if 'ref' in data:
-        seen += 1
-        value = data['ref']
-        if type(value) is not str:
-            wrong(f'{at}.ref' if at else 'ref', 'a text', value)
-        if not 0 <= len(value) <= 255:
-            wrong(f'{at}.ref' if at else 'ref', '0 to 255 characters long', value)
-        if not line(value):
-            wrong(f'{at}.ref' if at else 'ref', line_wanted, value)
-    else:
-        missing(at, 'ref')
-    if seen != len(data):
-        unknown(data, at, ('url', 'path', 'ref'))
+def validate(data):
+    DOCUMENT(data)
