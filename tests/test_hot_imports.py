@@ -46,7 +46,7 @@ system.process_table system.random_ids system.redaction system.sandbox system.te
 # `sow plan show` is measured by the benchmark: these modules on its path import nothing for the type checker either.
 PLAN_SHOW = {"cli.output", "cli.plans.show", "domain.plans.plan", "domain.plans.plan_import", "plans.describe"}
 # Packages in which all other modules import types as usual.
-PLAIN = ("agents", "cli", "domain/plans", "domain/text", "engine/launch", "plans", "store/formats")
+PLAIN = ("agents", "cli", "domain/plans", "domain/text", "engine/launch", "gitwork", "plans", "store/formats")
 
 # What is loaded beyond bare Python, a little above today's count: who needs more raises it knowingly.
 HOT = {

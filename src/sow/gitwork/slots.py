@@ -6,10 +6,7 @@ from sow.gitwork.check_processes import end_left_checks
 from sow.gitwork.repository import Repository
 from sow.gitwork.slot import PREFIX, Slot
 from sow.store.files.disk import list_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 
 class Slots:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
+from sow.domain.documents.state import MemberState, Run, Workflow
 from sow.domain.workflows.member import is_removed_from_design
 from sow.errors import SowError
 from sow.reports.run_history import task_status
 from sow.store.files import state_file
+from sow.store.files.checkout_home import Home
 from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import MemberState, Run, Workflow
-    from sow.store.files.checkout_home import Home
 
 
 def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
+from sow.config import Config
 from sow.errors import SowError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.config import Config
 
 
 class HintContext:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from sow import __version__
 from sow.domain.text.units import dollars, format_seconds
@@ -12,12 +14,7 @@ from sow.reports.svg_timeline import chart
 from sow.store.formats.validation import is_timestamp
 from sow.system.terminal import escape_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Facts = dict[str, Any]
+Facts = dict[str, Any]
 
 # Even if a text got through unescaped, nothing runs and nothing is fetched.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

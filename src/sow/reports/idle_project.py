@@ -7,22 +7,18 @@ run, and its turn must end first.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Mapping
 
 from sow.domain.advice import SHOW_RUN
+from sow.domain.documents.state import Task
+from sow.domain.inbox import Item
 from sow.domain.task import is_approved
 from sow.errors import SowError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sow.domain.documents.state import Task
-    from sow.domain.inbox import Item
-    from sow.reports.hint_context import HintContext
-    from sow.reports.run_history import RunHistory
-    from sow.store.files.checkout_home import Home
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.run_folder import RunFolder
+from sow.reports.hint_context import HintContext
+from sow.reports.run_history import RunHistory
+from sow.store.files.checkout_home import Home
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs.run_folder import RunFolder
 
 
 class ProjectRuns:

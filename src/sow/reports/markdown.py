@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
 from sow.reports import report_text as words
 from sow.system.terminal import escape_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    Facts = dict[str, Any]
+Facts = dict[str, Any]
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]<>|~"}
 HEAD = ("Task", "Name", "Outcome", "Result", "Tries", "Agent", "Executor", "Time", "Cost")

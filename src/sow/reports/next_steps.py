@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sow.domain import advice
 from sow.domain.ids import is_member
@@ -10,12 +12,7 @@ from sow.domain.inbox import start_without
 from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
 from sow.reports import crew_rows
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    Step = dict[str, str]
+Step = dict[str, str]
 
 MOST = 8
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import GUESSED, Forecast
 from sow.errors import SowError
+from sow.reports.run_history import RunHistory, TaskRecord
 from sow.store.projects import past_tasks, task_folder
 from sow.store.projects import project as projects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.reports.run_history import RunHistory, TaskRecord
-    from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import RunFolder
 
 FORECAST_EVERY = 5.0  # seconds
 AT_LEAST = 0.1  # minimum remaining share of a task that takes longer than expected

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.domain.checks import refusals
 from sow.domain.text.units import dollars, format_minutes, format_seconds
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Facts = dict[str, Any]
-
+Facts = dict[str, Any]
 
 SHORT = 5  # seconds
 

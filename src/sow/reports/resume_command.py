@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from sow import config as configs
+from sow.config import Config
+from sow.domain.documents.state import RunSettings, Task
 from sow.errors import SowError
 from sow.reports import crew_rows
+from sow.reports.hint_context import HintContext
 from sow.reports.run_history import RunHistory, read_history
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from sow.config import Config
-    from sow.domain.documents.state import RunSettings, Task
-    from sow.reports.hint_context import HintContext
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.run_folder import RunFolder
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs.run_folder import RunFolder
 
 # The only options of a workflow's run.
 WORKFLOW_OPTIONS = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})

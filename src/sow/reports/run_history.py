@@ -8,21 +8,17 @@ from __future__ import annotations
 import calendar
 import sys
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
 from sow.store.formats.validation import is_timestamp
+from sow.store.runs.run_folder import RunFolder
 from sow.system.terminal import escape_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from sow.store.runs.run_folder import RunFolder
-
-    Span = dict[str, Any]
+Span = dict[str, Any]
 
 CUT_OFF = "cut off"
 LONGEST = 400  # characters of the text of a span or a mark

@@ -5,27 +5,23 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
+from sow.domain.documents.state import Run
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
 from sow.reports.hint_context import ANY_FOLDER, HintContext
 from sow.reports.run_history import RunHistory, TaskRecord, epoch, read_history
 from sow.reports.timeline import TimelineBuilder
+from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from sow.domain.documents.state import Run
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
-
-    Document = dict[str, Any]
+Document = dict[str, Any]
 
 # No next step is offered for such a run, because a command would act on the current workflow.
 WORKFLOW_MISSING = (

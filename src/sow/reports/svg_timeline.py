@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from sow.domain.text.units import format_seconds, stopwatch
 from sow.reports.html_elements import Html, h
 from sow.system.terminal import escape_line
 from sow.system.width import cut
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Facts = dict[str, Any]
+Facts = dict[str, Any]
 
 WIDTH = 1000
 LEFT, RIGHT, TOP, BOTTOM = 200, 12, 30, 8

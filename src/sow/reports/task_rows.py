@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sow.domain.documents.state import Run
 from sow.domain.inbox import accept_command, with_finding
 from sow.domain.task import current_concerns, shown_result
-from sow.reports.run_history import TaskRecord
+from sow.reports.run_history import RunHistory, TaskRecord, TurnRecord
 from sow.reports.totals import turn_totals, turns_by
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Run
-    from sow.reports.run_history import RunHistory, TurnRecord
-
-    Rows = dict[str, dict[str, Any]]
-    State = dict[str, Any]
+Rows = dict[str, dict[str, Any]]
+State = dict[str, Any]
 
 OUTCOMES = ("completed", "failed", "blocked", "waiting", "running", "pending", "abandoned")
 # Report outcomes by the status of a task or of a run's job.

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from sow.domain.runs.journal_entry import JournalEntry
-from sow.reports.run_history import RunHistory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from sow.reports.run_history import Span, TimelineDelta
+from sow.reports.run_history import RunHistory, Span, TimelineDelta
 
 MOST_STEPS = 2000  # tasks; if a run has more, only changes of status are listed
 

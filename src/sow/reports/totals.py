@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-    from sow.reports.run_history import RunHistory, TurnRecord
+from sow.reports.run_history import RunHistory, TurnRecord
 
 
 def seconds_of(turns: Iterable[TurnRecord]) -> float:

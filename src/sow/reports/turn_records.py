@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
+from sow.domain.documents.state import Run, Session, SessionTurn
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
-from sow.reports.run_history import TurnRecord, epoch, read_history
+from sow.reports.run_history import RunHistory, TurnRecord, epoch, read_history
 from sow.reports.totals import turns_by
+from sow.store.files.checkout_home import Home
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
+from sow.store.runs.sessions import SessionRecord
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.domain.documents.state import Run, Session, SessionTurn
-    from sow.reports.run_history import RunHistory
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.sessions import SessionRecord
-
-    Window = tuple[float, float]
+Window = tuple[float, float]
 
 SLACK = 2  # seconds between a journal entry and the record of the same moment
 

@@ -17,12 +17,9 @@ from sow.gitwork.worktree import EnvironmentProblem
 from sow.system import clock, plain_file
 from sow.system.process import child_process
 from sow.system.process.child_process import ProcessLimits
+from sow.system.process.steps import Steps
 from sow.system.sandbox import Box
 from sow.system.terminal import escape_control
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.system.process.generator_steps import Steps
 
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 NOT_FOUND = 127

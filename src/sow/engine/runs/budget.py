@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sow import config
+from sow.config import Config
 from sow.domain.runs.budget import Budget
 from sow.domain.text.units import dollars
+from sow.engine.runs.run_context import RunContext
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from sow.config import Config
-    from sow.engine.runs.run_context import RunContext
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.workflows.folder import AgentFolder
+from sow.store.workflows.folder import AgentFolder
 
 
 class MeasuredBudget(Budget):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from sow.domain.task import ENDED_STATUSES
 from sow.engine.checks import final_checks
-from sow.engine.runs.integrate import integrate
+from sow.engine.runs.integrate import Delivery, integrate
+from sow.engine.runs.run_context import Isolation, RunContext
 from sow.gitwork.worktrees import Worktrees
 from sow.store.projects import project as projects
 from sow.store.projects import restore, task_folder
 from sow.store.projects.project import WrongBranch
 from sow.store.runs import run_folder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.engine.runs.integrate import Delivery
-    from sow.engine.runs.run_context import Isolation, RunContext
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 DONE, WAITS, INTERRUPTED = 0, 4, 130
 STATUS = {0: "ended", 1: "ended", 4: "waiting"}

@@ -6,15 +6,11 @@ from dataclasses import dataclass, field
 
 from sow.domain.text.similar_text import answer_command
 from sow.engine.checks import final_checks
+from sow.engine.runs.run_context import RunContext
 from sow.gitwork.fast_forward import Delivered, fast_forward
-from sow.gitwork.integration_branch import Merge
+from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.repository import DeliveryRefused
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.engine.runs.run_context import RunContext
-    from sow.gitwork.integration_branch import Integration
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 LATER = "then 'sow integrate'"
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from sow.agents.agent import Agent
+from sow.config import ExecutorConfig
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.job import JobEnd
-from sow.engine.runs.run_context import turn_fields
+from sow.engine.runs.run_context import RunContext, turn_fields
+from sow.engine.turns.turn import AgentTurn
+from sow.executors.adapter import Outcome
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs.sessions import SessionRecord
+from sow.store.workflows.folder import AgentFolder
 from sow.system import random_ids
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from sow.agents.agent import Agent
-    from sow.config import ExecutorConfig
-    from sow.engine.runs.run_context import RunContext
-    from sow.engine.turns.turn import AgentTurn
-    from sow.executors.adapter import Outcome
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.sessions import SessionRecord
-    from sow.store.workflows.folder import AgentFolder
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 REPAIR = """\
 Your answer cannot be read: {why}. Change nothing in your judgement, and answer once more with nothing but the answer.

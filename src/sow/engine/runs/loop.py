@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from sow.domain.runs.budget import Breaker
-from sow.domain.runs.scheduler import Scheduler
+from sow.config import ExecutorConfig
+from sow.domain.runs.budget import Breaker, Budget
+from sow.domain.runs.scheduler import Job, ScheduleDecision, Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
+from sow.engine.runs.job import JobEnd
 from sow.engine.runs.notify import Notifier, combine_ticks
+from sow.engine.runs.run_context import RunContext
 from sow.engine.turns import settle
 from sow.errors import SowError
 from sow.store.files.trusted_state import TrustedState
 from sow.store.projects.project import WrongBranch
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.workflows.folder import AgentFolder
 from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from sow.config import ExecutorConfig
-    from sow.domain.runs.budget import Budget
-    from sow.domain.runs.scheduler import Job, ScheduleDecision
-    from sow.engine.runs.job import JobEnd
-    from sow.engine.runs.run_context import RunContext
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.workflows.folder import AgentFolder
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 POLL_SECONDS = 1.0  # seconds between two checks for answers and plan edits
 DONE, FAILED, WAITS, STOPPED = 0, 1, 4, 130

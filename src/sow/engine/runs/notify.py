@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
 
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError
 from sow.executors.executor import find_binary
 from sow.reports import event_text
 from sow.reports.run_history import RunHistory
 from sow.system.process.background_program import BackgroundProgram
 from sow.system.process.exit_code import ending_text
+from sow.system.process.program import ProgramOutput
 from sow.system.terminal import escape_line
 from sow.system.width import cut
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any
-
-    from sow.engine.runs.run_context import RunContext
-    from sow.system.process.program import ProgramOutput
 
 PAUSE = 1.0  # seconds between two notifications; events in between are sent together
 TIMEOUT = 5.0  # seconds that one command may take

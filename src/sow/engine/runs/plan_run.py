@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
+from sow.config import ExecutorConfig
+from sow.domain.documents.state import LogEntry, Task
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
@@ -11,27 +15,19 @@ from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.domain.task import shown_result
 from sow.engine.checks import final_checks
 from sow.engine.runs import finish
+from sow.engine.runs.job import JobEnd
 from sow.engine.runs.loop import STOPPED, WAITS, Loop
+from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
+from sow.errors import SowError
 from sow.store.projects import log, past_tasks, plan_import, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.project import WrongBranch
+from sow.store.projects.task_folder import TaskFolder
 from sow.system.process.generator_steps import run_to_end
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from sow.config import ExecutorConfig
-    from sow.domain.documents.state import LogEntry, Task
-    from sow.engine.runs.job import JobEnd
-    from sow.engine.runs.run_context import RunContext
-    from sow.errors import SowError
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 LONGEST_REASON = 500
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from sow.domain.documents.state import Check, Evidence, Task
 from sow.engine.checks import final_checks
 from sow.engine.checks.check_list import run_list
 from sow.engine.checks.setup_plan import commit_reader
+from sow.engine.runs.run_context import RunContext
 from sow.errors import Interrupted
+from sow.gitwork.integration_branch import Integration
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from sow.domain.documents.state import Check, Evidence, Task
-    from sow.engine.runs.run_context import RunContext
-    from sow.gitwork.integration_branch import Integration
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 HOLDS, DIFFERS, SKIPPED = "holds", "differs", "left out"
 OLDER = "it was made with another setup or environment"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from sow.domain.actor import Actor
+from sow.domain.documents.state import ProjectState, Task
 from sow.errors import SowError, Waiting
 from sow.gitwork import task_revert
 from sow.gitwork.fast_forward import fast_forward
-from sow.gitwork.integration_branch import Integration
+from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.repository import DeliveryRefused, Repository
+from sow.store.files.checkout_home import Home
 from sow.store.projects import acceptance, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import ProjectState, Task
-    from sow.gitwork.integration_branch import Merge
-    from sow.store.files.checkout_home import Home
 
 
 def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, str, list[str]]:

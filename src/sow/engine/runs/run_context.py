@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from sow.agents.agent import Agent
+from sow.agents.registry import AgentRegistry
+from sow.config import Config, ExecutorConfig
+from sow.domain.checks.consent import Consent
+from sow.domain.documents.state import RunSettings, SessionTurn, Task
 from sow.domain.task import DEFAULT_AGENT
 from sow.engine.checks.baseline import Baselines
+from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
 from sow.engine.consent import load_consents
 from sow.engine.runs.executor_pool import ExecutorPool
@@ -14,36 +22,24 @@ from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
+from sow.executors.adapter import Outcome
+from sow.executors.events import Event
 from sow.executors.registry import adapter as find_adapter
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
 from sow.gitwork.worktrees import Worktrees
 from sow.store import git_watch
+from sow.store.files.checkout_home import Home
 from sow.store.projects.task_updates import RUNNER as RUNNER
+from sow.store.runs.run_folder import RunFolder
 from sow.store.state_watcher import StateWatcher
 from sow.system.environment import worker_environment
 from sow.system.process.child_process import ProcessLimits
+from sow.system.process.steps import Steps
 from sow.system.sandbox import Box, SandboxState, sandbox_state
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    from sow.agents.agent import Agent
-    from sow.agents.registry import AgentRegistry
-    from sow.config import Config, ExecutorConfig
-    from sow.domain.checks.consent import Consent
-    from sow.domain.documents.state import RunSettings, SessionTurn, Task
-    from sow.engine.checks.final_checks import FinalResult
-    from sow.executors.adapter import Outcome
-    from sow.executors.events import Event
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
-    from sow.system.process.generator_steps import Steps
-
-    Result = TypeVar("Result")
+Result = TypeVar("Result")
 
 NO_LIMIT = 0.0
 INTEGRATOR = "integrator"

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
 from sow.domain.task import ENDED_STATUSES
 from sow.engine.turns.recovery import is_needed, recover
 from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.store.files import temp_files
+from sow.store.files.checkout_home import Home
+from sow.store.files.locks import Claim
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
+from sow.store.workflows.folder import AgentFolder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.locks import Claim
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.run_folder import RunFolder
-    from sow.store.workflows.folder import AgentFolder
 
 
 def open_run_folder(

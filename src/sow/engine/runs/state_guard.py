@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 
+from sow.domain.documents.state import ProjectState
 from sow.errors import SystemFailure
+from sow.store.files.checkout_home import Home
 from sow.store.files.repair import backup_if_newer
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.store.projects import restore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.domain.documents.state import ProjectState
-    from sow.store.files.checkout_home import Home
-    from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.task_folder import TaskFolder
 
 PATIENCE = 5.0
 PAUSE = 0.1

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from sow.domain.ids import is_member, is_task_id
 from sow.engine.turns.recovery import end_left_turns
 from sow.errors import SystemFailure
 from sow.gitwork.check_processes import remarks_on_left_checks
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
+from sow.store.files.locks import Holder
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.workflows.folder import AgentFolder
 from sow.system.process.other_process import OtherProcess
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.locks import Holder
 
 
 def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:

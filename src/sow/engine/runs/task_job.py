@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from sow.domain import task as rules
 from sow.domain.checks import check_list
+from sow.domain.documents.state import Evidence, Task
 from sow.domain.runs import stages
 from sow.engine.checks import concerns, final_checks, outside_imports
-from sow.engine.checks.check_list import CheckFolder, run_list, run_setup
+from sow.engine.checks.check_list import CheckFolder, CheckListResult, run_list, run_setup
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
 from sow.engine.runs.job import JobEnd, RunJob
 from sow.engine.runs.merge_stage import merge
 from sow.engine.runs.review_stage import review
+from sow.engine.runs.run_context import RunContext
 from sow.errors import Interrupted
-from sow.executors.events import MOST_REFUSALS
+from sow.executors.events import MOST_REFUSALS, Event
 from sow.gitwork import manual_merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
 from sow.system.process.exit_code import exit_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.domain.documents.state import Evidence, Task
-    from sow.engine.checks.check_list import CheckListResult
-    from sow.engine.runs.run_context import RunContext
-    from sow.executors.events import Event
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."

@@ -7,28 +7,23 @@ or change, so every executor can be asked, and a hostile document can influence 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
+from sow.config import ExecutorConfig
 from sow.domain.reviews import description
+from sow.domain.reviews.description import DescriptionAnswer
 from sow.engine.turns.runner import SupervisedRunner, TurnFiles
 from sow.engine.turns.turn import refuse_untrusted_files
+from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SystemFailure
 from sow.executors.adapter import Request, Role
-from sow.executors.events import TurnSummary
+from sow.executors.events import Event, TurnSummary
 from sow.executors.executor import CliExecutor
 from sow.executors.registry import adapter as find_adapter
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
 from sow.system import random_ids, redaction
 from sow.system.process import process_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.config import ExecutorConfig
-    from sow.domain.reviews.description import DescriptionAnswer
-    from sow.engine.turns.turn_settings import TurnSettings
-    from sow.executors.events import Event
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 ROLE = "researcher"
 NO_TASK = "000"  # a task id that belongs to no task: sow refuses every request with it

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from sow.agents.agent import Agent
+from sow.config import ExecutorConfig
 from sow.engine.turns import task_turn
+from sow.engine.turns.turn import AgentTurn
+from sow.engine.turns.turn_settings import TurnSettings
 from sow.store.runs import sessions
+from sow.store.runs.sessions import SessionRecord
 from sow.system.environment import worker_environment
 from sow.system.process.child_process import MARK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.agents.agent import Agent
-    from sow.config import ExecutorConfig
-    from sow.engine.turns.turn import AgentTurn
-    from sow.engine.turns.turn_settings import TurnSettings
-    from sow.store.runs.sessions import SessionRecord
 
 
 class Preview:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from sow.domain.documents.state import Task
 from sow.gitwork.activity import FolderWatch
 from sow.store.files.disk import remove_quietly
 from sow.store.projects import feedback, notes
+from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Task
-    from sow.store.projects.task_folder import TaskFolder
 
 
 class FormerState:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sow.agents.registry import AgentRegistry
 from sow.domain.checks import refusals
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.turns.recovery import is_needed, recover
 from sow.engine.turns.turn import AgentTurn
+from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SystemFailure, Waiting
+from sow.executors.adapter import Outcome
+from sow.store.runs.sessions import SessionRecord
 from sow.store.workflows.folder import DesignFolder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.agents.registry import AgentRegistry
-    from sow.engine.turns.turn_settings import TurnSettings
-    from sow.executors.adapter import Outcome
-    from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 
 @dataclass(frozen=True)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
+from typing import Any
 
+from sow.agents.agent import Agent
+from sow.domain.documents.state import MemberState, Note, Workflow
 from sow.domain.workflows import escalation, stages
-from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT
+from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT, WorkflowPlan
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.runs.run_context import RUNNER, JobQueue, RunContext
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import restore_edited_state
+from sow.executors.events import Event
 from sow.store.projects import notes
 from sow.store.workflows.folder import AgentFolder, DesignFolder, WorkflowFolder
 from sow.system import plain_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from sow.agents.agent import Agent
-    from sow.domain.documents.state import MemberState, Note, Workflow
-    from sow.domain.workflows.crew_plan import WorkflowPlan
-    from sow.executors.events import Event
 
 WORKFLOW_ARCHITECT = "workflow-architect"
 ARCHITECT_FOLDER = "workflow_architect"

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from sow.config import ExecutorConfig
 from sow.domain.plans import graph
 from sow.domain.runs.scheduler import Job
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
+from sow.engine.runs.job import JobEnd
 from sow.engine.runs.loop import Loop
 from sow.engine.runs.state_guard import changed
 from sow.engine.workflows import design_check, escalate, finish, outputs, start
+from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.finish import DROPPED_FIELDS
 from sow.engine.workflows.member_job import MemberJob
+from sow.errors import SowError
 from sow.store.projects import restore
 from sow.store.workflows import design_state, members, question_updates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from sow.config import ExecutorConfig
-    from sow.engine.runs.job import JobEnd
-    from sow.engine.workflows.crew_context import CrewContext
-    from sow.errors import SowError
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 # The status of each stage for the scheduler; at every other stage the job waits to be started.
 BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from sow.agents import briefing, prompts
+from sow.agents.registry import AgentRegistry
 from sow.domain.text.units import counted
+from sow.domain.workflows.crew_plan import DesignProblem, RequiredAgent
 from sow.domain.workflows.design_checks import MISSING_AGENT
 from sow.engine.turns.own_paths import sow_command
 from sow.engine.workflows import design_check
+from sow.engine.workflows.conversation import Conversation, RoleConversations
+from sow.engine.workflows.design_check import Design
 from sow.engine.workflows.prompts import quoted
 from sow.errors import SystemFailure
+from sow.store.files.checkout_home import Home
 from sow.store.workflows.folder import WorkflowFolder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sow.agents.registry import AgentRegistry
-    from sow.domain.workflows.crew_plan import DesignProblem, RequiredAgent
-    from sow.engine.workflows.conversation import Conversation, RoleConversations
-    from sow.engine.workflows.design_check import Design
-    from sow.store.files.checkout_home import Home
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 ARCHITECT = "workflow-architect"
 SUB_ROLES = ("file-structure-designer", "checkpoint-designer", "instruction-writer")

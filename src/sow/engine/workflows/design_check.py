@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sow.agents import briefing, crew_briefing
+from sow.agents.registry import AgentRegistry
+from sow.domain.actor import Actor
+from sow.domain.documents.state import Finding
 from sow.domain.ids import is_member
 from sow.domain.reviews import verdict
+from sow.domain.reviews.verdict import Verdict
 from sow.domain.workflows import design_checks, file_checks
 from sow.domain.workflows.contract_block import remove_blocks
+from sow.domain.workflows.crew_plan import DesignProblem, WorkflowPlan
 from sow.engine.turns.own_paths import sow_command
+from sow.engine.workflows.conversation import RoleConversations
 from sow.errors import SowError
 from sow.plans import workflow_plan
+from sow.store.files.checkout_home import Home
 from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import clock, random_ids
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sow.agents.registry import AgentRegistry
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import Finding
-    from sow.domain.reviews.verdict import Verdict
-    from sow.domain.workflows.crew_plan import DesignProblem, WorkflowPlan
-    from sow.engine.workflows.conversation import RoleConversations
-    from sow.store.files.checkout_home import Home
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 VERIFIER = "design-verifier"
 CHANGED = "Your part of the plan has changed since your work was verified: read your instructions again."

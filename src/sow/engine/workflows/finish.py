@@ -7,12 +7,9 @@ from sow.domain.workflows.lifecycle import DONE_STATUSES as VERIFIED
 from sow.engine.runs.finish import record_end
 from sow.engine.runs.loop import DONE, STOPPED, WAITS
 from sow.engine.workflows import outputs
+from sow.engine.workflows.crew_context import CrewContext
 from sow.errors import SowError
 from sow.store.workflows import members, question_updates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.engine.workflows.crew_context import CrewContext
 
 DROPPED_FIELDS = {
     "status": "abandoned",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from sow.config import ExecutorConfig
+from sow.domain.documents.state import MemberState
 from sow.domain.workflows import escalation, stages
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.runs import budget
 from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.job import JobEnd, RunJob, did_nothing
 from sow.engine.workflows import escalate, outputs
-from sow.engine.workflows.member_turn import MemberTurn
+from sow.engine.workflows.crew_context import CrewContext
+from sow.engine.workflows.member_turn import FinishedMemberTurn, MemberTurn
 from sow.engine.workflows.verify import verify
 from sow.store.runs import sessions
 from sow.store.workflows import members, question_updates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.config import ExecutorConfig
-    from sow.domain.documents.state import MemberState
-    from sow.engine.workflows.crew_context import CrewContext
-    from sow.engine.workflows.member_turn import FinishedMemberTurn
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 
 class MemberJob(RunJob):

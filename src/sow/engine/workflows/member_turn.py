@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sow.agents import briefing, crew_briefing
+from sow.agents.agent import Agent
+from sow.config import ExecutorConfig
 from sow.domain.checks import refusals
+from sow.domain.documents.state import MemberState
 from sow.domain.workflows import stages
 from sow.engine.runs.run_context import turn_fields
 from sow.engine.turns.own_paths import sow_command
 from sow.engine.turns.task_turn import has_worked, resumable
+from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import outputs
+from sow.engine.workflows.crew_context import CrewContext
+from sow.executors.adapter import Outcome
 from sow.reports.run_history import epoch
 from sow.store.runs import sessions
+from sow.store.runs.sessions import SessionRecord
 from sow.store.workflows import members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from sow.agents.agent import Agent
-    from sow.config import ExecutorConfig
-    from sow.domain.documents.state import MemberState
-    from sow.engine.turns.turn import AgentTurn
-    from sow.engine.workflows.crew_context import CrewContext
-    from sow.executors.adapter import Outcome
-    from sow.store.runs.sessions import SessionRecord
-    from sow.system.process.generator_steps import Steps
+from sow.system.process.steps import Steps
 
 AT_WORK = ("working", "completion_drive_review")
 REVIEW = "Go on with the review of your notes: every one must be resolved or escalated."

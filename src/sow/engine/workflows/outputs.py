@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
+from sow.domain.documents.state import MemberOutput
 from sow.domain.workflows.crew_plan import comparable_path, is_own_output, split_agent_path
 from sow.domain.workflows.member import MISSING_DIGEST
+from sow.engine.workflows.crew_context import CrewContext
 from sow.store.workflows import members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sow.domain.documents.state import MemberOutput
-    from sow.engine.workflows.crew_context import CrewContext
 
 
 def location_of(crew: CrewContext, name: str, path: str) -> str:

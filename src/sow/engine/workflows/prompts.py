@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from sow.agents import crew_briefing, prompts
+from sow.agents.agent import Agent
+from sow.domain.documents.state import MemberState, Note
 from sow.domain.inputs import one_line
 from sow.engine.turns.own_paths import sow_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sow.agents.agent import Agent
-    from sow.domain.documents.state import MemberState, Note
 
 MOST_TEXT = 60_000
 # No filled-in example in any form, because an agent could echo it.

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sow.agents.registry import AgentRegistry
+from sow.config import Config
+from sow.domain.documents.state import RunSettings, Workflow
 from sow.domain.ids import is_member
+from sow.domain.workflows.crew_plan import WorkflowPlan
 from sow.engine.runs.start import open_run_folder, recover_turn
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import design_check
 from sow.engine.workflows.crew_context import CrewContext
 from sow.errors import SowError, Waiting
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
+from sow.store.files.locks import Claim
 from sow.store.workflows import design_state, members
-from sow.store.workflows.folder import WorkflowFolder
+from sow.store.workflows.folder import AgentFolder, WorkflowFolder
 from sow.system import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.agents.registry import AgentRegistry
-    from sow.config import Config
-    from sow.domain.documents.state import RunSettings, Workflow
-    from sow.domain.workflows.crew_plan import WorkflowPlan
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.locks import Claim
-    from sow.store.workflows.folder import AgentFolder
 
 
 def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:

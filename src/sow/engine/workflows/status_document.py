@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from sow.domain.documents.state import Workflow, WorkflowState
 from sow.domain.workflows import inbox
 from sow.engine.workflows import design_check
 from sow.store.workflows import note_archive, status_view
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import Workflow, WorkflowState
-    from sow.store.workflows.folder import WorkflowFolder
+from sow.store.workflows.folder import WorkflowFolder
 
 
 def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from sow.system.process import process_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from types import FrameType, TracebackType
     from typing import Any, TypeVar
 
+    from sow.system.process.steps import Steps as Steps
+
     T = TypeVar("T")
-    Steps = Generator[Any, str, T]  # yields CONTINUE or None
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 CONTINUE = True  # yielded by a step that waits only for a step of the others
