@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
+DOCS := $(VENV)/.docs
 # Compiled tests are kept: to compile them takes most of the start of each worker.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(RERUNS) -n auto --dist worksteal
 
-.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots bench check generate format clean
+.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots docs bench check generate format clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +70,14 @@ screenshots: $(BROWSER)  ## Pictures of the dashboard for docs/images, from a li
 	@PYTHONPATH=tests $(BIN)/python -m browser.install
 	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images
 
+$(DOCS): $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]' || { echo "missing download: pip could not fetch mkdocs-material" >&2; exit 1; }
+	@touch $@
+
+docs: $(DOCS)  ## The documentation as a static site in site/, which needs no network
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
 	@$(BIN)/python -m compileall -q src bench
 	@$(BIN)/python -m bench
@@ -87,4 +96,4 @@ format: $(STAMP)  ## Format and fix what can be fixed
 	@$(BIN)/ruff check -q --fix .
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) site .hypothesis .mypy_cache .ruff_cache

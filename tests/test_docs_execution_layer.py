@@ -1,4 +1,4 @@
-"""docs/execution-layer.md is true: its commands work, and its tables are what is installed."""
+"""docs/how-to/orchestrator.md is true: its commands work, and its tables are what is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.paths import ROOT
 from sow.agents import layer
 from sow.cli.serve.mcp_tools import VERBS
 
-PAGE = (ROOT / "docs" / "execution-layer.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "orchestrator.md").read_text()
 
 
 def section(title: str) -> str:

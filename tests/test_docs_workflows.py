@@ -1,4 +1,4 @@
-"""docs/workflows.md is true: each named test exists, each command parses, and no part of the protocol is forgotten."""
+"""The workflow pages are true: each named test exists, each command parses, and the protocol is complete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sow.cli.command import find, parse
 from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 
-PAGE = (ROOT / "docs" / "workflows.md").read_text()
-NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
-ROWS = [line for line in PAGE.partition("## The protocol, line by line")[2].splitlines() if line.startswith("| ")]
+PAGE = (ROOT / "docs" / "how-to" / "workflows.md").read_text()
+PROTOCOL = (ROOT / "docs" / "reference" / "workflow-protocol.md").read_text()
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PROTOCOL)))
+ROWS = [line for line in PROTOCOL.splitlines() if line.startswith("| ")]
 FIELDS = (
     "task_id", "status", "session_start", "agents", "agents.*.status", "agents.*.completion_drive_notes_count",
     "agents.*.unresolved_notes", "agents.*.last_update", "agents.*.dependencies", "verification",

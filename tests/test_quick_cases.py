@@ -72,12 +72,12 @@ def test_a_seed_chooses_the_same_sample() -> None:
     assert chosen != [each.number for each in cast(list[Any], sample(items, "b", 50))]
 
 
-PROMISES = re.findall(r"^\|.*\| (`.*) \|$", (ROOT / "docs" / "guarantees.md").read_text(), re.M)
+PROMISES = re.findall(r"^\|.*\| (`.*) \|$", (ROOT / "docs" / "explanation" / "guarantees.md").read_text(), re.M)
 
 
 @all_of("cell", PROMISES)
 def test_every_promise_has_a_quick_test(cell: str) -> None:
-    """Each folder and file that docs/guarantees.md names has a test that `make test` runs."""
+    """Each folder and file that docs/explanation/guarantees.md names has a test that `make test` runs."""
     for name in re.findall(r"`([^`]+)`", cell):
         place = ROOT / name if name.startswith("tests/") else GUARANTEES / name
         files = [place] if place.is_file() else sorted(place.rglob("test_*.py"))

@@ -28,10 +28,19 @@ def validator_files() -> dict[Path, str]:
 
 
 def lifecycles() -> str:
-    """Returns docs/lifecycles.md with diagrams of the lifecycle tables."""
-    parts = ["# Lifecycles\n\nDrawn by `make generate` from the tables in `src/sow/domain`: change those.\n"]
+    """Returns the page with one table for each lifecycle."""
+    parts = [
+        "# Lifecycles\n\nEach table lists every legal change of a status. sow refuses all other changes.\n"
+        "`make generate` writes this page from the tables in `src/sow/domain`.\n"
+    ]
     for lifecycle in (TASK, PHASE, NOTE, WORKFLOW_AGENT):
-        parts.append(f"## {lifecycle.noun.capitalize()}\n\n```mermaid\n{lifecycle.diagram()}```\n")
+        final = " and ".join(f"`{status}`" for status in lifecycle.statuses if not lifecycle.targets(status))
+        parts.append(
+            f"## {lifecycle.noun.capitalize()}\n\nThe first status is `{lifecycle.start}`."
+            + (f" No status follows {final}." if final else "")
+            + "\n\n| from | to | change |\n|---|---|---|\n"
+            + "".join(f"| `{source}` | `{to}` | {move} |\n" for (source, to), move in lifecycle.moves.items())
+        )
     return "\n".join(parts)
 
 
@@ -39,7 +48,10 @@ def docs() -> dict[Path, str]:
     """Returns the generated pages; the import is late because the command line needs the validators."""
     from tools.reference import reference
 
-    return {ROOT / "docs" / "lifecycles.md": lifecycles(), ROOT / "docs" / "commands.md": reference()}
+    return {
+        ROOT / "docs" / "reference" / "lifecycles.md": lifecycles(),
+        ROOT / "docs" / "reference" / "commands.md": reference(),
+    }
 
 
 def plugin() -> dict[Path, str]:

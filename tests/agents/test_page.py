@@ -1,4 +1,4 @@
-"""docs/agents.md says what the program does: its commands exist, and its prompts can be loaded."""
+"""docs/explanation/agents.md says what the program does: its commands exist, and its prompts can be loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.test_prompts import commands
 from sow.agents import prompts
 from sow.cli.command import find, parse
 
-PAGE = (ROOT / "docs" / "agents.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "agents.md").read_text()
 LINES = sorted(set(commands(PAGE)))
 
 

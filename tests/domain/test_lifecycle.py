@@ -53,17 +53,3 @@ def test_the_table_cannot_be_changed_from_outside():
     moves["b", "a"] = "return"
     with pytest.raises(IllegalStatusChange):
         lifecycle.move("thing", "b", "a")
-
-
-def test_the_diagram_draws_every_move():
-    """The diagram has the start, each move with its name, and the ends."""
-    assert DOOR.diagram() == (
-        "stateDiagram-v2\n"
-        "    [*] --> open\n"
-        "    open --> shut: close\n"
-        "    shut --> open: push\n"
-        "    shut --> locked: turn\n"
-        "    open --> gone: burn\n"
-        "    locked --> [*]\n"
-        "    gone --> [*]\n"
-    )

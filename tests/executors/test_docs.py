@@ -1,4 +1,4 @@
-"""docs/executors.md says what the adapters do."""
+"""docs/reference/executors.md says what the adapters do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
 from sow.executors.registry import ADAPTERS
 from sow.executors.registry import adapter as find_adapter
 
-PAGE = (ROOT / "docs" / "executors.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "executors.md").read_text()
 IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}
 ROWS = {
     cells[0]: cells[1:]

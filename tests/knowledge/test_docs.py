@@ -1,4 +1,4 @@
-"""docs/knowledge.md is true: what it types in a new repository gives what it shows."""
+"""docs/how-to/knowledge.md is true: what it types in a new repository gives what it shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.quick_cases import all_of
 
 from sow.cli.command import find, parse
 
-PAGE = (ROOT / "docs" / "knowledge.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "knowledge.md").read_text()
 SECTION = PAGE.partition("## In a new repository\n")[2].partition("\n## Sinks\n")[0]
 COMMIT = re.compile(r"\bat [0-9a-f]{10}\b")
 

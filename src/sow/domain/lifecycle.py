@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Lifecycle:
-    """The legal moves of one kind of thing. The diagrams in the docs are generated from it."""
+    """The legal moves of one kind of thing. The tables in the docs are generated from it."""
 
     __slots__ = ("moves", "noun", "start", "statuses")
 
@@ -38,10 +38,3 @@ class Lifecycle:
         targets = self.targets(status)
         hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"no status follows {status}"
         raise IllegalStatusChange(f"{subject} cannot go from {status} to {to}", hint)
-
-    def diagram(self) -> str:
-        """Return the table as a Mermaid state diagram."""
-        lines = ["stateDiagram-v2", f"    [*] --> {self.start}"]
-        lines += [f"    {source} --> {to}: {event}" for (source, to), event in self.moves.items()]
-        lines += [f"    {status} --> [*]" for status in self.statuses if not self.targets(status)]
-        return "\n".join(lines) + "\n"

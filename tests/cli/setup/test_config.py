@@ -896,7 +896,7 @@ def test_keys_are_completed(desk: Desk, typed: str, expected: list[str]):
         assert desk.repo.ok("completion", "words", "--", "config", command, typed).out.splitlines() == expected
 
 
-PAGE = (ROOT / "docs/config.md").read_text()
+PAGE = (ROOT / "docs/reference/config.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
 
 
