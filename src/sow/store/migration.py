@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -23,17 +24,15 @@ from sow.store.workflows import folder
 from sow.system import clock
 
 
+@dataclass(frozen=True)
 class MigrationStep:
     """Describes one file with the changes that it needs."""
 
-    __slots__ = ("data", "lines", "name", "path", "version")
-
-    def __init__(self, *, path: str, name: str, version: str, data: dict[str, Any], lines: list[str]) -> None:
-        self.path = path
-        self.name = name
-        self.version = version
-        self.data = data
-        self.lines = lines
+    path: str
+    name: str
+    version: str
+    data: dict[str, Any]
+    lines: list[str]
 
 
 def plan(home: Home) -> list[MigrationStep]:

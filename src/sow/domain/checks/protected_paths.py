@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -68,16 +69,14 @@ NO_REQUEST = re.compile(
 WORD = re.compile(r"[^\s`'\"()<>,;|&=]+")
 
 
+@dataclass
 class PathChange:
     """A path that differs between two commits. `before` and `after` are read only if `needs_text` asks for them."""
 
-    __slots__ = ("after", "before", "path", "status")
-
-    def __init__(self, path: str, status: str, *, before: str | None = None, after: str | None = None) -> None:
-        self.path = path
-        self.status = status  # added, modified or deleted; a renamed file is deleted and added
-        self.before = before
-        self.after = after
+    path: str
+    status: str  # added, modified or deleted; a renamed file is deleted and added
+    before: str | None = None
+    after: str | None = None
 
     @property
     def label(self) -> str:

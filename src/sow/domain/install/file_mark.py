@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import sha256
 
 VERSION = "sow-version"
@@ -17,14 +18,12 @@ LINES = {
 }
 
 
+@dataclass(frozen=True)
 class Mark:
     """The version in a file's mark, and whether the file is unchanged."""
 
-    __slots__ = ("intact", "version")
-
-    def __init__(self, *, version: str, intact: bool) -> None:
-        self.version = version
-        self.intact = intact
+    version: str
+    intact: bool
 
 
 def add_mark(text: str, version: str, style: str) -> str:

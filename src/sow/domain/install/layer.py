@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 
+
+@dataclass(frozen=True)
 class LayerFile:
     """A file of the layer, sow's block in a user's page, or settings that others may add to."""
 
-    __slots__ = ("block", "path", "settings", "text")
-
-    def __init__(self, path: str, text: str, *, block: bool = False, settings: bool = False) -> None:
-        self.path = path
-        self.text = text
-        self.block = block
-        self.settings = settings
+    path: str
+    text: str
+    block: bool = False
+    settings: bool = False
 
 
+@dataclass(frozen=True)
 class Layer:
     """The pieces for one agent CLI, and the folders that may have files of an older version."""
 
-    __slots__ = ("folders", "pieces")
-
-    def __init__(self, pieces: list[LayerFile], folders: tuple[str, ...] = ()) -> None:
-        self.pieces = pieces
-        self.folders = folders
+    pieces: list[LayerFile]
+    folders: tuple[str, ...] = ()

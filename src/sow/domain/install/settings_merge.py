@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.install.file_mark import DIGEST, VERSION
@@ -13,14 +14,12 @@ MARKS = (VERSION, DIGEST)
 SECTIONS = ("hooks", "permissions")  # objects of lists
 
 
+@dataclass(frozen=True)
 class MergedSettings:
     """The updated settings. `changed` tells whether sow's hooks in the file differed from the installed ones."""
 
-    __slots__ = ("changed", "text")
-
-    def __init__(self, text: str, *, changed: bool) -> None:
-        self.text = text
-        self.changed = changed
+    text: str
+    changed: bool
 
 
 def merge_settings(text: str, ours: str, *, remove: bool = False) -> MergedSettings | None:

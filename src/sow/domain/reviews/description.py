@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sow.domain.inputs import printable_line
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from sow.domain.inputs import printable_line
 
 LONGEST = 2000
 MOST_TAGS = 12
@@ -16,16 +15,14 @@ MOST_TRIES = 40
 MOST_TEXT = 64_000
 
 
+@dataclass(frozen=True)
 class DescriptionAnswer:
     """The parts of a valid answer. For an invalid one `why` gives the reason."""
 
-    __slots__ = ("summary", "tags", "when_to_use", "why")
-
-    def __init__(self, *, summary: str = "", when_to_use: str = "", tags: tuple[str, ...] = (), why: str = "") -> None:
-        self.summary = summary
-        self.when_to_use = when_to_use
-        self.tags = tags
-        self.why = why
+    summary: str = ""
+    when_to_use: str = ""
+    tags: tuple[str, ...] = ()
+    why: str = ""
 
 
 def parse(text: str, nonce: str) -> DescriptionAnswer:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from sow.domain.text.markdown_text import parse_markdown
+from collections.abc import Callable, Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from sow.domain.text.markdown_text import MarkdownLine, MarkdownText
+from sow.domain.text.markdown_text import MarkdownLine, MarkdownText, parse_markdown
 
 MAX_READ = 64 << 10
 BOLD = ("**", "__")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sow.domain.documents.state import Finding
 from sow.domain.inputs import plain_path
 from sow.domain.text.similar_text import without_changing_parts, words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from sow.domain.documents.state import Finding
 
 SEVERITIES = ("error", "warning", "note")
 MAX_FINDINGS = 50  # findings of one review; with the limits below, dozens of reviews fit into a state file

@@ -5,15 +5,12 @@ Code cannot tell that two assumptions contradict each other. It can show a verif
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from sow.domain.documents.state import Note
 from sow.domain.inputs import plain_path
 from sow.domain.reviews.finding import clean_text
 from sow.domain.text.similar_text import words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sow.domain.documents.state import Note
 
 WorkerNotes = tuple[str, "Sequence[str]", "Sequence[Note]"]  # owner, files, notes
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sow.domain.documents.state import Finding, VerificationResults
 from sow.domain.reviews import final_answer
 from sow.domain.reviews import finding as findings_of
 from sow.domain.reviews.finding import identity as identity
 from sow.domain.reviews.finding import repeated_errors as repeated_errors
 from sow.domain.text.similar_text import similar as similar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Finding, VerificationResults
 
 GREEN, YELLOW, RED, DOUBTFUL = "GREEN", "YELLOW", "RED", ""
 PASSED, FAILED = "passed", "failed"

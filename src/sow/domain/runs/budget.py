@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from sow.domain.documents.state import BreakerState
 from sow.domain.text.units import dollars
 from sow.errors import SowError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import BreakerState
 
 
 class Budget:

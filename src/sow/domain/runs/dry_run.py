@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
+from sow.domain.plans.plan import PlanTask
 from sow.domain.runs.scheduler import JOB_STATUS, Job, Scheduler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from sow.domain.plans.plan import PlanTask
 
 JOB_STATUS = {**JOB_STATUS, "skipped": "abandoned"}  # the word in a plan
 SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed; --retry-failed tries it again"}

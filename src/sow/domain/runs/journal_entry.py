@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from collections.abc import Mapping
+from typing import Any
 
 MAX_NUMBER = 10**15  # upper limit for seconds, tokens and dollars, so that their sums stay numbers
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sow.domain.lifecycle import Lifecycle
 from sow.domain.plans.shared_files import SharedFolder, Writer
 from sow.errors import IllegalStatusChange, SowError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Protocol
 
-    class Guard(Protocol):
-        """Stops all new work, such as a budget or the circuit breaker."""
+class Guard(Protocol):
+    """Stops all new work, such as a budget or the circuit breaker."""
 
-        def stop_reason(self, now: float) -> str:
-            """Return the reason why nothing may start now, or an empty text."""
+    def stop_reason(self, now: float) -> str:
+        """Return the reason why nothing may start now, or an empty text."""
 
-        def wake_at(self, now: float) -> float | None:
-            """Return when the stop ends by itself, or None if a person has to act."""
+    def wake_at(self, now: float) -> float | None:
+        """Return when the stop ends by itself, or None if a person has to act."""
 
-    QueueKey = tuple[float, int, str]
+
+QueueKey = tuple[float, int, str]
 
 SCHEDULES = ("ready", "waves")
 NEVER = float("inf")

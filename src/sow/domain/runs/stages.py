@@ -7,18 +7,15 @@ reviews: work with a failed check is sent back without a review.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sow.domain.checks import check_list
+from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
 from sow.domain.reviews import verdict
 from sow.domain.reviews.finding import repeated_errors
 from sow.domain.task import is_approved
 from sow.domain.text import similar_text
 from sow.domain.text.similar_text import similar, words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
 
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # If the same question is asked this often, only a person can end the loop.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sow.domain.inputs import plain_path
 from sow.domain.plans.plan import PlanFinding
 from sow.domain.workflows.lifecycle import ARCHITECT as ARCHITECT
 from sow.domain.workflows.lifecycle import DOER as DOER
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PLAN_FILE = "workflow_coordination_plan.md"
 KINDS = (DOER, ARCHITECT)

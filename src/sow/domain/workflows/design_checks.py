@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+
 from sow.domain.ids import is_member
 from sow.domain.plans import graph
-from sow.domain.text.markdown_text import has_text, sections, with_title_words
+from sow.domain.text.markdown_text import Section, has_text, sections, with_title_words
 from sow.domain.text.similar_text import words
 from sow.domain.workflows import crew_plan, file_checks, instruction_checks
-from sow.domain.workflows.crew_plan import DesignProblem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from sow.domain.text.markdown_text import Section
-    from sow.domain.workflows.crew_plan import Member, Verifier, WorkflowPlan
+from sow.domain.workflows.crew_plan import DesignProblem, Member, Verifier, WorkflowPlan
 
 MAX_COMPLAINTS = 1000
 NAME_FORM = "begin with a-z; then a-z, 0-9, _ and -, 63 characters at most"

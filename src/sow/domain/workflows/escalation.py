@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sow.domain.documents.state import Escalation, MemberState, Note
 from sow.domain.reviews import final_answer
 from sow.domain.reviews.finding import clean_text
 from sow.domain.reviews.similar_notes import topic_words
 from sow.domain.text.similar_text import similar
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.state import Escalation, MemberState, Note
 
 USER, ARCHITECT, ANSWER, LOOP = "user", "solution_architect", "answer", "loop"
 ROUTES = (USER, ARCHITECT, ANSWER)
@@ -27,27 +25,23 @@ STEPS = ("apply", "wait", "loop", "sort", "ask", "validate", "commission", "done
 UNREADABLE = "(The workflow architect gave no decision that can be read: "
 
 
+@dataclass(frozen=True)
 class EscalationDecision:
     """The architect's decision on one note."""
 
-    __slots__ = ("note", "question", "resolution", "route")
-
-    def __init__(self, note: str, route: str, *, question: str = "", resolution: str = "") -> None:
-        self.note = note
-        self.route = route
-        self.question = question
-        self.resolution = resolution
+    note: str
+    route: str
+    question: str = ""
+    resolution: str = ""
 
 
+@dataclass
 class ArchitectAnswer:
     """The architect's answer: a decision for each note, or the reason why there is none."""
 
-    __slots__ = ("analysis", "decisions", "doubt")
-
-    def __init__(self, decisions: Sequence[EscalationDecision] = (), *, analysis: str = "", why: str = "") -> None:
-        self.decisions = list(decisions)
-        self.analysis = analysis
-        self.doubt = why
+    decisions: list[EscalationDecision] = field(default_factory=list)
+    analysis: str = ""
+    doubt: str = ""
 
 
 def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
@@ -55,12 +49,12 @@ def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
     block, why = final_answer.read_block(final_text, nonce)
     items = block.get("decisions")
     if why or not isinstance(items, list) or not isinstance(block.get("plan_changed", False), bool):
-        return ArchitectAnswer(why=why or "decisions is no list, or plan_changed is neither true nor false")
+        return ArchitectAnswer(doubt=why or "decisions is no list, or plan_changed is neither true nor false")
     decisions = [_decision(item) for item in items]
     wrong = next((decision for decision in decisions if isinstance(decision, str)), "")
     valid = [decision for decision in decisions if isinstance(decision, EscalationDecision)]
     problem = wrong or _problem_with_notes([decision.note for decision in valid], notes)
-    return ArchitectAnswer(why=problem) if problem else ArchitectAnswer(valid)
+    return ArchitectAnswer(doubt=problem) if problem else ArchitectAnswer(valid)
 
 
 def parse_analysis(final_text: str, nonce: str) -> ArchitectAnswer:
@@ -69,7 +63,7 @@ def parse_analysis(final_text: str, nonce: str) -> ArchitectAnswer:
     analysis = _text(block, "analysis")
     if why or not analysis or not isinstance(block.get("plan_changed", False), bool):
         why = why or "the JSON block has no analysis, or plan_changed is neither true nor false"
-        return ArchitectAnswer(why=why)
+        return ArchitectAnswer(doubt=why)
     return ArchitectAnswer(analysis=analysis)
 
 
@@ -172,15 +166,13 @@ def _one_line(text: str) -> str:
     return clean_text(text, 500, one_line=True)
 
 
+@dataclass(frozen=True)
 class EscalationStep:
     """The kind of step, its notes, and the reason."""
 
-    __slots__ = ("kind", "notes", "reason")
-
-    def __init__(self, kind: str, notes: Sequence[str] = (), reason: str = "") -> None:
-        self.kind = kind
-        self.notes = list(notes)
-        self.reason = reason
+    kind: str
+    notes: list[str] = field(default_factory=list)
+    reason: str = ""
 
 
 def next_step(

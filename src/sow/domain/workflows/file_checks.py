@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from sow.domain import inputs as texts
 from sow.domain.plans import graph
 from sow.domain.workflows import crew_plan
-from sow.domain.workflows.crew_plan import DesignProblem
+from sow.domain.workflows.crew_plan import DesignProblem, Member, WorkflowPlan
 from sow.errors import SowError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 
 OUTPUT_HINT = "write task_output/<file> for its own folder, or a path in the repository"
 INPUT_HINT = "write agents/<name>/task_output/<file> for another agent's folder, or a path in the repository"

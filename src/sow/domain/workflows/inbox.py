@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sow.domain.documents.state import MemberState, Workflow
 from sow.domain.inbox import Item, item, waiting_counts
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.domain.documents.state import MemberState, Workflow
 
 
 def items(workflow: Workflow) -> list[Item]:

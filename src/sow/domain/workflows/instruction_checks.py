@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from sow.domain.ids import is_member
 from sow.domain.text.markdown_text import has_text, sections, with_title_words
 from sow.domain.text.similar_text import words
 from sow.domain.workflows import crew_plan
-from sow.domain.workflows.crew_plan import DesignProblem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+from sow.domain.workflows.crew_plan import DesignProblem, Member, WorkflowPlan
 
 # The name of each section in a complaint, and the beginnings of the words of its heading.
 SECTIONS = {

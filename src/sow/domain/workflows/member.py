@@ -5,16 +5,13 @@ Every function returns a new state. An illegal move raises and changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from sow.domain import note as notes_of
+from sow.domain.documents.state import MemberState, Note, VerificationResults, Workflow
+from sow.domain.workflows.crew_plan import Member
 from sow.domain.workflows.lifecycle import DONE_STATUSES, WORKFLOW_AGENT
 from sow.errors import IllegalStatusChange
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sow.domain.documents.state import MemberState, Note, VerificationResults, Workflow
-    from sow.domain.workflows.crew_plan import Member
 
 # Only the Executor and the verifier may verify, fail or complete a member.
 DOER_MOVES = frozenset({"review", "block", "submit", "rework"})

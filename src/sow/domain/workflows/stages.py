@@ -6,14 +6,11 @@ verify: a verifier's turn. ask: a person must be asked. wait: for a person, or f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sow.domain import note as notes_of
+from sow.domain.documents.state import MemberState, Note
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.domain.documents.state import MemberState, Note
 
 MAX_FAILED_TURNS = 3  # turns in a row that failed, of a member or of its verifier
 MAX_VERIFICATIONS = 5  # failed verifications

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sow.domain import ids
 from sow.errors import SowError
@@ -10,10 +12,6 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.disk import create_file, list_folder, make_folders
 from sow.store.knowledge import artifacts
 from sow.system import checkout
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STATUSES = ("proposed", "accepted", "rejected", "deprecated", "superseded")
 RETIRED = ("rejected", "deprecated", "superseded")
@@ -43,17 +41,15 @@ What becomes easier, what becomes harder, and what must be done next?
 """
 
 
+@dataclass(frozen=True)
 class Adr:
     """Describes one decision record; its path is relative to the root."""
 
-    __slots__ = ("date", "number", "path", "status", "title")
-
-    def __init__(self, *, number: int, title: str, status: str, date: str, path: str) -> None:
-        self.number = number
-        self.title = title
-        self.status = status
-        self.date = date
-        self.path = path
+    number: int
+    title: str
+    status: str
+    date: str
+    path: str
 
 
 def create(home: Home, work_home: Home, title: str, *, status: str, date: str) -> Adr:

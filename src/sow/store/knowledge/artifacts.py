@@ -5,13 +5,10 @@ from __future__ import annotations
 from sow.domain import inputs
 from sow.errors import InvalidFile, SowError
 from sow.store.files import state_file
+from sow.store.files.checkout_home import Home
 from sow.store.formats import yaml_text
 from sow.store.layout import ARTIFACTS
 from sow.store.validators.repo_config import validate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
 
 
 def folders(home: Home) -> dict[str, str]:

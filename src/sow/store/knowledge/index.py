@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.store.files import state_file, user_file
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, read_text
 from sow.store.files.locks import Lock
 from sow.store.formats import VERSION, json_text
 from sow.store.formats.schema import parts
 from sow.system.environment import user_folder
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.state_file import Validate
-
 MAX_ENTRIES = 1000
 
 
+@dataclass(frozen=True)
 class SourceIndex:
     """Describes one kind of index; `key` is the name of its list and of its folder."""
 
-    __slots__ = ("key", "noun", "validate")
-
-    def __init__(self, key: str, noun: str, validate: Validate) -> None:
-        self.key = key
-        self.noun = noun
-        self.validate = validate
+    key: str
+    noun: str
+    validate: Callable[[Any], None]
 
     def path(self, home: Home) -> str:
         """Returns the path of a checkout's index."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
 
 from sow.errors import InvalidFile, SowError
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import (
+    Disk,
     crash_counted,
     list_folder,
     remove_tree_quietly,
@@ -17,14 +22,6 @@ from sow.store.files.disk import (
     write_all,
 )
 from sow.store.files.locks import Lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import TracebackType
-
-    from sow.store.files.checkout_home import Home
-    from sow.store.files.disk import Disk
 
 CHUNK = 1 << 20
 LOCK_GRACE = 60  # seconds in which a process may have made its folder but not yet its lock
@@ -69,15 +66,13 @@ class ScratchFolder:
         self.lock.__exit__(kind, error, trace)
 
 
+@dataclass(frozen=True)
 class FolderFacts:
     """A digest of the names and contents in a folder, and its bytes and files."""
 
-    __slots__ = ("digest", "files", "size")
-
-    def __init__(self, *, digest: str, size: int, files: int) -> None:
-        self.digest = digest
-        self.size = size
-        self.files = files
+    digest: str
+    size: int
+    files: int
 
 
 def folder_facts(folder: str) -> FolderFacts | None:

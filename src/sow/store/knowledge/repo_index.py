@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
+from sow.domain.documents.index import Repo
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.knowledge.index import SourceIndex
 from sow.store.validators.repo_index import validate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sow.domain.documents.index import Repo
-    from sow.store.files.checkout_home import Home
 
 CATALOG = SourceIndex("repos", "repository", validate)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from sow.domain.documents.index import Sink
+from sow.store.files.checkout_home import Home
 from sow.store.knowledge.index import SourceIndex
 from sow.store.validators.sink_index import validate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.index import Sink
-    from sow.store.files.checkout_home import Home
 
 CATALOG = SourceIndex("sinks", "sink", validate)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from sow.domain.install import file_mark, settings_merge
 from sow.domain.install.layer import Layer, LayerFile
@@ -25,16 +26,14 @@ MOST_FILES = 5000
 WRITE, REPLACE, UPDATE, SAME, FOREIGN, REMOVE = "write", "replace", "update", "same", "foreign", "remove"
 
 
+@dataclass(frozen=True)
 class InstallStep:
     """Describes one change to a file: an act, the new text, and the user's changes that are kept in a copy."""
 
-    __slots__ = ("action", "edited_text", "path", "text")
-
-    def __init__(self, act: str, path: str, text: str = "", *, kept: str | None = None) -> None:
-        self.action = act
-        self.path = path
-        self.text = text
-        self.edited_text = kept
+    action: str
+    path: str
+    text: str = ""
+    edited_text: str | None = None
 
 
 class InstallTarget:
@@ -105,7 +104,7 @@ def _file_step(target: InstallTarget, path: str, new_text: str) -> InstallStep |
         return InstallStep(FOREIGN, path) if new_text else None
     if text == new_text:
         return InstallStep(SAME, path)
-    return InstallStep(REPLACE if new_text else REMOVE, path, new_text, kept=None if mark.intact else text)
+    return InstallStep(REPLACE if new_text else REMOVE, path, new_text, edited_text=None if mark.intact else text)
 
 
 def _settings_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> InstallStep:
@@ -122,7 +121,7 @@ def _settings_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> 
         return InstallStep(SAME, piece.path)
     kept = step.edited_text if merged.changed else None
     action = UPDATE if file_mark.read(text) is None else REPLACE
-    return InstallStep(action if merged.text else REMOVE, piece.path, merged.text, kept=kept)
+    return InstallStep(action if merged.text else REMOVE, piece.path, merged.text, edited_text=kept)
 
 
 def _block_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> InstallStep:
@@ -133,8 +132,8 @@ def _block_step(target: InstallTarget, piece: LayerFile, *, remove: bool) -> Ins
     if new_page == (page or ""):
         return InstallStep(SAME, piece.path)
     if not new_page.strip():
-        return InstallStep(REMOVE, piece.path, kept=edited_block)
-    return InstallStep(WRITE if page is None else REPLACE, piece.path, new_page, kept=edited_block)
+        return InstallStep(REMOVE, piece.path, edited_text=edited_block)
+    return InstallStep(WRITE if page is None else REPLACE, piece.path, new_page, edited_text=edited_block)
 
 
 def _marked_files(target: InstallTarget, folders: Iterable[str]) -> Iterator[str]:

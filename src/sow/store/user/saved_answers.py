@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.text.similar_text import similar
@@ -21,16 +22,14 @@ MOST = 1000
 FORM = "answers: [{repository: /path/of/the/repository, question: …, answer: …, since: …}]"
 
 
+@dataclass(frozen=True)
 class SavedAnswer:
     """One question of one repository, and its saved answer."""
 
-    __slots__ = FIELDS
-
-    def __init__(self, *, repository: str, question: str, answer: str, since: str) -> None:
-        self.repository = repository
-        self.question = question
-        self.answer = answer
-        self.since = since
+    repository: str
+    question: str
+    answer: str
+    since: str
 
 
 class SavedAnswers:

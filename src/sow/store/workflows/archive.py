@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from sow.domain.documents.state import Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
 from sow.store.files import backup, temp_files
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import free_path, list_folder, sync_folder, system_error
 from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder
 from sow.store.workflows.transaction import WorkflowTransaction
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.state import Workflow
-    from sow.store.files.checkout_home import Home
-    from sow.store.runs.run_folder import RunFolder
 
 ARCHIVE = "archive"
 STATE = "state.yaml"

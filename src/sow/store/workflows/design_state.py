@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from sow.domain import inputs as texts
+from sow.domain.actor import Actor
+from sow.domain.documents.state import MemberState, Workflow
 from sow.domain.ids import is_member
 from sow.domain.workflows import member
-from sow.domain.workflows.crew_plan import role_of
+from sow.domain.workflows.crew_plan import Member, WorkflowPlan, role_of
 from sow.errors import SowError
 from sow.store.files import backup
+from sow.store.files.checkout_home import Home
 from sow.store.formats import VERSION
 from sow.store.workflows import archive
 from sow.store.workflows.folder import COPY, WorkflowFolder
 from sow.store.workflows.question_updates import DROPPED, withdraw
 from sow.store.workflows.transaction import WorkflowLock, WorkflowTransaction
 from sow.system import clock, random_ids
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import MemberState, Workflow
-    from sow.domain.workflows.crew_plan import Member, WorkflowPlan
-    from sow.store.files.checkout_home import Home
 
 
 def create(home: Home, name: str, summary: str) -> WorkflowFolder:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.documents.state import MemberState, Note, Workflow, WorkflowState
 from sow.domain.ids import is_member
 from sow.errors import InvalidFile, MergeConflict, SowError
 from sow.store.files import backup, state_file
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
 from sow.store.files.repair import last_good, restore_copy
 from sow.store.projects import notes
@@ -14,11 +16,6 @@ from sow.store.projects.write_rules import literal
 from sow.store.validators.workflow import validate
 from sow.store.workflows import status_view
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import MemberState, Note, Workflow, WorkflowState
-    from sow.store.files.checkout_home import Home
 
 COPY = "workflow"  # the names of the backup copies
 VIEW_COPY = "shared-status"

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from sow.domain import note as rules
+from sow.domain.actor import Actor
+from sow.domain.documents.state import Note
 from sow.domain.workflows.lifecycle import NOTE_STATUSES
 from sow.errors import IllegalStatusChange, SowError
+from sow.store.files.checkout_home import Home
 from sow.store.projects import notes
-from sow.store.workflows.folder import WorkflowFolder, member_of
+from sow.store.workflows.folder import AgentFolder, WorkflowFolder, member_of
 from sow.store.workflows.transaction import WorkflowLock, WorkflowTransaction
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.actor import Actor
-    from sow.domain.documents.state import Note
-    from sow.store.files.checkout_home import Home
-    from sow.store.workflows.folder import AgentFolder
 
 
 def add(home: Home, name: str, *, description: str, context: str, category: str) -> Note:

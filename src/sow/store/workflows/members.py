@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from sow.domain import note
 from sow.domain.actor import WORKER, Actor
+from sow.domain.documents.state import MemberState, VerificationResults
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.lifecycle import ARCHITECT
 from sow.domain.workflows.stages import MAX_FAILED_TURNS, MAX_VERIFICATIONS
 from sow.errors import SowError
 from sow.store.files import state_file, temp_files
+from sow.store.files.checkout_home import Home
 from sow.store.formats import json_text
 from sow.store.projects import notes
 from sow.store.validators.verification_results import validate as validate_results
 from sow.store.workflows import note_archive
+from sow.store.workflows.folder import AgentFolder
 from sow.store.workflows.question_updates import ask
 from sow.store.workflows.transaction import MemberChange, WorkflowLock, WorkflowTransaction
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sow.domain.documents.state import MemberState, VerificationResults
-    from sow.store.files.checkout_home import Home
-    from sow.store.workflows.folder import AgentFolder
 
 MOST_FEEDBACK = 100_000
 

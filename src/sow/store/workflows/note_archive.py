@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
+from sow.domain.documents.status_view import Archive, ArchiveIndex, Cleanup, CleanupLog
 from sow.errors import SowError
 from sow.store.files import backup, state_file
 from sow.store.files.disk import free_path, list_folder, system_error
@@ -13,13 +16,6 @@ from sow.store.validators.archive_index import validate as validate_index
 from sow.store.validators.cleanup_log import validate as validate_log
 from sow.store.workflows.folder import FOLDER, AgentFolder
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.status_view import Archive, ArchiveIndex, Cleanup, CleanupLog
-    from sow.store.files.state_file import Validate
 
 ARCHIVIST = "archival_agent"
 INDEX, LOG = "archive_index.json", "cleanup_log.json"
@@ -120,7 +116,7 @@ def _archivist(folder: AgentFolder) -> AgentFolder:
     return AgentFolder(folder.home, folder.owner, ARCHIVIST)
 
 
-def _read(folder: AgentFolder, name: str, validate: Validate) -> dict[str, Any] | None:
+def _read(folder: AgentFolder, name: str, validate: Callable[[Any], None]) -> dict[str, Any] | None:
     """Reads one of the archivist's files. A broken file is set aside, and None is returned."""
     archivist = _archivist(folder)
     path = f"{archivist.folder}/{name}"
@@ -136,7 +132,7 @@ def _read(folder: AgentFolder, name: str, validate: Validate) -> dict[str, Any] 
     return data
 
 
-def _write(folder: AgentFolder, name: str, data: dict[str, Any], validate: Validate) -> None:
+def _write(folder: AgentFolder, name: str, data: dict[str, Any], validate: Callable[[Any], None]) -> None:
     archivist = _archivist(folder)
     archivist.make_folder()
     state_file.check(data, name, validate)

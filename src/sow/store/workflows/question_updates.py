@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from sow.domain import inputs as texts
 from sow.domain import note as note_rules
 from sow.domain.actor import ORCHESTRATOR, PERSON, Actor
+from sow.domain.documents.state import AnsweredMember, Escalation, MemberState, Note, Workflow
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
+from sow.domain.workflows.escalation import EscalationDecision
 from sow.domain.workflows.lifecycle import ARCHITECT
 from sow.errors import SowError
+from sow.store.files.checkout_home import Home
 from sow.store.projects import log, notes
 from sow.store.workflows import note_archive
 from sow.store.workflows.transaction import MemberChange, WorkflowLock, WorkflowTransaction
 from sow.system import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sow.domain.documents.state import AnsweredMember, Escalation, MemberState, Note, Workflow
-    from sow.domain.workflows.escalation import EscalationDecision
-    from sow.store.files.checkout_home import Home
 
 MOST_ANSWER = 100_000
 WITHDRAWN = "Withdrawn: nobody waits for this work any more."

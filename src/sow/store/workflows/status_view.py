@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sow.domain import note as rules
+from sow.domain.documents.state import MemberState, Note, Workflow
+from sow.domain.documents.status_view import SharedStatus, StatusEntry, VerifierEntry
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
@@ -10,14 +14,7 @@ from sow.store.files import state_file
 from sow.store.formats import json_text
 from sow.store.validators.shared_status import validate
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.documents.state import MemberState, Note, Workflow
-    from sow.domain.documents.status_view import SharedStatus, StatusEntry, VerifierEntry
-
-    NotesOf = Mapping[str, Sequence[Note]]
+NotesOf = Mapping[str, Sequence[Note]]
 
 NAME = "shared_status.json"
 

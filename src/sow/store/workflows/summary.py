@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from sow.errors import SowError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.store.files.checkout_home import Home
+from sow.store.files.checkout_home import Home
 
 
 def summary(home: Home) -> dict[str, Any] | None:

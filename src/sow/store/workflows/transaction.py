@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sow.domain.actor import WORKER, Actor
+from sow.domain.documents.state import Escalation, MemberState, Note, Workflow, WorkflowState
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.files import backup, set_aside
-from sow.store.files.checkout_home import HomeLock
+from sow.store.files.checkout_home import Home, HomeLock
 from sow.store.projects import notes, restore, turn_in_progress
 from sow.store.workflows import status_view
-from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder, member_of
+from sow.store.workflows.folder import COPY, VIEW_COPY, AgentFolder, WorkflowFolder, member_of
 from sow.system import clock
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Escalation, MemberState, Note, Workflow, WorkflowState
-    from sow.store.files.checkout_home import Home
-    from sow.store.workflows.folder import AgentFolder
 
-
+@dataclass(frozen=True)
 class MemberChange:
     """The result of a change: the agent's folder, its state now, and remarks for the user."""
 
-    __slots__ = ("folder", "member", "remarks")
-
-    def __init__(self, folder: AgentFolder, member: MemberState, remarks: list[str]) -> None:
-        self.folder = folder
-        self.member = member
-        self.remarks = remarks
+    folder: AgentFolder
+    member: MemberState
+    remarks: list[str]
 
 
 class WorkflowTransaction:
