@@ -36,6 +36,9 @@ from support.paths import TESTS
 from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
+from sow.gitwork import diffs
+from sow.gitwork.activity import HomeSnapshot
+
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
 
@@ -260,7 +263,9 @@ def test_odd_names(worktree_repo: WorktreeRepo) -> None:
     collected = worktree_repo.collect()
     assert sorted(collected.paths) == sorted([*NAMES, *(f"src/{name}" for name in NAMES)])
     assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
-    assert sorted(worktree_repo.worktrees.changed_paths("HEAD", collected.commit)) == sorted(collected.paths)
+    assert sorted(diffs.changed_paths(worktree_repo.worktrees.repository, "HEAD", collected.commit)) == sorted(
+        collected.paths
+    )
     for name in NAMES:
         (where / name).unlink()
     second = worktree_repo.collect(iteration=2)
@@ -318,7 +323,7 @@ where = {where!r}
 os.chmod(where + "/closed.txt", 0)
 os.chmod(where + "/closed", 0)
 os.chmod(where + "/src", 0)
-collected = Worktrees(home_at({root!r}), RUN).collect("010", 1, "m", "HEAD")
+collected = Worktrees(Repository(home_at({root!r})), RUN).collect("010", 1, "m", "HEAD")
 print(collected.paths, collected.remarks)
 """
 
@@ -381,19 +386,19 @@ def test_a_user_without_a_name(worktree_repo: WorktreeRepo, monkeypatch: pytest.
 def test_the_home_is_watched(worktree_repo: WorktreeRepo) -> None:
     """What is written outside of the worktree is told: files, branches, the stash, and where HEAD is."""
     where = worktree_repo.prepare()
-    before = worktree_repo.worktrees.home_snapshot()
-    assert worktree_repo.worktrees.home_snapshot().changes_since(before) == []
+    before = HomeSnapshot(worktree_repo.worktrees.repository)
+    assert HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before) == []
     worktree_repo.write("src/b.txt", "overwritten\n")
     worktree_repo.write("fresh.txt")
     worktree_repo.git("branch", "sly", cwd=where)
-    told = "\n".join(worktree_repo.worktrees.home_snapshot().changes_since(before))
+    told = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
     assert "fresh.txt, src/b.txt" in told
     assert "refs/heads/sly" in told
     worktree_repo.git("stash", "-q", "--include-untracked")
     worktree_repo.git("switch", "-q", "-c", "other")
     worktree_repo.write("src/b.txt", "committed\n")
     worktree_repo.commit()
-    told = "\n".join(worktree_repo.worktrees.home_snapshot().changes_since(before))
+    told = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
     assert f"is on other and was on {BRANCH}" in told
     assert "home checkout is at" in told
     assert "refs/stash" in told

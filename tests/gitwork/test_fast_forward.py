@@ -29,7 +29,7 @@ def merged(worktree_repo: WorktreeRepo) -> WorktreeRepo:
 
 
 def finish(worktree_repo: WorktreeRepo) -> Delivered | DeliveryRefused:
-    return worktree_repo.integration.deliver(BRANCH)
+    return worktree_repo.deliver()
 
 
 def test_a_clean_checkout_moves_forward(merged: WorktreeRepo) -> None:

@@ -16,8 +16,9 @@ from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo, home_at
 
 from sow.errors import SystemFailure
+from sow.gitwork import diffs
 from sow.gitwork.fast_forward import Delivered
-from sow.gitwork.repository import DeliveryRefused
+from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktrees import Worktrees
 
 HERE = str(TESTS)
@@ -102,11 +103,11 @@ def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callabl
     assert collected.paths == ["work.txt"]
     assert worktree_repo.is_kept(made)
     assert worktree_repo.merge("010", collected.commit).commit
-    assert (Path(worktree_repo.integration.path) / "work.txt").exists()
+    assert worktree_repo.text(worktree_repo.integration.head, "work.txt")
     judge = Path(worktree_repo.worktrees.make_judge_checkout("010", collected.commit, base))
     assert (judge / "work.txt").exists()
     assert worktree_repo.user_side() == before
-    done = worktree_repo.integration.deliver(BRANCH)
+    done = worktree_repo.deliver()
     if isinstance(done, DeliveryRefused):
         assert worktree_repo.user_side() == before
     else:
@@ -133,7 +134,7 @@ def test_a_folder_that_became_a_link(worktree_repo: WorktreeRepo) -> None:
     (where / "src").symlink_to(outside)
     collected = worktree_repo.collect()
     assert collected.paths == ["src", "src/a.txt", "src/b.txt"]
-    assert "secret" not in worktree_repo.worktrees.diff("HEAD", collected.commit, 100_000)
+    assert "secret" not in diffs.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 100_000)
     worktree_repo.prepare(fresh=True)
     assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
     assert (outside / "a.txt").read_text() == "secret\n"
@@ -150,11 +151,13 @@ limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 try:
     if act == "prepare":
-        Worktrees(home_at(root), RUN).prepare("010", "HEAD")
+        Worktrees(Repository(home_at(root)), RUN).prepare("010", "HEAD")
     elif act == "collect":
-        Worktrees(home_at(root), RUN).collect("010", 1, "m", "HEAD")
+        Worktrees(Repository(home_at(root)), RUN).collect("010", 1, "m", "HEAD")
     else:
-        Integration(home_at(root), RUN, record=record_of(home_at(root), RUN)).deliver(BRANCH)
+        repository = Repository(home_at(root))
+        with repository.locked():
+            fast_forward(repository, BRANCH, record_of(home_at(root), RUN).run["head"])
 except SystemFailure as error:
     print(error.message)
     sys.exit(1)
@@ -186,14 +189,14 @@ def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
     elif act == "collect":
         assert worktree_repo.collect().paths == ["larger.bin"]
     else:
-        assert isinstance(worktree_repo.integration.deliver(BRANCH), Delivered)
+        assert isinstance(worktree_repo.deliver(), Delivered)
 
 
 def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> None:
     """Where the git folder may not be written, the error says so, and nothing is half made."""
     code = (
         f"import sys; sys.path[:0] = [{HERE!r}]\nfrom support.worktree_repo import *\n"
-        f"Worktrees(home_at({str(worktree_repo.root)!r}), RUN).prepare('010', 'HEAD')"
+        f"Worktrees(Repository(home_at({str(worktree_repo.root)!r})), RUN).prepare('010', 'HEAD')"
     )
     humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
     subprocess.run(["chmod", "-R", "a-w", str(worktree_repo.root / ".git")], check=True)
@@ -210,4 +213,4 @@ def test_a_broken_repository(worktree_repo: WorktreeRepo) -> None:
     """Where git itself gives up, the error has its words."""
     (worktree_repo.root / ".git/HEAD").write_text("nonsense\n")
     with pytest.raises(SystemFailure, match="not a git repository"):
-        Worktrees(home_at(worktree_repo.root), RUN).prepare("010", "HEAD")
+        Worktrees(Repository(home_at(worktree_repo.root)), RUN).prepare("010", "HEAD")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 
 import pytest
 from support.quick_cases import few_of
@@ -50,9 +51,9 @@ def test_everything_is_listed(done: WorktreeRepo) -> None:
     assert pins[f"{RUN}/020/1"].merged == []
     assert set(kinds(done, OF_BRANCH)) == {f"sow/int/{RUN}", f"sow/task/{RUN}/010", f"sow/task/{RUN}/020"}
     worktrees = [each for each in salvage.list_items(done.home) if each.kind == WORKTREE]
-    assert {each.task for each in worktrees} == {"", "010", "020"}
+    assert {each.task for each in worktrees} == {"010", "020"}
     assert all(each.path for each in worktrees)
-    done.integration.deliver(BRANCH)
+    done.deliver()
     assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
 
 
@@ -99,7 +100,7 @@ def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
 def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> None:
     """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
     lost = done.pins()["020/1"]
-    done.integration.deliver(BRANCH)
+    done.deliver()
     pruned = prune(done, "010", "020")
     assert {"010", "020", f"{RUN}/010/1", f"sow/int/{RUN}", f"sow/task/{RUN}/010"} <= set(pruned.removed)
     assert pruned.kept[f"{RUN}/020/1"] == "contained nowhere else"
@@ -107,9 +108,20 @@ def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> Non
     assert f"sow/task/{RUN}/020" in pruned.removed  # its commit is pinned
     assert set(done.pins()) == {"020/1"}
     assert not (done.root / ".sow/local/worktrees/010").exists()
-    assert not (done.root / f".sow/local/worktrees/integration-{RUN}").exists()
     asked = prune(done, unmerged=True)
     assert asked.removed == [f"{RUN}/020/1"]
+
+
+def test_pruning_removes_the_worktree_of_an_integration_branch(done: WorktreeRepo) -> None:
+    """The worktree that sow had for merges before 1.0 goes, unless a process works in it."""
+    where = done.root / f".sow/local/worktrees/integration-{RUN}"
+    done.git("worktree", "add", "-q", "--detach", str(where), f"sow/int/{RUN}")
+    with subprocess.Popen(["sleep", "60"], cwd=where) as busy:
+        assert "works there" in prune(done).kept[where.name]
+        busy.kill()
+    assert where.name in prune(done).removed
+    assert not where.exists()
+    assert str(where) not in done.git("worktree", "list")
 
 
 @pytest.mark.full
@@ -124,7 +136,7 @@ def test_pruning_before_anything_is_finished(done: WorktreeRepo) -> None:
 @pytest.mark.full
 def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
     """What is younger than asked for stays, merged or not."""
-    done.integration.deliver(BRANCH)
+    done.deliver()
     pruned = prune(done, older_than=DAY, unmerged=True)
     assert pruned.removed == []
     assert set(pruned.kept.values()) == {"not old enough"}

@@ -17,7 +17,9 @@ from support.simulated_workers import wait_for
 from support.worktree_repo import BRANCH, LATER, RUN, WorktreeRepo, home_at, record_of
 
 from sow.errors import SowError, SystemFailure
+from sow.gitwork import diffs
 from sow.gitwork.integration_branch import Integration
+from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.gitwork.worktrees import Worktrees
 from sow.system.process import process_tree
@@ -239,8 +241,8 @@ def test_no_commit_yet(bare_repo: Repo, tmp_path: Path, monkeypatch: pytest.Monk
     bare_repo.git("switch", "-q", "--orphan", "feat/new")
     bare_repo.git("branch", "-q", "-D", "main")
     for act in (
-        lambda: Worktrees(home_at(bare_repo.root), RUN).prepare("010", "HEAD"),
-        lambda: Integration(home_at(bare_repo.root), RUN, record=record_of(home_at(bare_repo.root), RUN)).begin("HEAD"),
+        lambda: Worktrees(Repository(home_at(bare_repo.root)), RUN).prepare("010", "HEAD"),
+        lambda: Integration(Repository(home_at(bare_repo.root)), record_of(home_at(bare_repo.root), RUN)).begin("HEAD"),
     ):
         with pytest.raises(SowError, match="no commit yet") as told:
             act()
@@ -265,7 +267,7 @@ def test_only_ids_become_names(worktree_repo: WorktreeRepo, task: str) -> None:
 def test_only_run_ids_become_names(worktree_repo: WorktreeRepo, run: str) -> None:
     """What is no id of a run never becomes part of a path or a branch."""
     with pytest.raises(SowError, match="not the id of a run"):
-        Worktrees(worktree_repo.home, run)
+        Worktrees(Repository(worktree_repo.home), run)
 
 
 @pytest.mark.full
@@ -395,7 +397,7 @@ def test_a_huge_file(worktree_repo: WorktreeRepo) -> None:
             file.write(f"line {number}\n")
     collected = worktree_repo.collect()
     assert collected.paths == ["huge.txt"]
-    text = worktree_repo.worktrees.diff("HEAD", collected.commit, 20_000)
+    text = diffs.diff(worktree_repo.worktrees.repository, "HEAD", collected.commit, 20_000)
     assert len(text.encode()) < 21_000
     assert "huge.txt" in text
 
@@ -499,7 +501,7 @@ def test_a_git_that_outlives_its_sow_is_waited_for(worktree_repo: WorktreeRepo, 
     script.write_text(f"cat; touch {ready}; read line < {go}\n")
     worktree_repo.git("config", "filter.slow.smudge", f"sh {script}")
     root = str(worktree_repo.root)
-    code = f"from support.worktree_repo import *\nWorktrees(home_at({root!r}), RUN).prepare('010', 'HEAD')"
+    code = f"from support.worktree_repo import *\nWorktrees(Repository(home_at({root!r})), RUN).prepare('010', 'HEAD')"
     paths = os.pathsep.join([str(TESTS), worktree_repo.repo.environment["PYTHONPATH"]])
     environment = {**worktree_repo.repo.environment, "PYTHONPATH": paths}
     where = worktree_repo.root / ".sow/local/worktrees/010"

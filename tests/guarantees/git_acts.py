@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.worktree_repo import BRANCH, WorktreeRepo
+from support.worktree_repo import WorktreeRepo
 
 from sow.gitwork import prune as gitwork_prune
 from sow.gitwork.fast_forward import Delivered
@@ -117,7 +117,6 @@ def merge(worktree_repo: WorktreeRepo) -> Any:
     if ("010", 1) not in worktree_repo.integration.merged_work():
         found = worktree_repo.integration.try_merge("010", 1, worktree_repo.pins()["010/1"], "Merge task 010")
         assert found.commit
-        worktree_repo.integration.checkout(found.commit)
         worktree_repo.integration.record_merge(found, task="010", iteration=1, work=worktree_repo.pins()["010/1"])
     return sorted(worktree_repo.integration.merged_work())
 
@@ -130,14 +129,14 @@ def save(worktree_repo: WorktreeRepo) -> str:
 def finish(worktree_repo: WorktreeRepo) -> Any:
     begin(worktree_repo)
     worktree_repo.integration.save_state("Save the state")
-    done = worktree_repo.integration.deliver(BRANCH)
+    done = worktree_repo.deliver()
     assert isinstance(done, Delivered), done.reason
     return worktree_repo.git("status", "--porcelain")
 
 
 def refuse(worktree_repo: WorktreeRepo) -> Any:
     worktree_repo.write("src/b.txt", "the user's\n")
-    done = worktree_repo.integration.deliver(BRANCH)
+    done = worktree_repo.deliver()
     assert isinstance(done, DeliveryRefused)
     return done.reason
 

@@ -11,7 +11,9 @@ from conftest import Repo
 
 from sow.domain.documents.state import Run, RunSettings
 from sow.gitwork.collect import CollectedWork
+from sow.gitwork.fast_forward import Delivered, fast_forward
 from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
@@ -64,12 +66,11 @@ class WorktreeRepo:
         self.root = repo.root
         self.home = home_at(repo.root)
         self.run = run
-        self.worktrees = Worktrees(self.home, run)
-        self.integration = Integration(self.home, run, record=record_of(self.home, run))
+        self.worktrees = Worktrees(Repository(self.home), run)
+        self.integration = Integration(Repository(self.home), record_of(self.home, run))
 
     def keep_history(self, how: str) -> None:
         """Set how merges look: squash or full."""
-        assert self.integration.record
         self.integration.record.run["settings"]["history"] = how
 
     def git(self, *words: str, cwd: Path | None = None, ok: bool = True) -> str:
@@ -104,9 +105,13 @@ class WorktreeRepo:
         """Merge a task and advance, as a run does when the checks pass."""
         merge = self.integration.try_merge(task, iteration, commit, f"Merge task {task}")
         if merge.commit:
-            self.integration.checkout(merge.commit)
             self.integration.record_merge(merge, task=task, iteration=iteration, work=commit)
         return merge
+
+    def deliver(self) -> Delivered | DeliveryRefused:
+        """Move the user's branch to what is merged, if that is safe."""
+        with self.integration.repository.locked():
+            return fast_forward(self.integration.repository, BRANCH, self.integration.head)
 
     def work(self, task: str, path: str, text: str) -> CollectedWork:
         """A task that writes one file, from the integration's head."""

@@ -1,9 +1,10 @@
-"""Compares a folder before and after a turn, to tell whether the turn changed something."""
+"""Compares a working folder, and the user's checkout, before and after a turn, to tell what changed meanwhile."""
 
 from __future__ import annotations
 
 import os
 
+from sow.gitwork.repository import Repository
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import claim_times
 from sow.system import git
@@ -12,6 +13,8 @@ from sow.system import git
 # which a worker can write.
 LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--"]
 LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
+
+MOST = 8  # names in a remark
 
 
 def folder_state(folder: str) -> str:
@@ -61,3 +64,38 @@ class FolderWatch:
 
     def _held(self, tasks: dict[str, int]) -> set[str]:
         return {task for task in tasks if task != self.task and self.home.task_holder(task)}
+
+
+class HomeSnapshot:
+    """The user's checkout, branches, tags and stash at one moment. store/git_watch.py compares the git folder."""
+
+    def __init__(self, repository: Repository) -> None:
+        checkout = repository.home.checkout
+        self.branch = checkout.branch()
+        self.head = repository.find_commit("HEAD")
+        self.files = changed_files(checkout.root)
+        refs = repository.refs("refs/heads/", "refs/tags/", "refs/stash")
+        self.refs = {name: oid for name, oid in refs.items() if not name.startswith("refs/heads/sow/")}
+
+    def changes_since(self, earlier: HomeSnapshot) -> list[str]:
+        """List what changed since the earlier snapshot, by the user or by a worker that left its worktree."""
+        changes = []
+        if self.branch != earlier.branch:
+            changes.append(
+                f"the home checkout is on {self.branch or 'no branch'} and was on {earlier.branch or 'none'}"
+            )
+        if self.head != earlier.head:
+            changes.append(f"the home checkout is at {self.head[:12]} and was at {earlier.head[:12]}")
+        if paths := _differing(self.files, earlier.files):
+            changes.append(f"files of the home checkout changed: {_first_names(paths)}")
+        if names := _differing(self.refs, earlier.refs):
+            changes.append(f"branches, tags or the stash changed: {_first_names(names)}")
+        return changes
+
+
+def _differing(current: dict[str, str], earlier: dict[str, str]) -> list[str]:
+    return sorted(name for name in current.keys() | earlier.keys() if current.get(name) != earlier.get(name))
+
+
+def _first_names(names: list[str]) -> str:
+    return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")

@@ -7,75 +7,45 @@ workers. If somebody moves the branch, it is set back to the record. Commit mess
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from sow.domain.documents.state import DroppedMerge, RunMerge
 from sow.errors import SowError, SystemFailure
-from sow.gitwork import setup_files
 from sow.gitwork.diffs import changed_paths
-from sow.gitwork.fast_forward import Delivered, fast_forward
 from sow.gitwork.kept_commits import KeptCommits
-from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below
-from sow.gitwork.worktree import EnvironmentProblem, Worktree, ensure_linked
+from sow.gitwork.repository import STATE_PATHS, Repository, is_below
+from sow.gitwork.worktree import EnvironmentProblem
 from sow.gitwork.worktrees import check_run_id
-from sow.store.files.checkout_home import Home
 from sow.store.runs.run_folder import RunFolder
 from sow.system import clock, git
-from sow.system.process import process_tree
 
 TRAILER = "Sow-Task"
 FOREIGN = "foreign"  # the name of pins for commits that somebody else put on the branch
 
 
+@dataclass(frozen=True)
 class Merge:
     """The result of one merge: the commit, or the conflicting paths with git's messages."""
 
-    __slots__ = ("commit", "conflicts", "messages", "parent", "tree")
-
-    def __init__(
-        self,
-        *,
-        commit: str = "",
-        tree: str = "",
-        parent: str = "",
-        conflicts: tuple[str, ...] = (),
-        messages: tuple[str, ...] = (),
-    ) -> None:
-        self.commit = commit
-        self.tree = tree
-        self.parent = parent  # the head on which the merge was made
-        self.conflicts = conflicts
-        self.messages = messages
+    commit: str = ""
+    tree: str = ""
+    parent: str = ""  # the head on which the merge was made
+    conflicts: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 class Integration:
-    """The branch sow/int/<run> with its worktree, and the record of its merges."""
+    """The branch sow/int/<run>, and the record of its merges."""
 
-    __slots__ = ("branch", "pins", "record", "ref", "repository", "run", "undone_moves")
-
-    def __init__(
-        self, home: Home, run: str, *, repository: Repository | None = None, record: RunFolder | None = None
-    ) -> None:
-        self.run = check_run_id(run)
-        self.repository = repository or Repository(home)
-        self.record = record  # without a record, the worktree can only be removed
-        self.branch = f"sow/int/{run}"
+    def __init__(self, repository: Repository, record: RunFolder) -> None:
+        self.repository = repository
+        self.record = record
+        self.run = check_run_id(record.id)
+        self.branch = f"sow/int/{self.run}"
         self.ref = f"refs/heads/{self.branch}"
-        self.pins = KeptCommits(self.repository, run, "integration")
+        self.pins = KeptCommits(repository, self.run, "integration")
         self.undone_moves: list[dict[str, str]] = []  # moves by somebody else that were undone and not yet reported
-
-    def _worktree(self) -> Worktree:
-        return Worktree(self.repository, f"integration-{self.run}")
-
-    def _record(self) -> RunFolder:
-        if self.record is None:
-            raise SowError(f"run {self.run} has no record here", "see 'sow runs list'")
-        return self.record
-
-    @property
-    def path(self) -> str:
-        """The folder of the integration worktree."""
-        return f"{self.repository.home.sow}/local/worktrees/integration-{self.run}"
 
     @property
     def base(self) -> str:
@@ -88,7 +58,7 @@ class Integration:
     @property
     def head(self) -> str:
         """The last commit that passed its checks, as recorded by the run."""
-        commit = self._record().run.get("head", "")
+        commit = self.record.run.get("head", "")
         if not commit:
             raise EnvironmentProblem(f"the branch {self.branch} is gone", "'sow run' makes it again")
         return commit
@@ -96,29 +66,23 @@ class Integration:
     @property
     def merges(self) -> list[RunMerge]:
         """The run's merges, oldest first."""
-        return self._record().run.get("merges", [])
+        return self.record.run.get("merges", [])
 
     @property
     def squashes(self) -> bool:
         """Whether a merge is one commit with one parent."""
-        return self._record().run["settings"].get("history", "squash") == "squash"
+        return self.record.run["settings"].get("history", "squash") == "squash"
 
-    def begin(self, base: str) -> str:
-        """Create the branch and its worktree, or reuse those that exist; returns the folder."""
+    def begin(self, base: str) -> None:
+        """Create the branch, or continue with the one that exists."""
         with self.repository.locked():
             start = self.pins.get("base") or self.repository.commit_of(base)
             self.pins.pin("base", start)
-            record = self._record()
-            if not record.run.get("head"):  # a new run, or one that an older sow began
-                record.run["head"] = self.pins.get("head") or start
-                record.save()
+            if not self.record.run.get("head"):  # a new run, or one that an older sow began
+                self.record.run["head"] = self.pins.get("head") or start
+                self.record.save()
             self.restore_branch(after_crash=True)
             self.pins.replace("head", self.head)
-            worktree = self._worktree()
-            ensure_linked(worktree, "", self.head)
-            if not worktree.is_ready:
-                self._show(worktree, self.head)
-        return worktree.path
 
     def restore_branch(self, *, after_crash: bool = False) -> None:
         """Set the branch back to the recorded head if it is elsewhere. Foreign commits are pinned and listed.
@@ -186,7 +150,7 @@ class Integration:
 
     def _dropped_for(self, task: str) -> list[str]:
         """List heads that contained dropped merges. If a merge of this task was dropped, list its parent instead."""
-        dropped = self._record().run.get("dropped", [])
+        dropped = self.record.run.get("dropped", [])
         commits = {merge["head"]: merge["head"] for merge in dropped}
         commits.update({merge["head"]: merge["parent"] for merge in dropped if merge["task"] == task})
         return list(commits.values())
@@ -219,7 +183,7 @@ class Integration:
                 dropped.setdefault(task, {"task": task, "head": old, "parent": merge["parent"], "at": clock.now()})
                 if new_merge is not None:
                     conflicts[task] = new_merge.conflicts
-            record = self._record().run
+            record = self.record.run
             record["dropped"] = [*record.get("dropped", []), *dropped.values()]
             self._advance(head, old, kept_merges)
         return conflicts
@@ -230,12 +194,11 @@ class Integration:
     def _merge_again(self, merge: RunMerge, head: str) -> Merge:
         """Make the change of a recorded merge again on another head."""
         repository = self.repository
-        base = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
-        ours = repository.commit_tree(repository.tree_of(head), [base], "Ours")
-        theirs = repository.commit_tree(merge["tree"], [base], "Theirs")
-        tree, conflicts = self._merged_tree(ours, theirs, f"task {merge['task']}")
-        if conflicts is not None:
-            return conflicts
+        tree, conflicts, _ = merge_changes(
+            repository, base=repository.tree_of(merge["parent"]), ours=repository.tree_of(head), theirs=merge["tree"]
+        )
+        if conflicts:
+            return Merge(conflicts=conflicts)
         if self.squashes and tree == repository.tree_of(head):
             return Merge(commit=head, tree=tree, parent=head)
         text = repository.git("log", "-1", "--format=%B", merge["commit"])
@@ -248,13 +211,8 @@ class Integration:
             return self.repository.git("merge-base", branch, self._head_with_work(task)).strip()
 
     def _merged_tree(self, ours: str, theirs: str, name: str) -> tuple[str, Merge | None]:
-        worktree = self._worktree()
-        ensure_linked(worktree, "", self.head)
-        done = worktree.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
-        if done.code not in (0, 1):
-            raise git.failure(["merge-tree"], done)
-        tree, conflicts, messages = parse_merge_tree(done.out)
-        if not done.code:
+        tree, conflicts, messages = merge_commits(self.repository, ours, theirs)
+        if not conflicts:
             return tree, None
         texts = tuple(message.replace(ours, "the integration branch").replace(theirs, name) for message in messages)
         return "", Merge(conflicts=conflicts, messages=texts)
@@ -268,22 +226,6 @@ class Integration:
             return commit
         tree_id = self.repository.git("write-tree", index=index).strip()
         return self.repository.commit_tree(tree_id, [commit], "With the state of the run")
-
-    def checkout(self, commit: str) -> str:
-        """Check out a commit in the integration worktree, so that checks can run there. Returns the folder."""
-        with self.repository.locked():
-            commit = self.repository.commit_of(commit)
-            worktree = self._worktree()
-            ensure_linked(worktree, "", commit)
-            self._show(worktree, commit)
-        return worktree.path
-
-    def _show(self, worktree: Worktree, commit: str) -> None:
-        """Move the worktree to a commit, and remove what earlier checks left there. Ignored files stay."""
-        worktree.remove_stale_locks()
-        worktree.git("update-ref", "--no-deref", "HEAD", commit)
-        worktree.checkout_files(commit)
-        worktree.clean(spare=setup_files.setup_paths(worktree))
 
     def record_merge(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
         """Record the merge of a task, and move the branch to it."""
@@ -309,10 +251,9 @@ class Integration:
             if self.head != expected_old:
                 raise SystemFailure(f"{self.branch} has moved meanwhile", "merge again from where it is now")
             self.restore_branch()
-            record = self._record()
-            record.run["head"] = commit
-            record.run["merges"] = merges
-            record.save()
+            self.record.run["head"] = commit
+            self.record.run["merges"] = merges
+            self.record.save()
             if commit != expected_old:
                 self.repository.set_ref(self.ref, commit, expected_old, why="checked")
                 self.pins.replace("head", commit)
@@ -364,27 +305,27 @@ class Integration:
         )
         return exists and bool(self.repository.run_git(["check-ignore", "--quiet", "--", path]).code)
 
-    def deliver(self, branch: str) -> Delivered | DeliveryRefused:
-        """Fast-forward the user's checkout of a branch to the head, or return the reason why not and change nothing."""
-        with self.repository.locked():
-            return fast_forward(self.repository, branch, self.head)
 
-    def remove(
-        self, *, busy: Callable[[str], Mapping[int, str]] = process_tree.processes_in_folder
-    ) -> DeliveryRefused | None:
-        """Remove the integration worktree, unless a process uses it. The branch stays."""
-        with self.repository.locked():
-            worktree = self._worktree()
-            for pid, name in busy(worktree.path).items():
-                return DeliveryRefused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
-            if worktree.git_dir or os.path.lexists(worktree.path):
-                ensure_linked(worktree, "", self.repository.commit_of("HEAD"))
-                setup_files.remove_setup_files(worktree)
-                self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
-        return None
+def merge_commits(repository: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Merge two commits in memory: the tree, or the conflicting paths and git's messages about them."""
+    arguments = ["merge-tree", "--write-tree", "-z", "--messages", ours, theirs]
+    done = repository.run_git(arguments)
+    if done.code not in (0, 1):
+        raise git.failure(arguments, done)
+    tree, conflicts, messages = _parse_merge_tree(done.out)
+    return (tree, conflicts or ("its files",), messages) if done.code else (tree, (), ())
 
 
-def parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def merge_changes(
+    repository: Repository, *, base: str, ours: str, theirs: str
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Apply the change from one tree to another, `base` to `theirs`, to the tree `ours`, as merge_commits does."""
+    parent = repository.commit_tree(base, [], "Before")
+    trees = [repository.commit_tree(tree, [parent], "After") for tree in (ours, theirs)]
+    return merge_commits(repository, *trees)
+
+
+def _parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Parse the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
     tree, _, rest = text.partition("\0")
     paths, _, log = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from dataclasses import dataclass, field
 
-from sow.gitwork.integration_branch import Integration
 from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.salvage import (
@@ -26,20 +26,19 @@ from sow.gitwork.slots import remove_free
 from sow.gitwork.worktree import Worktree
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder
+from sow.store.files.disk import list_folder, remove_tree_quietly
 from sow.system import clock
+from sow.system.process import process_tree
 
 UNKNOWN_RUN = "unknown"  # for a worktree on none of sow's branches: only its pins would have this name
 
 
+@dataclass(frozen=True)
 class PruneResult:
     """The result of a pruning: removed names, and kept names with the reason."""
 
-    __slots__ = ("kept", "removed")
-
-    def __init__(self) -> None:
-        self.removed: list[str] = []
-        self.kept: dict[str, str] = {}
+    removed: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
 
 
 def prune(
@@ -52,12 +51,11 @@ def prune(
     """
     repository = Repository(home)
     with repository.locked():
-        limit = clock.epoch() - older_than
-        pruning = _Pruning(repository, limit, frozenset(ended), unmerged=unmerged, dry_run=dry_run)
+        pruning = _Pruning(repository, ended, clock.epoch() - older_than, unmerged, dry_run)
         pruning.task_worktrees()
         pruning.pins()
         pruning.branches()
-        pruning.run_worktrees()
+        pruning.integration_worktrees()
         pruning.slots()
     return pruning.result
 
@@ -66,7 +64,7 @@ def remove_leftovers(home: Home, ended: Collection[str]) -> PruneResult:
     """Remove the worktrees of ended tasks that a killed run left, if they are clean and their work is pinned."""
     repository = Repository(home)
     with repository.locked():
-        pruning = _Pruning(repository, 0, frozenset(ended), unmerged=False, dry_run=False)
+        pruning = _Pruning(repository, ended)
         pruning.task_worktrees()
     return pruning.result
 
@@ -76,43 +74,43 @@ def leftover_worktrees(home: Home, ended: Collection[str]) -> list[str]:
     return [name for name in list_folder(f"{home.sow}/local/worktrees") if name.removesuffix(JUDGE) in ended]
 
 
+@dataclass(frozen=True)
 class _Pruning:
     """One pruning: worktrees first, then pins, then the branches that are safe without them."""
 
-    __slots__ = ("dry_run", "ended", "limit", "repository", "result", "unmerged")
+    repository: Repository
+    ended: Collection[str]
+    limit: float = 0
+    unmerged: bool = False
+    dry_run: bool = False
+    result: PruneResult = field(default_factory=PruneResult)
 
-    def __init__(
-        self, repository: Repository, limit: float, ended: frozenset[str], *, unmerged: bool, dry_run: bool
-    ) -> None:
-        self.repository = repository
-        self.limit = limit
-        self.ended = ended
-        self.unmerged = unmerged
-        self.dry_run = dry_run
-        self.result = PruneResult()
-
-    def run_worktrees(self) -> None:
-        """Remove the integration worktrees of runs whose branch does not exist."""
-        for name in list_folder(f"{self.repository.home.sow}/local/worktrees"):
-            run = name.removeprefix(INTEGRATION)
-            ref = f"{INTEGRATIONS}{run}"
-            is_gone = ref.removeprefix(HEADS) in self.result.removed or not self.repository.find_commit(ref)
-            if run != name and is_gone:
-                integration = Integration(self.repository.home, run, repository=self.repository)
-                self._record(name, None if self.dry_run else integration.remove())
+    def integration_worktrees(self) -> None:
+        """Remove the worktrees of integration branches, which sow had until version 1.0."""
+        folder = f"{self.repository.home.sow}/local/worktrees"
+        for name in list_folder(folder):
+            if not name.startswith(INTEGRATION):
+                continue
+            for pid, process in process_tree.processes_in_folder(f"{folder}/{name}").items():
+                self.result.kept[name] = f"process {pid} ({process}) works there"
+            if name not in self.result.kept:
+                if not self.dry_run:
+                    self.repository.run_git(["worktree", "remove", "--force", "--force", "--", f"{folder}/{name}"])
+                    remove_tree_quietly(f"{folder}/{name}")
+                self.result.removed.append(name)
 
     def slots(self) -> None:
         """Remove the slots, unless a process uses them."""
         removed, busy = remove_free(self.repository, dry_run=self.dry_run)
-        self.result.removed += removed
-        self.result.kept |= dict.fromkeys(busy, "a check runs there")
+        self.result.removed.extend(removed)
+        self.result.kept.update(dict.fromkeys(busy, "a check runs there"))
 
     def task_worktrees(self) -> None:
         """Remove the worktrees of ended tasks and of their judges."""
         for name in leftover_worktrees(self.repository.home, self.ended):
             task = name.removesuffix(JUDGE)
             run = parse_ref(Worktree(self.repository, task).branch())[0] or UNKNOWN_RUN
-            worktrees = Worktrees(self.repository.home, run, repository=self.repository)
+            worktrees = Worktrees(self.repository, run)
             if name.endswith(JUDGE) and not self.dry_run:
                 worktrees.remove_judge_checkout(task)
             self._record(name, worktrees.remove(task, dry_run=self.dry_run) if name == task else None)

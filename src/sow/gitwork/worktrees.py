@@ -9,14 +9,12 @@ from typing import Any
 from sow.domain.ids import is_task_id
 from sow.domain.text.agent_files import is_agent_file
 from sow.errors import SowError
-from sow.gitwork import diffs, setup_files
+from sow.gitwork import setup_files
 from sow.gitwork.collect import CollectedWork, Collection, collect
-from sow.gitwork.home_snapshot import HomeSnapshot
 from sow.gitwork.kept_commits import KEEP, KeptCommits, commits_in
 from sow.gitwork.private_git import PrivateGit
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.gitwork.worktree import SETUP_MARK, Worktree, ensure_linked, make_readable
-from sow.store.files.checkout_home import Home
 from sow.store.files.disk import remove_tree_quietly
 from sow.system import git_worktree_files
 from sow.system.process import process_tree
@@ -29,11 +27,9 @@ FOUND = "found"  # the name of pins for what was in a worktree before this run t
 class Worktrees:
     """All worktrees of one run. Every commit of a worker stays reachable."""
 
-    __slots__ = ("repository", "run")
-
-    def __init__(self, home: Home, run: str, *, repository: Repository | None = None) -> None:
+    def __init__(self, repository: Repository, run: str) -> None:
+        self.repository = repository
         self.run = check_run_id(run)
-        self.repository = repository or Repository(home)
 
     def path(self, task: str) -> str:
         """Return the folder of a task's worktree, whether it exists or not."""
@@ -199,18 +195,6 @@ class Worktrees:
                 worktree.git("update-ref", "--no-deref", "-m", "sow: the run is over", "HEAD", commit)
         pins.keep_unreachable(FOUND, [commit], excluding=[])
         self.repository.drop_ref(ref, commit)
-
-    def home_snapshot(self) -> HomeSnapshot:
-        """Take a snapshot of the user's checkout. `changes_since` compares it with an earlier one."""
-        return HomeSnapshot(self.repository)
-
-    def diff(self, base: str, commit: str, limit: int) -> str:
-        """Return the difference between two commits as a patch of at most `limit` bytes."""
-        return diffs.diff(self.repository, base, commit, limit)
-
-    def changed_paths(self, base: str, commit: str) -> list[str]:
-        """Return every path that differs between two commits."""
-        return diffs.changed_paths(self.repository, base, commit)
 
     def make_judge_checkout(self, task: str, commit: str, base: str) -> str:
         """Make a new checkout of a commit for a judge, with the agent files of the base."""

@@ -8,6 +8,7 @@ import pytest
 from support.plan_repo import PlanRepo
 from support.worktree_repo import home_at
 
+from sow.gitwork.repository import Repository
 from sow.gitwork.worktrees import Worktrees
 
 
@@ -18,7 +19,7 @@ def left(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert plan_repo.run().code == 0
     for name, value in plan_repo.repo.environment.items():
         monkeypatch.setenv(name, value)
-    return Path(Worktrees(home_at(plan_repo.repo.root), plan_repo.runs()[-1]["id"]).prepare("010", "HEAD"))
+    return Path(Worktrees(Repository(home_at(plan_repo.repo.root)), plan_repo.runs()[-1]["id"]).prepare("010", "HEAD"))
 
 
 def test_doctor_names_it(plan_repo: PlanRepo, left: Path) -> None:

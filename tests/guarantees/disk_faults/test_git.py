@@ -10,7 +10,7 @@ from typing import Any
 
 from conftest import Repo
 from support.quick_cases import few_of
-from support.worktree_repo import BRANCH, WorktreeRepo
+from support.worktree_repo import WorktreeRepo
 
 from guarantees.disk_faults.test_state import MEANS, MOUNTED, prefix_for
 from guarantees.fresh_process import in_fresh_process
@@ -27,7 +27,7 @@ def collect(worktree_repo: WorktreeRepo) -> Any:
 
 
 def finish(worktree_repo: WorktreeRepo) -> Any:
-    done = worktree_repo.integration.deliver(BRANCH)
+    done = worktree_repo.deliver()
     return "moved" if isinstance(done, Delivered) else done.reason
 
 

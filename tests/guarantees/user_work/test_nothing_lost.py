@@ -15,6 +15,7 @@ from support.worktree_repo import BRANCH, WorktreeRepo
 
 from guarantees.fresh_process import in_fresh_process, shard
 from guarantees.killed_child import again, in_child
+from sow.gitwork import diffs
 from sow.gitwork.fast_forward import Delivered
 
 SEEDS = range(200) if FULL else range(20)
@@ -175,7 +176,7 @@ class Story:
         self.kills += first.killed
         ended = in_child(lambda: finish(again(self.root))) if first.killed else first
         self.wrong += [ended.error] if ended.error else []
-        changed = set(worktree_repo.worktrees.changed_paths(old, "HEAD"))
+        changed = set(diffs.changed_paths(worktree_repo.worktrees.repository, old, "HEAD"))
         after, kept = but_for(worktree_repo.user_side(), changed), but_for(before, changed)
         self.wrong += [f"finish: {key} was {kept[key]} and is {after[key]}" for key in kept if kept[key] != after[key]]
         self.wrong += [
@@ -199,7 +200,6 @@ def but_for(side: dict[str, Any], changed: set[str]) -> dict[str, Any]:
 def bring_in(worktree_repo: WorktreeRepo) -> bool:
     found = worktree_repo.integration.merge_user_commits("HEAD")
     if found.commit:
-        worktree_repo.integration.checkout(found.commit)
         worktree_repo.integration.advance(found.commit, worktree_repo.integration.head)
     return bool(found.commit)
 
@@ -211,7 +211,7 @@ def merge(worktree_repo: WorktreeRepo, task: str) -> bool:
 
 
 def finish(worktree_repo: WorktreeRepo) -> bool:
-    return isinstance(worktree_repo.integration.deliver(BRANCH), Delivered)
+    return isinstance(worktree_repo.deliver(), Delivered)
 
 
 def tell(root: str, *seeds: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from conftest import FULL
 from support.worktree_repo import WorktreeRepo, home_at
 
 from guarantees.fresh_process import ended, fork, in_fresh_process, shard
+from sow.gitwork.repository import Repository
 from sow.gitwork.worktrees import Worktrees
 
 WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 3, 1)
@@ -16,7 +17,7 @@ WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 3, 1
 
 def come_and_go(root: str, worker: int, rounds: int) -> None:
     """Make, use and remove worktrees of one's own, as a run does that shares the repository with others."""
-    worktrees = Worktrees(home_at(root), f"run{worker}")
+    worktrees = Worktrees(Repository(home_at(root)), f"run{worker}")
     for number in range(rounds):
         task = str(1000 + worker * 100 + number)
         where = Path(worktrees.prepare(task, "HEAD"))

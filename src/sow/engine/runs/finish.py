@@ -71,12 +71,11 @@ def is_over(context: RunContext) -> bool:
 
 
 def remove_run_branches(context: RunContext) -> None:
-    """Remove the integration worktree and the branches of a run that is over; every commit stays pinned."""
+    """Remove the branches of a run that is over; every commit stays pinned."""
     if context.isolation is not None and context.folder.run["status"] == "ended":
-        context.isolation.integration.remove()
         for folder in run_folder.listed(context.home):  # a run that was killed at this point left its branches
             if folder.run["status"] == "ended":
-                Worktrees(context.home, folder.id, repository=context.isolation.worktrees.repository).drop_branches()
+                Worktrees(context.isolation.repository, folder.id).drop_branches()
 
 
 def _needs_checks(context: RunContext, isolation: Isolation) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from sow.domain.actor import Actor
 from sow.domain.documents.state import ProjectState, Task
 from sow.errors import SowError, Waiting
-from sow.gitwork import task_revert
 from sow.gitwork.fast_forward import fast_forward
-from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.integration_branch import TRAILER, Integration, Merge, merge_changes
 from sow.gitwork.repository import DeliveryRefused, Repository
 from sow.store.files.checkout_home import Home
 from sow.store.projects import acceptance, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
+
+REVERT = "Sow-Revert"
+BY_HAND = "This reverts commit "  # the text that `git revert` writes
 
 
 def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, str, list[str]]:
@@ -41,7 +45,7 @@ def _revert(repository: Repository, project: ProjectState, task: Task, reason: s
     ident, branch = task["id"], project["branch"]
     runs = [each for each in run_folder.listed(repository.home) if each.run["project_id"] == project["project_id"]]
     recorded = {merge["commit"] for each in runs for merge in each.run.get("merges", ()) if merge["task"] == ident}
-    merges, last = task_revert.merged_commits(repository, ident, since=project["created_at"], recorded=recorded)
+    merges, last = _merged_commits(repository, ident, since=project["created_at"], recorded=recorded)
     if not merges and not last:
         raise SowError(
             f"no commit of task {ident} is on {branch}",
@@ -49,7 +53,7 @@ def _revert(repository: Repository, project: ProjectState, task: Task, reason: s
         )
     target = repository.commit_of("HEAD")
     if merges:
-        made = task_revert.revert(repository, merges, _message(task, merges, reason))
+        made = _undo(repository, merges, _message(task, merges, reason))
         if made.conflicts:
             raise _conflict(ident, made)
         target = made.commit
@@ -71,9 +75,53 @@ def _revert(repository: Repository, project: ProjectState, task: Task, reason: s
     return target
 
 
+def _merged_commits(
+    repository: Repository, task: str, *, since: str, recorded: Collection[str]
+) -> tuple[list[str], str]:
+    """Return the task's merges on HEAD that are not reverted, newest first, and a commit that shows a revert.
+
+    The commits that a run recorded count. Where none of them is there, as in a clone or after a rebase, the trailers
+    of the commits since the project began count.
+    """
+    output = repository.git("rev-list", "--topo-order", f"--since={since}", "--format=%B%x00", "HEAD")
+    merges: list[str] = []
+    reverted: set[str] = set()
+    last = ""
+    for entry in output.split("\0"):
+        header, _, body = entry.strip().partition("\n")
+        commit, lines = header.removeprefix("commit "), body.splitlines() or [""]
+        if any(line.startswith(f"{REVERT}: {task}/") for line in lines):
+            last = commit
+            break
+        for line in lines:
+            if line.startswith(BY_HAND):
+                reverted.add(line.removeprefix(BY_HAND).rstrip(".").split(",")[0])
+        if commit in recorded or lines[-1].startswith(f"{TRAILER}: {task}/"):
+            last = commit if commit in reverted else last
+            merges += [commit] if commit not in reverted else []
+    return [commit for commit in merges if commit in recorded] or merges, last
+
+
+def _undo(repository: Repository, merges: Sequence[str], message: str) -> Merge:
+    """Return a commit on HEAD that undoes these merges, the newest first, or the conflict; moves nothing.
+
+    In a conflict, the parent is the merge that cannot be undone.
+    """
+    head = repository.commit_of("HEAD")
+    tree = repository.tree_of(head)
+    for commit in merges:
+        before = repository.tree_of(repository.parents(commit)[0])
+        tree, conflicts, _ = merge_changes(repository, base=repository.tree_of(commit), ours=tree, theirs=before)
+        if conflicts:
+            return Merge(conflicts=conflicts, parent=commit)
+    if tree == repository.tree_of(head):
+        return Merge(commit=head, tree=tree, parent=head)
+    return Merge(commit=repository.commit_tree(tree, [head], message), tree=tree, parent=head)
+
+
 def _message(task: Task, merges: list[str], reason: str) -> str:
-    lines = "\n".join(f"{task_revert.BY_HAND}{commit}." for commit in merges)
-    trailer = f"{task_revert.REVERT}: {task['id']}/{task['iteration']}"
+    lines = "\n".join(f"{BY_HAND}{commit}." for commit in merges)
+    trailer = f"{REVERT}: {task['id']}/{task['iteration']}"
     return f'Revert "{task["name"]}"\n\n{reason}\n\n{lines}\n\n{trailer}'
 
 
@@ -91,6 +139,6 @@ def _unfinished(repository: Repository, project: ProjectState) -> Integration | 
     folder = run_folder.unfinished_run(repository.home, project["project_id"])
     if folder is None or "head" not in folder.run:
         return None
-    integration = Integration(repository.home, folder.id, repository=repository, record=folder)
+    integration = Integration(repository, folder)
     integration.begin(folder.run["base"])
     return integration

@@ -14,6 +14,7 @@ from sow.domain.text.agent_files import touches_agent_files
 from sow.domain.text.similar_text import DETAILS, NO_VERDICT_PREFIX
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
 from sow.errors import SowError
+from sow.gitwork import diffs
 from sow.store.projects import notes, task_folder, task_updates
 from sow.store.runs import sessions
 from sow.system import clock
@@ -96,10 +97,10 @@ def _question(job: TaskJob, task: Task, name: str, commit: str) -> JudgeQuestion
     role_prompt = f"{briefing.load_role_prompt(agent).strip()}\n\n" if agent.path else ""  # else it is in the form
     remarks, diff = list(job.remarks), SHARED
     if context.isolation is not None and commit:
-        worktrees, base = context.isolation.worktrees, task["work"]["base"]
-        touched = touches_agent_files(worktrees.changed_paths(base, commit))
+        repository, base = context.isolation.repository, task["work"]["base"]
+        touched = touches_agent_files(diffs.changed_paths(repository, base, commit))
         remarks += [f"the change touches {path}, which steers agents" for path in touched]
-        diff = _merged_before(context.isolation, job.id) + worktrees.diff(base, commit, MOST_DIFF)
+        diff = _merged_before(context.isolation, job.id) + diffs.diff(repository, base, commit, MOST_DIFF)
 
     def question(nonce: str) -> str:
         return role_prompt + prompt(
@@ -197,7 +198,7 @@ def _merged_before(isolation: Isolation, task: str) -> str:
     merges = [merge for merge in isolation.integration.merges if merge["task"] == task]
     return "".join(
         f"Iteration {merge['iteration']}, merged before:\n"
-        f"{isolation.worktrees.diff(merge['parent'], merge['commit'], MOST_DIFF)}\nThis iteration:\n"
+        f"{diffs.diff(isolation.repository, merge['parent'], merge['commit'], MOST_DIFF)}\nThis iteration:\n"
         for merge in merges
     )
 
@@ -224,4 +225,4 @@ def _files(context: RunContext, task: Task) -> list[str]:
     if context.isolation is None or "work" not in task:
         return planned
     work = task["work"]
-    return [*planned, *context.isolation.worktrees.changed_paths(work["base"], work["commit"])]
+    return [*planned, *diffs.changed_paths(context.isolation.repository, work["base"], work["commit"])]

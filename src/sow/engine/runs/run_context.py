@@ -80,6 +80,10 @@ class Isolation:
     worktrees: Worktrees
     integration: Integration
 
+    @property
+    def repository(self) -> Repository:
+        return self.integration.repository
+
     def adopt_earlier_work(self, task: str) -> None:
         """Put work that an earlier run left in a task's worktree on this run's branch."""
         if not self.worktrees.has_branch(task):
@@ -107,9 +111,9 @@ def _open_isolation(home: Home, folder: RunFolder) -> Isolation | None:
     if folder.run["settings"]["isolation"] != "worktree":
         return None
     repository = Repository(home)
-    integration = Integration(home, folder.id, repository=repository, record=folder)
+    integration = Integration(repository, folder)
     integration.begin(folder.run["base"])
-    return Isolation(Worktrees(home, folder.id, repository=repository), integration)
+    return Isolation(Worktrees(repository, folder.id), integration)
 
 
 def _slots(isolation: Isolation, config: Config) -> Slots:

@@ -10,6 +10,7 @@ from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.job import JobEnd, did_nothing
 from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
 from sow.engine.turns import recovery, task_turn
+from sow.gitwork.activity import HomeSnapshot
 from sow.store.projects import task_updates
 from sow.store.runs import sessions
 
@@ -129,14 +130,13 @@ def _run_turn(
     context = job.context
     task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor.name, "kind": kind}
-    look = context.isolation.worktrees.home_snapshot() if context.isolation is not None else None
+    look = HomeSnapshot(context.isolation.repository) if context.isolation is not None else None
     result = yield from context.turn(facts, context.pool.count(executor, turn), status=task["status"])
     if context.isolation is not None and result.status != "needs_review":  # otherwise the work is collected
         context.isolation.pin(job.id)
     if look is not None and context.isolation is not None:
-        result.remarks += [
-            f"meanwhile {change}" for change in context.isolation.worktrees.home_snapshot().changes_since(look)
-        ]
+        changes = HomeSnapshot(context.isolation.repository).changes_since(look)
+        result.remarks += [f"meanwhile {change}" for change in changes]
     job.remarks += [
         *result.remarks,
         *(f"meanwhile {change}" for change in context.report_git_changes()),
