@@ -40,8 +40,6 @@ def _stamp(path: str) -> str:
 class FolderWatch:
     """Watches a working folder from the start of a turn: whether it changed, and who else may have changed it."""
 
-    __slots__ = ("before", "folder", "held", "home", "task", "traces")
-
     def __init__(self, home: Home, folder: str, task: str) -> None:
         self.home = home
         self.folder = folder

@@ -16,8 +16,6 @@ LONGEST = 64
 class CheckMark:
     """`with CheckMark(path):` a file that holds the mark and is locked while this process lives."""
 
-    __slots__ = ("descriptor", "mark", "path")
-
     def __init__(self, path: str) -> None:
         self.path = f"{path}{ENDING}"
         self.mark = random_ids.uuid4().replace("-", "")

@@ -10,11 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sow.errors import SowError
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.kept_commits import LARGEST, KeptCommits, commits_in
-from sow.gitwork.repository import STATE_PATHS, is_below, path_of
+from sow.gitwork.repository import STATE_PATHS, Repository, is_below, path_of
 from sow.gitwork.setup_files import setup_paths
 from sow.gitwork.worktree import INDEX, NOT_PERMITTED, Worktree, is_behind_link, make_readable, remove_file
 from sow.system import git, git_worktree_files, plain_file
@@ -29,33 +30,32 @@ ABORTS = {
 }
 
 
+@dataclass(frozen=True)
 class CollectedWork:
     """The result of one turn in git: a commit, its base, the changed paths and remarks about what was wrong."""
 
-    __slots__ = ("base", "commit", "paths", "remarks", "tree")
-
-    def __init__(self, *, commit: str, tree: str, base: str, paths: list[str], remarks: list[str]) -> None:
-        self.commit = commit
-        self.tree = tree
-        self.base = base
-        self.paths = paths
-        self.remarks = remarks
+    commit: str
+    tree: str
+    base: str
+    paths: list[str]
+    remarks: list[str]
 
 
+@dataclass
 class Collection:
     """One collection, from the worktree as it is to the commit on the task's branch."""
 
-    __slots__ = ("base", "branch", "head", "name", "pins", "remarks", "repository", "worktree")
+    worktree: Worktree
+    pins: KeptCommits
+    name: str
+    branch: str
+    base: str
+    head: str = ""
+    remarks: list[str] = field(default_factory=list)
 
-    def __init__(self, worktree: Worktree, pins: KeptCommits, *, name: str, branch: str, base: str) -> None:
-        self.worktree = worktree
-        self.repository = worktree.repository
-        self.pins = pins
-        self.name = name
-        self.branch = branch
-        self.base = base
-        self.head = ""
-        self.remarks: list[str] = []
+    @property
+    def repository(self) -> Repository:
+        return self.worktree.repository
 
     def pin(self) -> None:
         """Pin every commit of the worker. Nothing in the worktree changes."""
@@ -210,8 +210,6 @@ NOT_STORED = "failed to insert into database"  # the disk is full, so no file is
 
 class WorktreeIndex:
     """One reading of a worktree's folder into an index that starts from a commit."""
-
-    __slots__ = ("base", "index", "remarks", "repository", "worktree")
 
     def __init__(self, worktree: Worktree, *, base: str, head: str) -> None:
         self.worktree = worktree

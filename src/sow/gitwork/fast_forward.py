@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below, path_of
@@ -21,14 +22,12 @@ STATUS += ["--ignore-submodules=dirty"]  # git would use the submodules' setting
 UNTRACKED = "??"
 
 
+@dataclass(frozen=True)
 class Delivered:
     """The commit on which the user's branch is now, and the paths that changed."""
 
-    __slots__ = ("commit", "paths")
-
-    def __init__(self, commit: str, paths: list[str]) -> None:
-        self.commit = commit
-        self.paths = paths
+    commit: str
+    paths: list[str]
 
 
 def fast_forward(

@@ -22,8 +22,6 @@ NO_NAMES = ("index", "sow-", "modules", "gitdir", "commondir", "config", "locked
 class KeptCommits:
     """The pins of one task, of a run's integration branch, or of another named thing in a run."""
 
-    __slots__ = ("prefix", "repository")
-
     def __init__(self, repository: Repository, run: str, name: str) -> None:
         self.repository = repository
         self.prefix = f"{KEEP}/{run}/{name}"

@@ -41,8 +41,6 @@ MAX_FILE = 1 << 20
 class PrivateGit:
     """The git folder of one task's worker. `folder` lies below .sow/local and is kept between turns."""
 
-    __slots__ = ("folder", "repository", "worktree")
-
     def __init__(self, worktree: Worktree) -> None:
         self.worktree = worktree
         self.repository: Repository = worktree.repository

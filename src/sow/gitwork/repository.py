@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sow.errors import SowError, SystemFailure
 from sow.store.files.checkout_home import Home
@@ -24,8 +25,6 @@ STATE_PATHS = (".sow/project", "orchestration")
 
 class Repository:
     """The git repository of one home. Change it only below `with repository.locked():`."""
-
-    __slots__ = ("cached_identity", "depth", "folder", "home", "lock")
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -264,11 +263,9 @@ def _mode_and_object(entry: str) -> tuple[str, str]:
     return (fields[0], fields[2] if fields[1] in ("blob", "commit") else fields[1])
 
 
+@dataclass(frozen=True)
 class DeliveryRefused:
     """The reason why something was not done, and a hint."""
 
-    __slots__ = ("hint", "reason")
-
-    def __init__(self, reason: str, hint: str) -> None:
-        self.reason = reason
-        self.hint = hint
+    reason: str
+    hint: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from sow.domain.ids import is_task_id
 from sow.errors import SowError
@@ -25,20 +26,20 @@ JUDGE = "-review"
 INTEGRATION = "integration-"
 
 
+@dataclass
 class KeptItem:
     """One thing that a run left in git: a pin, a branch or a worktree."""
 
-    __slots__ = ("commit", "date", "kind", "merged", "name", "path", "ref", "run", "subject", "task")
+    kind: str
+    ref: str
+    commit: str
+    date: int  # in seconds since 1970
+    subject: str
+    path: str = ""
+    merged: list[str] = field(default_factory=list)  # the branches that contain it
 
-    def __init__(self, *, kind: str, ref: str, commit: str, date: int, subject: str, path: str = "") -> None:
-        self.kind = kind
-        self.ref = ref
-        self.commit = commit
-        self.date = date  # in seconds since 1970
-        self.subject = subject
-        self.path = path
-        self.merged: list[str] = []  # the branches that contain it
-        self.run, self.task, self.name = parse_ref(ref)
+    def __post_init__(self) -> None:
+        self.run, self.task, self.name = parse_ref(self.ref)
 
     @property
     def short(self) -> str:

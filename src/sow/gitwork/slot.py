@@ -36,11 +36,6 @@ CLOCK_WAIT = 0.001
 class Slot:
     """One checkout, held by one process while a list runs in it."""
 
-    __slots__ = (
-        "_attributes", "_commit", "_entries_by_folder", "_folders", "_has_state", "_index_commit", "_index_digest",
-        "_signatures", "_tree", "descriptor", "file_prefix", "name", "path", "repository",
-    )  # fmt: skip
-
     def __init__(self, repository: Repository, number: int) -> None:
         self.repository = repository
         self.name = f"{PREFIX}{number}"

@@ -12,8 +12,6 @@ from sow.system.process.steps import Steps
 class Slots:
     """The slots that this process uses. Other sow processes may hold other slots of the same folder."""
 
-    __slots__ = ("busy", "limit", "repository", "slots_by_number", "waiting")
-
     def __init__(self, repository: Repository, most: int) -> None:
         self.repository = repository
         self.limit = max(most, 1)

@@ -32,8 +32,6 @@ class EnvironmentProblem(SystemFailure):
 class Worktree:
     """A worktree that may be missing, half made, damaged or whole."""
 
-    __slots__ = ("git_dir", "git_options", "name", "path", "repository")
-
     def __init__(self, repository: Repository, name: str) -> None:
         self.repository = repository
         self.git_options: list[str] = []  # further options for git's command line here

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sow.config import Config
 from sow.errors import SowError
 
 
+@dataclass(frozen=True)
 class HintContext:
     """The folder of the person who reads a hint ("" if unknown) and their environment."""
 
-    __slots__ = ("cwd", "environment")
-
-    def __init__(self, environment: Mapping[str, str], cwd: str = "") -> None:
-        self.environment = environment
-        self.cwd = cwd
+    environment: Mapping[str, str]
+    cwd: str = ""
 
     def config(self) -> Config:
         """Load their settings, or the defaults if those cannot be read, so that a hint never fails."""

@@ -9,6 +9,7 @@ import calendar
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
@@ -59,15 +60,13 @@ def task_status(word: str) -> str:
     return TASK_STATUS.get(word, word)
 
 
+@dataclass(slots=True)  # there is one for each task
 class Cost:
     """An amount of money, with the number of known and unknown costs."""
 
-    __slots__ = ("known", "unknown", "usd")  # there is one for each task
-
-    def __init__(self) -> None:
-        self.usd = 0.0
-        self.known = 0
-        self.unknown = 0
+    usd: float = 0.0
+    known: int = 0
+    unknown: int = 0
 
     def add(self, cost: float | None) -> None:
         self.usd += cost or 0.0
@@ -163,43 +162,36 @@ class TurnRecord:
         self.seconds = max(moment - self.started, 0.0) if self.started is not None else None
 
 
+@dataclass(slots=True)  # a run may have ten thousand tasks
 class TaskRecord:
     """The journal's data about one task or one agent of a workflow."""
 
-    __slots__ = (
-        "active", "begun", "conflicts", "ended_at", "ending", "failed_checks", "iteration", "last",
-        "last_review", "merges", "minutes", "passed_checks", "reason", "result", "retries", "reviews",
-        "sent_back", "shown_status", "since", "spend", "start_entry", "started", "started_at", "status", "step",
-        "waits",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.start_entry = EMPTY  # the task's part of run_started
-        self.started: float | None = None  # start of the current work, in seconds of its process
-        self.begun: float | None = None  # the same in seconds since 1970
-        self.active = 0.0  # seconds of finished work
-        self.started_at = ""
-        self.ended_at = ""
-        self.status = ""  # at its end
-        self.result = ""
-        self.reason = ""
-        self.iteration = 0
-        self.retries: int | None = None
-        self.sent_back = 0
-        self.reviews: Sequence[dict[str, Any]] = ()
-        self.passed_checks = 0
-        self.failed_checks = 0
-        self.merges = 0
-        self.conflicts = 0
-        self.spend: Cost | None = None
-        self.since = 0.0  # since when it runs, by the clock of the caller
-        self.step = ""  # its current step
-        self.ending = ""  # its outcome in a live view
-        self.minutes: float | None = None  # how long it ran until it was completed
-        self.shown_status = ""  # the current status in the timeline
-        self.last = 0.0  # time of its last entry
-        self.waits: Sequence[Span] = ()  # its open waits
-        self.last_review: Span | None = None  # the last review, whose verdict comes after its end
+    start_entry: JournalEntry = EMPTY  # the task's part of run_started
+    started: float | None = None  # start of the current work, in seconds of its process
+    begun: float | None = None  # the same in seconds since 1970
+    active: float = 0.0  # seconds of finished work
+    started_at: str = ""
+    ended_at: str = ""
+    status: str = ""  # at its end
+    result: str = ""
+    reason: str = ""
+    iteration: int = 0
+    retries: int | None = None
+    sent_back: int = 0
+    reviews: Sequence[dict[str, Any]] = ()
+    passed_checks: int = 0
+    failed_checks: int = 0
+    merges: int = 0
+    conflicts: int = 0
+    spend: Cost | None = None
+    since: float = 0.0  # since when it runs, by the clock of the caller
+    step: str = ""  # its current step
+    ending: str = ""  # its outcome in a live view
+    minutes: float | None = None  # how long it ran until it was completed
+    shown_status: str = ""  # the current status in the timeline
+    last: float = 0.0  # time of its last entry
+    waits: Sequence[Span] = ()  # its open waits
+    last_review: Span | None = None  # the last review, whose verdict comes after its end
 
     @property
     def name(self) -> str:
@@ -217,16 +209,14 @@ class TaskRecord:
             self.started = self.begun = None
 
 
+@dataclass(slots=True)
 class TimelineDelta:
     """What one entry adds to the timeline. A span replaces an earlier one with the same number."""
 
-    __slots__ = ("changes", "gaps", "marks", "spans")
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self.marks: list[dict[str, Any]] = []
-        self.changes: list[tuple[float, str, str, str]] = []
-        self.gaps: list[dict[str, float]] = []
+    spans: list[Span] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[tuple[float, str, str, str]] = field(default_factory=list)
+    gaps: list[dict[str, float]] = field(default_factory=list)
 
 
 class RunHistory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from sow.domain.checks import check_list
 from sow.domain.documents.state import Baseline, Check, Task
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
 NAME = "baseline"  # name of the folder that keeps the output
 
 
+@dataclass(frozen=True)
 class Baselines:
     """The lists that run now on the base commit, and those that this machine cannot run."""
 
-    __slots__ = ("problems", "running")
-
-    def __init__(self) -> None:
-        self.running: set[str] = set()
-        self.problems: dict[str, SowError] = {}
+    running: set[str] = field(default_factory=set)
+    problems: dict[str, SowError] = field(default_factory=dict)
 
     def run_in_background(self, context: RunContext, tasks: Iterable[Task]) -> Steps[None]:
         """Run the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""

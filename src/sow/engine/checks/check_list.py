@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sow.domain.checks import check_list
 from sow.domain.checks.missing_program import missing_program
@@ -33,17 +34,15 @@ OF_A_LOGIN = frozenset({"TERM", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_
 HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
 
 
+@dataclass
 class CheckListResult:
     """The results of one check list on one commit."""
 
-    __slots__ = ("evidence", "imports_outside", "interrupted", "is_elsewhere", "tails")
-
-    def __init__(self) -> None:
-        self.evidence: list[Evidence] = []
-        self.tails: dict[str, str] = {}  # command: the end of its output
-        self.interrupted = False  # a person stopped it, so the results are incomplete
-        self.imports_outside = False  # the user accepted that it imports code of their own checkout
-        self.is_elsewhere = False  # the environment is not the wanted one, so nothing was run
+    evidence: list[Evidence] = field(default_factory=list)
+    tails: dict[str, str] = field(default_factory=dict)  # command: the end of its output
+    interrupted: bool = False  # a person stopped it, so the results are incomplete
+    imports_outside: bool = False  # the user accepted that it imports code of their own checkout
+    is_elsewhere: bool = False  # the environment is not the wanted one, so nothing was run
 
     @property
     def passed(self) -> bool:
@@ -141,28 +140,17 @@ def environment_digest(environment: Mapping[str, str], folder: str, *, boxed: bo
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+@dataclass
 class CheckFolder:
     """The checkout and environment in which commands run, and the folder of their output."""
 
-    __slots__ = ("context", "cwd", "environment", "iteration", "name", "slot", "tree")
-
-    def __init__(
-        self,
-        context: RunContext,
-        cwd: str,
-        environment: Mapping[str, str],
-        name: str,
-        iteration: int,
-        tree: str,
-        slot: Slot | None = None,
-    ) -> None:
-        self.context = context
-        self.cwd = cwd
-        self.environment = environment
-        self.name = name
-        self.iteration = iteration
-        self.tree = tree
-        self.slot = slot
+    context: RunContext
+    cwd: str
+    environment: Mapping[str, str]
+    name: str
+    iteration: int
+    tree: str = ""
+    slot: Slot | None = None
 
     def has_file(self, name: str) -> bool:
         """Tell whether the work has a file of this name."""

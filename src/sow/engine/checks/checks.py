@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sow.domain.checks import test_counts
 from sow.domain.checks.consent import Consent
@@ -27,15 +28,13 @@ STOPPED = 124
 TAIL = 4000
 
 
+@dataclass
 class CheckResult:
     """The evidence of one command and the end of its output; a command that a person stopped proves nothing."""
 
-    __slots__ = ("evidence", "interrupted", "tail")
-
-    def __init__(self, evidence: Evidence, tail: str) -> None:
-        self.evidence = evidence
-        self.tail = tail
-        self.interrupted = False
+    evidence: Evidence
+    tail: str
+    interrupted: bool = False
 
 
 def command_arguments(command: str) -> list[str]:

@@ -8,6 +8,7 @@ is, and its worker continues from the integration head, so other tasks' merges a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sow.domain.checks import check_list
 from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
@@ -46,36 +47,24 @@ FLAKY = "is flaky"
 CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
 
+@dataclass(frozen=True)
 class IntegrationPoint:
     """One state of the integration branch: its commit, its tree, and the merge that made it."""
 
-    __slots__ = ("commit", "merge", "tree")
-
-    def __init__(self, commit: str, tree: str, merge: RunMerge | None = None) -> None:
-        self.commit = commit
-        self.tree = tree
-        self.merge = merge  # none: the base, or commits of the user
+    commit: str
+    tree: str
+    merge: RunMerge | None = None  # none: the base, or commits of the user
 
 
+@dataclass(frozen=True)
 class BrokenList:
     """A list that fails on the final tree, and the reason as far as it is known."""
 
-    __slots__ = ("asked", "by", "done", "owners", "unreliable")
-
-    def __init__(
-        self,
-        owners: list[str],
-        done: CheckListResult,
-        *,
-        by: IntegrationPoint | None = None,
-        unreliable: str = "",
-        asked: str = "",
-    ) -> None:
-        self.owners = owners  # the tasks that have this list
-        self.done = done
-        self.by = by
-        self.unreliable = unreliable  # FLAKY or CHANGED: no merge is at fault
-        self.asked = asked  # the task that carries the question about an unreliable list
+    owners: list[str]  # the tasks that have this list
+    done: CheckListResult
+    by: IntegrationPoint | None = None
+    unreliable: str = ""  # FLAKY or CHANGED: no merge is at fault
+    asked: str = ""  # the task that carries the question about an unreliable list
 
     @property
     def failed(self) -> Evidence:
@@ -103,17 +92,13 @@ class BrokenList:
         return f"{owner} fails on the final tree"
 
 
+@dataclass(frozen=True)
 class FinalResult:
     """The result of all lists on one tree."""
 
-    __slots__ = ("broken", "interrupted", "problem")
-
-    def __init__(
-        self, *, broken: BrokenList | None = None, interrupted: bool = False, problem: SowError | None = None
-    ) -> None:
-        self.broken = broken
-        self.interrupted = interrupted
-        self.problem = problem  # why the lists could not run on this machine
+    broken: BrokenList | None = None
+    interrupted: bool = False
+    problem: SowError | None = None  # why the lists could not run on this machine
 
 
 def merged_tasks(context: RunContext) -> list[Task]:

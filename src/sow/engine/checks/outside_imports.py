@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from sow.domain.documents.state import ProjectState
 from sow.engine.checks.python_installs import find_program, interpreter_of, site_folders
@@ -35,16 +36,14 @@ WHY = (
 )
 
 
+@dataclass(frozen=True)
 class OutsideImport:
     """One way in which code of this repository is imported from outside the checkout."""
 
-    __slots__ = ("command", "file", "is_copy", "target")
-
-    def __init__(self, file: str, target: str, *, by: str, is_copy: bool = False) -> None:
-        self.file = file
-        self.target = target
-        self.command = by  # the command or its program
-        self.is_copy = is_copy
+    file: str
+    target: str
+    command: str  # the command or its program
+    is_copy: bool = False
 
     def __str__(self) -> str:
         origin = "a copy made when it was installed from" if self.is_copy else "code in"
@@ -68,7 +67,7 @@ def _python_imports(setups: Setups, setup: Setup, commands: list[str], folder: s
             python = interpreter_of(program, setups.environment, root)
             for site in site_folders(python, setups.environment) if python else []:
                 for record in setups.machine.records_in(site):
-                    yield OutsideImport(record.file, record.target, by=command, is_copy=record.is_copy)
+                    yield OutsideImport(record.file, record.target, command, is_copy=record.is_copy)
 
 
 def _creates_environment(setup: Setup, patterns: tuple[str, ...]) -> bool:
@@ -108,7 +107,7 @@ def _node_imports(setups: Setups, setup: Setup, commands: list[str], folder: str
         target = os.path.realpath(link)
         part = relative_to(target, root)
         if part is not None and NODE_MODULES not in part.split("/"):
-            yield OutsideImport(link, target, by=node_commands[0])
+            yield OutsideImport(link, target, node_commands[0])
 
 
 def _links(folder: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from sow.system.environment import relative_to
 
@@ -21,16 +22,14 @@ OURS = ".sow/local"
 NOT_MIRRORED = frozenset({"pip", "setuptools", "wheel", "distribute", "uv"})
 
 
+@dataclass(frozen=True)
 class InstalledPackage:
     """A file of an installation that leads to code of the repository."""
 
-    __slots__ = ("file", "is_copy", "source", "target")
-
-    def __init__(self, file: str, target: str, *, source: str = "", is_copy: bool = False) -> None:
-        self.file = file
-        self.target = target
-        self.source = source  # folder from which Python imports, relative to the checkout
-        self.is_copy = is_copy  # whether the code was copied when it was installed
+    file: str
+    target: str
+    source: str = ""  # folder from which Python imports, relative to the checkout
+    is_copy: bool = False  # whether the code was copied when it was installed
 
 
 def read_head(path: str, most: int = MOST) -> str:
@@ -180,9 +179,7 @@ def _direct_url_records(file: str, checkout: str) -> Iterator[InstalledPackage]:
     folder, is_editable = _installed_from(file)
     if folder and relative_to(folder, checkout) is not None:
         for record in _records_in_checkout(file, folder, checkout, folder):
-            record.is_copy = not is_editable
-            record.source = ""
-            yield record
+            yield replace(record, is_copy=not is_editable, source="")
 
 
 def _installed_from(file: str) -> tuple[str, bool]:

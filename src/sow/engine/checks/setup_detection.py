@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sow.engine.checks.python_installs import (
@@ -45,31 +46,24 @@ NODE_MODULES = "node_modules"
 MOST = 1 << 20
 
 
+@dataclass(frozen=True)
 class Proposal:
     """The commands that would set up a checkout, and the paths that they make."""
 
-    __slots__ = ("commands", "missing_tools", "outputs", "side_outputs")
-
-    def __init__(self) -> None:
-        self.commands: list[list[str]] = []
-        self.outputs: list[str] = []
-        self.side_outputs: list[str] = []  # other paths that the commands may make
-        self.missing_tools: dict[str, str] = {}  # tool: the file that needs it
+    commands: list[list[str]] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    side_outputs: list[str] = field(default_factory=list)  # other paths that the commands may make
+    missing_tools: dict[str, str] = field(default_factory=dict)  # tool: the file that needs it
 
     def add(self, other: Proposal) -> None:
-        self.commands += other.commands
-        self.outputs += other.outputs
-        self.side_outputs += other.side_outputs
-        self.missing_tools |= other.missing_tools
+        self.commands.extend(other.commands)
+        self.outputs.extend(other.outputs)
+        self.side_outputs.extend(other.side_outputs)
+        self.missing_tools.update(other.missing_tools)
 
 
 class MachineFacts:
     """Facts about the user's checkout and machine, read once per run."""
-
-    __slots__ = (
-        "environment", "incomplete_requirements", "installed", "own_records", "python", "records_by_site",
-        "requested", "root", "venv",
-    )  # fmt: skip
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root = root
@@ -177,7 +171,7 @@ def _python(read: Read, machine: MachineFacts) -> Proposal:
             frozen = ["--frozen"] if read("uv.lock") is not None else []
             proposal.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
             proposal.outputs.append(".venv")
-            proposal.side_outputs += _egg_infos(read, project)
+            proposal.side_outputs.extend(_egg_infos(read, project))
             return proposal
         proposal.missing_tools["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
     elif read("poetry.lock") is not None:
@@ -224,7 +218,7 @@ def _pip(read: Read, machine: MachineFacts, project: Mapping[str, Any]) -> Propo
     arguments += [option for group in groups for option in ("--group", group)]
     proposal.commands.append([*pip, *arguments])
     proposal.outputs.append(name)
-    proposal.side_outputs += _egg_infos(read, project)
+    proposal.side_outputs.extend(_egg_infos(read, project))
     return proposal
 
 
@@ -276,10 +270,10 @@ def _node(read: Read, machine: MachineFacts) -> Proposal:
         proposal.missing_tools[tool] = lock
         return proposal
     proposal.commands.append(command)
-    proposal.side_outputs += [f"{folder}/{NODE_MODULES}" for folder in workspaces(read)]
+    proposal.side_outputs.extend([f"{folder}/{NODE_MODULES}" for folder in workspaces(read)])
     if "--immutable" in command:
-        proposal.side_outputs += [NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"]
-        proposal.side_outputs += [".yarn/install-state.gz"]
+        proposal.side_outputs.extend([NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"])
+        proposal.side_outputs.extend([".yarn/install-state.gz"])
     else:
         proposal.outputs.append(NODE_MODULES)
     return proposal

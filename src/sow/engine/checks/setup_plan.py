@@ -7,6 +7,8 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from sow.config import FROM_FILE, Config
@@ -25,38 +27,25 @@ LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", 
 MOST = 64 << 20
 
 
+@dataclass
 class Setup:
     """The setup of one tree, and the environment of programs in a checkout of it."""
 
-    __slots__ = (
-        "commands", "copies", "go_work", "key", "links", "machine", "outputs", "passed_variables", "side_outputs",
-        "sources",
-    )  # fmt: skip
+    machine: MachineFacts
+    commands: list[list[str]] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)  # paths below the folder that the commands make
+    side_outputs: list[str] = field(default_factory=list)  # other paths that the commands may make
+    passed_variables: list[str] = field(default_factory=list)
+    go_work: bool = False
+    sources: Sequence[str] | None = None  # folders of the code, if the user accepted imports from their checkout
+    content: Mapping[str, bytes] = field(default_factory=dict)  # of the files that the commands read
 
-    def __init__(
-        self,
-        machine: MachineFacts,
-        *,
-        commands: Sequence[Sequence[str]] = (),
-        links: Sequence[str] = (),
-        copies: Sequence[str] = (),
-        outputs: Sequence[str] = (),
-        traces: Sequence[str] = (),
-        let_through: Sequence[str] = (),
-        go_work: bool = False,
-        sources: Sequence[str] | None = None,
-        content: Mapping[str, bytes] | None = None,
-    ) -> None:
-        self.machine = machine
-        self.commands = [list(command) for command in commands]
-        self.links = list(links)
-        self.copies = list(copies)
-        self.outputs = list(outputs)  # paths below the folder that the commands make
-        self.side_outputs = list(traces)  # other paths that the commands may make
-        self.passed_variables = list(let_through)
-        self.go_work = go_work
-        self.sources = sources  # folders of the code, if the user accepted imports from their checkout
-        self.key = _digest([self.commands, self.links, self.copies], content or {})
+    @property
+    def key(self) -> str:
+        """The identity of the setup: a checkout with another one is set up again."""
+        return _digest([self.commands, self.links, self.copies], self.content)
 
     @property
     def texts(self) -> list[str]:
@@ -88,26 +77,19 @@ class Setup:
         return {"link": self.links, "copy": self.copies, "setup": self.commands, **outputs}
 
 
+@dataclass(frozen=True)
 class Setups:
     """The setups of one repository: from the user's config, or detected and agreed to."""
 
-    __slots__ = ("accepted", "cached_machine", "config", "environment", "home")
+    home: Home
+    config: Config
+    environment: Mapping[str, str]
+    accepted: Sequence[str] = ()  # doubts that the user accepted for this run
 
-    def __init__(
-        self, home: Home, config: Config, environment: Mapping[str, str], *, accepted: Sequence[str] = ()
-    ) -> None:
-        self.home = home
-        self.config = config
-        self.environment = environment
-        self.accepted = accepted  # doubts that the user accepted for this run
-        self.cached_machine: MachineFacts | None = None
-
-    @property
+    @cached_property
     def machine(self) -> MachineFacts:
         """Facts about the user's checkout, read once."""
-        if self.cached_machine is None:
-            self.cached_machine = setup_detection.MachineFacts(self.home.root, self.environment)
-        return self.cached_machine
+        return MachineFacts(self.home.root, self.environment)
 
     @property
     def is_declared(self) -> bool:
@@ -201,14 +183,14 @@ class Setups:
             commands=commands,
             links=links,
             copies=copies,
-            traces=_usual_outputs(read, self.machine, commands),
-            content=setup_detection.manifests(read) if commands else None,
+            side_outputs=_usual_outputs(read, self.machine, commands),
+            content=setup_detection.manifests(read) if commands else {},
             **self._common(read),
         )
 
     def _common(self, read: Read) -> dict[str, Any]:
         let_through = self.config.setting("checks", "env")
-        return {"let_through": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
+        return {"passed_variables": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
 
     def _setup(self, proposal: Proposal | None, read: Read) -> Setup:
         copies = self.copies()
@@ -219,7 +201,7 @@ class Setups:
             commands=proposal.commands,
             copies=copies,
             outputs=proposal.outputs,
-            traces=proposal.side_outputs,
+            side_outputs=proposal.side_outputs,
             content=setup_detection.manifests(read),
             **self._common(read),
         )

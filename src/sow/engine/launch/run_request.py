@@ -153,6 +153,7 @@ def check_executors(
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
     """Returns the reviewers, and a note for each name in the plan that is not a judging role."""
+
     defaults = [str(name) for name in config.setting("review", "agents")]
     replacements, additions, blocked = _named_reviewers(plan.quality_control)
     unfit = [

@@ -19,8 +19,6 @@ from sow.store.workflows.folder import AgentFolder
 class MeasuredBudget(Budget):
     """A budget with measured time, so that changes of the system clock have no effect."""
 
-    __slots__ = ()
-
     def stop_reason(self, now: float) -> str:
         """Return the limit that is reached; `now` is ignored."""
         return super().stop_reason(time.monotonic())

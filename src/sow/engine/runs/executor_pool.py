@@ -26,8 +26,6 @@ LIMITED_SECONDS = 900  # seconds to wait for a limit without a known end
 class ExecutorPool:
     """The executors of one run."""
 
-    __slots__ = ("context", "running_turns")
-
     def __init__(self, context: RunContext) -> None:
         self.context = context
         self.running_turns: dict[str, int] = {}  # number of turns per executor

@@ -71,14 +71,11 @@ def integrate(
     return Delivery(user_commits=count, refused=ended)
 
 
+@dataclass(frozen=True)
 class _CheckRefusal(DeliveryRefused):
     """A final check prevents the delivery: it failed, or it did not run to its end."""
 
-    __slots__ = ("failed",)
-
-    def __init__(self, reason: str, hint: str, *, failed: bool) -> None:
-        super().__init__(reason, hint)
-        self.failed = failed
+    failed: bool = False
 
 
 def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
@@ -92,7 +89,7 @@ def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
         hint = f"{answer_command(str(question['number']), question['text'])}, then run the plan again"
     else:
         hint = "run the plan again to resume it"
-    return _CheckRefusal(reason, hint, failed=False)
+    return _CheckRefusal(reason, hint)
 
 
 def _check(
@@ -107,12 +104,10 @@ def _check(
         return refused
     result = yield from final_checks.check(context, target)
     if result.interrupted:
-        return _CheckRefusal(
-            "interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False
-        )
+        return _CheckRefusal("interrupted: the final checks were not ended", "'sow integrate' begins again")
     if result.problem is not None:
         reason = f"the final checks could not run: {result.problem.message}"
-        return _CheckRefusal(reason, f"{result.problem.hint}; {LATER}", failed=False)
+        return _CheckRefusal(reason, f"{result.problem.hint}; {LATER}")
     if result.broken is None:
         return None
     if count and (result.broken.by is None or result.broken.by.merge is None) and not result.broken.unreliable:

@@ -23,8 +23,6 @@ LOOK_EVERY = 1.0  # seconds between two checks of tasks that nobody works on
 class StateGuard:
     """The state files of a project as they were seen last."""
 
-    __slots__ = ("folders", "home", "looked", "project", "seen")
-
     def __init__(self, home: Home, project: ProjectState, folders: Iterable[TaskFolder]) -> None:
         self.home = home
         self.project = project

@@ -46,8 +46,6 @@ Answer with one JSON object and nothing else, with these fields:
 class DescriptionTurn:
     """A question to one executor about a collection of documents."""
 
-    __slots__ = ("adapter", "binary", "executor", "mark", "settings")
-
     def __init__(self, settings: TurnSettings, executor: ExecutorConfig) -> None:
         self.settings = settings
         self.executor = executor

@@ -16,8 +16,6 @@ from sow.system.process.child_process import MARK
 class Preview:
     """One turn that is not taken."""
 
-    __slots__ = ("arguments", "files", "kind", "names", "record", "request", "turn")
-
     def __init__(self, turn: AgentTurn, record: SessionRecord, kind: str) -> None:
         self.turn = turn
         self.record = record

@@ -13,8 +13,6 @@ from sow.system import clock
 class FormerState:
     """A task whose worker has handed in or failed, and the folder of its work, before it is resumed."""
 
-    __slots__ = ("asks", "feedback_count", "folder", "task", "watch")
-
     def __init__(self, folder: TaskFolder, cwd: str) -> None:
         self.folder = folder
         self.task = folder.task()

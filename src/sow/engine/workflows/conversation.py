@@ -42,8 +42,6 @@ class RoleConversations:
 class Conversation:
     """A conversation: the first message starts a session, each later one continues it."""
 
-    __slots__ = ("first_prompt", "folder", "record", "remarks", "turn", "turns")
-
     def __init__(self, folder: DesignFolder, turns: list[AgentTurn]) -> None:
         self.folder = folder
         self.turns = turns

@@ -171,8 +171,6 @@ Facts = tuple[int, int, int, int]
 class DigestCache:
     """Digests by inode, size and times; nobody can set back an inode's change time."""
 
-    __slots__ = ("known",)
-
     def __init__(self) -> None:
         self.known: dict[str, tuple[Facts, str]] = {}
 
