@@ -54,7 +54,15 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "worktree": {"link": [], "copy": [], "setup": []},
     "context": {"enabled": True, "budget": "8k"},
     "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
-    "sandbox": {"mode": "auto", "roles": {}, "read": [], "write": []},
+    "sandbox": {
+        "mode": "auto",
+        "roles": {},
+        "network": "all",
+        "network_roles": {},
+        "hosts": [],
+        "read": [],
+        "write": [],
+    },
     "notify": {"command": [], "bell": True},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -143,6 +151,8 @@ class Config:
         if mode:
             origin = f"from environment: {SANDBOX_VARIABLE}"
             self.sections["sandbox"] |= {"mode": (_sandbox_mode(mode), origin), "roles": ({}, origin)}
+            if mode == "off":  # then nothing limits the network
+                self.sections["sandbox"] |= {"network": ("all", origin), "network_roles": ({}, origin)}
 
     def binding(self, role: str) -> tuple[str, str]:
         """Returns the executor that plays a role, and the origin of that setting."""
@@ -217,6 +227,24 @@ class Config:
         """Returns whether an agent of this role runs in the sandbox: auto, off or bwrap."""
         roles: Mapping[str, str] = self.setting("sandbox", "roles") or {}
         return roles.get(role) or str(self.setting("sandbox", "mode"))
+
+    def sandbox_network(self, role: str = "") -> str:
+        """Returns what agents of a role may reach: all, model or none."""
+        roles: Mapping[str, str] = self.setting("sandbox", "network_roles") or {}
+        return roles.get(role) or str(self.setting("sandbox", "network"))
+
+    def checks_network(self) -> str:
+        """Returns what checks may reach, or "" if the user did not say."""
+        return str((self.setting("sandbox", "network_roles") or {}).get("checks", ""))
+
+    def sandbox_hosts(self) -> list[str]:
+        """Returns the hosts that may be reached with `model`; raises for one that is none."""
+        from sow.domain.network import host_error  # here, because most users name none
+
+        for host in self.setting("sandbox", "hosts"):
+            if problem := host_error(host):
+                raise InvalidFile(f"{self.path}: sandbox.hosts: {host!r:.80} {problem}", FIX_HINT)
+        return list(self.setting("sandbox", "hosts"))
 
     def sandbox_paths(self, name: str) -> list[str]:
         """Returns the paths of sandbox.read or sandbox.write; raises for one that is missing or holds the home."""

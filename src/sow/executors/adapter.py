@@ -53,9 +53,9 @@ class Capabilities:
 
     __slots__ = (
         "binary", "closes", "cumulative_cost", "cumulative_tokens", "help_arguments", "hides_git_identity",
-        "install", "leaves", "model", "needs_yolo", "obeys", "private_home", "read_only", "reports_cost",
-        "reports_tokens", "required_flags", "resumes", "runs_commands", "session", "stop_signal", "stops_group",
-        "structured", "variables", "version_arguments",
+        "install", "leaves", "model", "model_hosts", "needs_yolo", "obeys", "private_home", "read_only", "reports_cost",
+        "reports_tokens", "required_flags", "resumes", "runs_commands", "session", "silent_hosts", "stop_signal",
+        "stops_group", "structured", "url_variables", "variables", "version_arguments",
     )  # fmt: skip
 
     def __init__(
@@ -85,7 +85,13 @@ class Capabilities:
         help_arguments: tuple[str, ...] = ("--help",),
         required_flags: tuple[str, ...] = (),
         private_home: PrivateHome | None = None,
+        model_hosts: tuple[str, ...] = (),
+        url_variables: tuple[str, ...] = (),
+        silent_hosts: tuple[str, ...] = (),
     ) -> None:
+        self.model_hosts = model_hosts  # what it needs to ask its model and to refresh its login
+        self.url_variables = url_variables  # variables with which the user names another server of the model
+        self.silent_hosts = silent_hosts  # for its telemetry and updates; with network: model, refused and not told
         self.private_home = private_home  # None: it does not run in the sandbox yet
         self.binary = binary
         self.install = install

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sow.domain import network
 from sow.domain.plans.plan import Plan
 from sow.plans import fields
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
@@ -62,6 +63,12 @@ def _set(section: FieldReader) -> None:
     limit = section.count("max_concurrency")
     if limit and _is_first(section, "max_concurrency", plan.max_concurrency not in (None, limit)):
         plan.max_concurrency = limit
+    wanted = section.text("network")
+    if wanted and wanted not in network.MODES:
+        line = section.node.value["network"].line
+        plan.error(section.file, line, f"network: {wanted!r:.80} is none of {', '.join(network.MODES)}", "leave it out")
+    elif wanted:
+        plan.network = network.narrower(plan.network or wanted, wanted)
     control = typed(section, "quality_control", QUALITY_CONTROL)
     if control and _is_first(
         section, "quality_control", bool(plan.quality_control) and plan.quality_control != control

@@ -12,7 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sow.domain.network import Hosts
+    from sow.system.process.network_proxy import NetworkProxy
+
 PROGRAM = "bwrap"
+ALL, MODEL = "all", "model"  # of the network, as in domain.network, which is loaded only where it is limited
 AUTO, OFF, BWRAP = MODES = ("auto", "off", "bwrap")
 # Own users, processes, shared memory and host name. It dies with us, and no process of it survives.
 NAMESPACES = (
@@ -30,6 +34,7 @@ TOOLS = (
 # Variables that lead to sockets of the user's session, which a box does not have.
 SESSION_VARIABLES = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY")
 VARIABLE = "SOW_BOX"  # tells a program that it runs in a box
+NETWORK_VARIABLE = "SOW_NETWORK"  # and what it reaches from there, unless it is everything
 RESTRICTION = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
 
@@ -40,7 +45,7 @@ class Box:
     The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
     """
 
-    __slots__ = ("hidden", "mounts", "program")
+    __slots__ = ("hidden", "hosts", "mounts", "network", "program", "user_environment")
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
         """Prepare a box; `home` is a folder that stands in for the user's home and keeps what is written there.
@@ -48,6 +53,9 @@ class Box:
         `environment` is the user's own: on the PATH of a checkout, a repository could have a bwrap that runs outside.
         """
         self.program = find_program(environment)
+        self.user_environment = environment
+        self.network = ALL
+        self.hosts: Hosts | None = None  # None: no proxy
         homes = home_folders(environment)
         self.hidden = [folder for folder in TEMPORARY if os.path.isdir(folder) and not os.path.islink(folder)]
         self.mounts: list[str] = []
@@ -96,19 +104,32 @@ class Box:
                 holds_home = any(f"{hidden}/".startswith(f"{os.path.realpath(shown)}/") for hidden in self.hidden)
                 self.show(file if holds_home else shown)
 
+    def limit_network(self, network: str, hosts: Hosts) -> None:
+        """Let programs reach all hosts, only these, or none; each limited box has a loopback device of its own."""
+        self.network, self.hosts = network, hosts if network == MODEL else None
+
+    def open_network(self, log_path: str) -> NetworkProxy | None:
+        """Start the proxy of a box that reaches only some hosts; it logs each connection."""
+        if self.hosts is None:
+            return None
+        from sow.system.process.network_proxy import NetworkProxy
+
+        return NetworkProxy(self.hosts, log_path, self.user_environment)
+
     def arguments(self, command: Sequence[str], *, cwd: str, status: int = -1) -> list[str]:
         """Return the command line; bubblewrap writes its status as JSON to the descriptor `status`."""
         reported = ["--json-status-fd", str(status)] if status >= 0 else []
         # Devices come before the mounts, because a repository may lie in /dev/shm.
         base = ["--cap-drop", "ALL", *reported, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        base += [] if self.network == ALL else ["--unshare-net"]
         return [self.program, *NAMESPACES, *base, *self.mounts, "--chdir", cwd, "--", *command]
 
     @staticmethod
-    def environment(environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables of a program in the box."""
+    def environment(environment: Mapping[str, str], network: str = ALL) -> dict[str, str]:
+        """Return the variables of a program in a box with this network."""
         kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
         kept |= dict.fromkeys(kept.keys() & {"TMPDIR", "TEMP", "TMP"}, TEMPORARY[0])
-        return {**kept, VARIABLE: BWRAP}
+        return {**kept, VARIABLE: BWRAP, **({} if network == ALL else {NETWORK_VARIABLE: network})}
 
 
 def find_program(environment: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sow.domain import network
 from sow.domain.documents.state import Concern, Refusal, Task
 from sow.domain.inputs import printable_line
 from sow.domain.text.units import counted
@@ -60,12 +61,18 @@ def current_refusals(task: Task) -> list[Refusal]:
 
 def sentence(refusals: Sequence[Mapping[str, Any]]) -> str:
     """Return `3 commands refused: npm install (2 times), curl example.org`, or an empty text."""
-    if not refusals:
-        return ""
+    kinds = {
+        "command": [refusal for refusal in refusals if refusal["tool"] != network.TOOL],
+        "connection": [refusal for refusal in refusals if refusal["tool"] == network.TOOL],
+    }
+    return "; ".join(_refused(kind, listed) for kind, listed in kinds.items() if listed)
+
+
+def _refused(kind: str, refusals: Sequence[Mapping[str, Any]]) -> str:
     total = sum(refusal["count"] for refusal in refusals)
     parts = [_with_count(refusal) for refusal in refusals[:MAX_LISTED]]
     parts += [f"{len(refusals) - MAX_LISTED} more"] if len(refusals) > MAX_LISTED else []
-    return f"{counted(total, 'command')} refused: {', '.join(parts)}"
+    return f"{counted(total, kind)} refused: {', '.join(parts)}"
 
 
 def _with_count(refusal: Mapping[str, Any]) -> str:
@@ -75,16 +82,18 @@ def _with_count(refusal: Mapping[str, Any]) -> str:
 
 def call_text(tool: str, command: str) -> str:
     """Return a refused call on one line. For a shell it is only the command."""
-    text = command if command and tool.lower() in SHELLS else f"{tool} {command}"
+    text = command if command and tool.lower() in (*SHELLS, network.TOOL) else f"{tool} {command}"
     line = printable_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def advice(refusals: Sequence[Mapping[str, Any]]) -> str:
-    """Return how to allow the refused commands, or an empty text."""
-    names = list(dict.fromkeys(refusal["executor"] for refusal in refusals if refusal.get("executor")))
+    """Return how to allow the refused commands and connections, or an empty text."""
+    commands = [refusal for refusal in refusals if refusal["tool"] != network.TOOL]
+    names = list(dict.fromkeys(refusal["executor"] for refusal in commands if refusal.get("executor")))
     keys = [f"agents.executors.{name}.settings.yolo_mode: true" for name in names]
-    if not refusals:
-        return ""
     key = " and ".join(keys) or "yolo_mode: true in the settings of its executor"
-    return f"to let the agent do everything, set {key} (sow config edit)"
+    ways = [f"to let the agent do everything, set {key} (sow config edit)"] if commands else []
+    if len(commands) < len(refusals):
+        ways.append("to let agents reach a host, name it in sandbox.hosts (sow config edit)")
+    return "; ".join(ways)

@@ -289,6 +289,7 @@ class RunSettings(TypedDict):
     max_wait: NotRequired[float]
     final_checks: NotRequired[str]
     history: NotRequired[str]
+    network: NotRequired[str]
     baseline: NotRequired[str]
 
 

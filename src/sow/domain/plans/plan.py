@@ -189,7 +189,7 @@ class Plan:
 
     __slots__ = (
         "context", "counts", "default_agent", "default_agents", "files", "findings", "max_concurrency", "name",
-        "parallel_groups", "prose", "protected", "quality_control", "reference_count", "setting_lines",
+        "network", "parallel_groups", "prose", "protected", "quality_control", "reference_count", "setting_lines",
         "suggestions_left", "tasks", "worktree_groups",
     )  # fmt: skip
 
@@ -200,6 +200,7 @@ class Plan:
         self.default_agent = ""
         self.default_agents: dict[str, str] = {}  # of each file that has its own
         self.max_concurrency: int | None = None
+        self.network = ""  # the widest network that agents may have
         self.quality_control: dict[str, Any] = {}
         self.protected: list[str] = []  # patterns of paths that no task may change
         self.worktree_groups: list[str] = []

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from sow.domain.checks import check_list
 from sow.domain.documents.state import Baseline, Check, Task
+from sow.domain.network import ALL
+from sow.engine.checks import check_network
 from sow.engine.checks.check_list import CheckListResult, run_list
 from sow.errors import SowError
 from sow.system import clock
@@ -72,15 +74,21 @@ class Baselines:
             base = context.isolation.integration.base
             tree = context.isolation.integration.repository.tree_of(base)
             done = yield from run_on_base(context, checks, base, tree)
+            if not (done.passed or done.interrupted) and check_network.may_need_network(context):
+                online = yield from run_on_base(context, checks, base, tree, network=ALL)
+                if online.passed:
+                    raise check_network.question(checks)
         finally:
             self.running.discard(digest)
         if not done.interrupted:
             _write(context, digest, tree, done)
 
 
-def run_on_base(context: RunContext, checks: Sequence[Check], commit: str, tree: str) -> Steps[CheckListResult]:
+def run_on_base(
+    context: RunContext, checks: Sequence[Check], commit: str, tree: str, *, network: str = ""
+) -> Steps[CheckListResult]:
     """Run a list on a commit that work begins with."""
-    return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True)
+    return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True, network=network)
 
 
 def _write(context: RunContext, digest: str, tree: str, done: CheckListResult) -> None:

@@ -12,7 +12,9 @@ from sow.domain.checks import check_list
 from sow.domain.checks.missing_program import missing_program
 from sow.domain.documents.state import Check, Evidence
 from sow.domain.ids import is_task_id
+from sow.domain.network import ALL
 from sow.engine.checks import outside_imports
+from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.checks import CheckResult, run_check
 from sow.engine.checks.setup_plan import Setup, commit_reader
 from sow.errors import Interrupted
@@ -61,6 +63,7 @@ def run_list(
     fresh: bool = False,
     on_base: bool = False,
     environment_wanted: str = "",
+    network: str = "",
 ) -> Steps[CheckListResult]:
     """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
@@ -68,7 +71,7 @@ def run_list(
     each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
     A command or a setup that this machine cannot run raises EnvironmentProblem. With `on_base` a command does not: on
     the base commit it may call what the work is to make. With `environment_wanted`, a digest, nothing is run in any
-    other environment.
+    other environment. `network` replaces what checks may reach in the sandbox.
     """
     done = CheckListResult()
     if not checks:
@@ -88,7 +91,7 @@ def run_list(
     try:
         setup = context.setups.setup_for(commit_reader(context.home.root, tree))
         environment = setup.environment(slot.path, setting_up=True)
-        check_folder = CheckFolder(context, slot.path, environment, name, iteration, tree, slot)
+        check_folder = CheckFolder(context, slot.path, environment, name, iteration, tree, slot, network)
         yield from _set_up(slot, setup, check_folder, commit, fresh=fresh)
         commands = [check["command"] for check in checks]
         done.imports_outside = outside_imports.are_accepted(context, setup, commands, slot.path)
@@ -99,7 +102,7 @@ def run_list(
             "list": check_list.digest(checks),
             "scope": COMMIT,
             "setup": setup.key,
-            "environment": environment_digest(environment, slot.path, boxed=context.sandbox.is_on),
+            "environment": environment_digest(environment, slot.path, box_network(context, network)),
         }
         if environment_wanted not in ("", facts["environment"]):
             done.is_elsewhere = True
@@ -120,7 +123,7 @@ def reusable_evidence(
         return []
     setup = context.setups.setup_for(commit_reader(context.home.root, tree))
     slot = f"{context.home.sow}/local/worktrees/slot-1"
-    environment = environment_digest(setup.environment(slot), slot, boxed=context.sandbox.is_on)
+    environment = environment_digest(setup.environment(slot), slot, box_network(context))
     facts = {"setup": setup.key, "environment": environment}
     comparable = [entry for entry in recorded if facts.items() <= entry.items()]
     evidence = check_list.last_complete_run(comparable, checks, tree=tree)
@@ -132,9 +135,14 @@ def is_set_up(context: RunContext, tree: str) -> bool:
     return bool(context.setups.setup_for(commit_reader(context.home.root, tree)).commands)
 
 
-def environment_digest(environment: Mapping[str, str], folder: str, *, boxed: bool = False) -> str:
-    """The identity of an environment, wherever the checkout is."""
-    variables = Box.environment(environment) if boxed else environment
+def box_network(context: RunContext, network: str = "") -> str:
+    """What checks reach in the sandbox; empty if they run without one."""
+    return (network or network_of_checks(context)) if context.sandbox.is_on else ""
+
+
+def environment_digest(environment: Mapping[str, str], folder: str, network: str = "") -> str:
+    """The identity of an environment, wherever the checkout is; `network` is that of its sandbox, if it has one."""
+    variables = Box.environment(environment, network) if network else environment
     counted = sorted((name, value) for name, value in variables.items() if name not in OF_A_LOGIN)
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
@@ -151,10 +159,15 @@ class CheckFolder:
     iteration: int
     tree: str = ""
     slot: Slot | None = None
+    network: str = ""
 
     def has_file(self, name: str) -> bool:
         """Tell whether the work has a file of this name."""
         return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
+
+    def _network(self, check: Check) -> str:
+        """What a command may reach; set-up, and what the work builds on, may need everything."""
+        return ALL if check["kind"] == "dependency" else self.network or network_of_checks(self.context)
 
     def run(self, check: Check, *, setting_up: bool = False) -> Steps[CheckResult]:
         """Run one command; one that a person stopped has no result."""
@@ -171,7 +184,7 @@ class CheckFolder:
             folder=context.checks_folder(self.name),
             environment=self.environment,
             limits=context.check_limits(),
-            box=context.check_box(self.cwd, setting_up=setting_up),
+            box=context.check_box(self.cwd, setting_up=setting_up, network=self._network(check)),
         )
         if ran.interrupted:
             raise Interrupted(f"interrupted: `{check['command']}` was not ended", "run the same command again")

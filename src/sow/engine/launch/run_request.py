@@ -12,8 +12,11 @@ from sow.agents.registry import AgentRegistry
 from sow.config import Config
 from sow.domain.actor import Actor
 from sow.domain.documents.state import RunSettings
+from sow.domain.network import ALL, is_wider
 from sow.engine.launch.loaded_plan import LoadedPlan
+from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
+from sow.executors.registry import adapter
 from sow.reports.hint_context import HintContext
 from sow.reports.resume_command import as_arguments
 from sow.store.files.checkout_home import Home
@@ -85,6 +88,14 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
     }
     if call["agent"]:
         settings["agent"] = call["agent"]
+    if plan.network:
+        if is_wider(plan.network, config.sandbox_network()):
+            raise SowError(
+                f"the plan wants network: {plan.network}, which is wider than your sandbox.network "
+                f"({config.sandbox_network()})",
+                "take it out of the plan, or change your setting: sow config edit",
+            )
+        settings["network"] = plan.network
     return _with_limits(settings, config, call)
 
 
@@ -130,6 +141,13 @@ def check_roles(request: RunRequest) -> None:
     roles = {settings.get("agent") or role for role in request.reading.roles().values()}
     roles |= set(request.reviewers) if settings["review"] == "on" else set()
     check_executors(request.config, request.environment, request.agents, settings, roles)
+    network = settings.get("network", ALL)
+    turns = TurnSettings(
+        request.home, request.config, request.environment, tell=lambda event: None, verbs=request.verbs, network=network
+    )
+    for role in roles:
+        for executor in request.config.executors_of(role, request.environment, settings.get("executor", ""))[0]:
+            turns.has_sandbox(role, executor.name, adapter(executor.type))
 
 
 def check_executors(

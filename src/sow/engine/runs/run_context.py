@@ -12,8 +12,10 @@ from sow.agents.registry import AgentRegistry
 from sow.config import Config, ExecutorConfig
 from sow.domain.checks.consent import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
+from sow.domain.network import ALL, Hosts
 from sow.domain.task import DEFAULT_AGENT
 from sow.engine.checks.baseline import Baselines
+from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
 from sow.engine.consent import load_consents
@@ -103,7 +105,11 @@ def require_sandbox(config: Config, environment: Mapping[str, str]) -> SandboxSt
     """Tell whether there is a sandbox; raises if it does not work here, or its settings are wrong."""
     state = sandbox_state(str(config.setting("sandbox", "mode")), environment)
     state.require()
-    config.sandbox_paths("read"), config.sandbox_paths("write")
+    config.sandbox_paths("read"), config.sandbox_paths("write"), config.sandbox_hosts()
+    for name, network in (("network", config.sandbox_network()), ("network_roles.checks", config.checks_network())):
+        if network not in ("", ALL) and not state.is_on:
+            problem = state.problem or "sandbox.mode is off"
+            raise SowError(f"sandbox.{name} is {network}, but {problem}", state.hint or "set sandbox.mode to auto")
     return state
 
 
@@ -172,12 +178,16 @@ class RunContext:
             return state.text
         roles = [self.settings.get("agent") or DEFAULT_AGENT, *self.reviewers()]
         bound = [(role, executor) for role in roles for executor in self.executors_of(role)]
-        outside = {executor.name for role, executor in bound if not self._is_boxed(role, executor)}
-        return "agents and checks in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
-
-    def _is_boxed(self, role: str, executor: ExecutorConfig) -> bool:
-        adapter = find_adapter(executor.type)
-        return self.turn_settings(_ignore).has_sandbox(role, executor.name, adapter)
+        settings = self.turn_settings(_ignore)
+        outside = {
+            executor.name
+            for role, executor in bound
+            if not settings.has_sandbox(role, executor.name, find_adapter(executor.type))
+        }
+        text = "agents and checks in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
+        limits = {f"{role} {network}" for role in roles if (network := settings.network_of(role)) != ALL}
+        limits |= {f"checks {network}" for network in [network_of_checks(self)] if network != ALL}
+        return text + (f"; network: {', '.join(sorted(limits))}" if limits else "")
 
     def journal(self, event: str, **facts: Any) -> None:
         """Write an event to the journal and pass it to the listeners."""
@@ -252,6 +262,7 @@ class RunContext:
             seen=self.seen,
             sources=sources,
             verbs=self.verbs,
+            network=self.settings.get("network", ALL),
         )
 
     def role_of(self, task: Task) -> Agent:
@@ -279,7 +290,7 @@ class RunContext:
         environment = self.turn_settings(_ignore).environment_in(folder)
         return worker_environment(environment, own=self.config.setting("checks", "env"), marks={})
 
-    def check_box(self, folder: str, *, setting_up: bool = False) -> Box | None:
+    def check_box(self, folder: str, *, setting_up: bool = False, network: str = ALL) -> Box | None:
         """Return the sandbox for commands in a checkout, or None without a sandbox.
 
         They can write that folder and nothing else of the repository. Only set-up commands keep what they write to
@@ -289,6 +300,7 @@ class RunContext:
             return None
         home = self.home
         box = Box(self.environment, home=home.folder("local", "sandbox", "setup") if setting_up else "")
+        box.limit_network(network, Hosts(self.config.sandbox_hosts()))
         box.show(home.root, home.checkout.common, home.checkout.git)
         box.allow(folder)
         box.show(f"{folder}/.git", *([home.sow, f"{folder}/orchestration"] if folder == home.root else []))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 
 from sow.engine.turns import settle
+from sow.engine.turns.runner import read_connection
 from sow.engine.turns.transcript import refusals_of
 from sow.errors import SowError
 from sow.executors.events import TurnSummary
 from sow.executors.registry import recorded_adapter
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.system import clock, redaction
+from sow.system import clock, plain_file, redaction
 from sow.system.process import process_tree
-from sow.system.process.child_process import GrowingLines
+from sow.system.process.child_process import MAX_LINE, GrowingLines, network_log
 from sow.system.terminal import escape_control
 
 TYPE_CHECKING = False
@@ -150,11 +151,18 @@ def _summary_of(record: SessionRecord, turn: SessionTurn) -> TurnSummary:
             for line in lines.rest():
                 for event in adapter.read(line):
                     summary.add(event)
+            for line in _lines(network_log(path)):
+                for event in read_connection(line):
+                    summary.add(event)
         except SowError:  # an adapter of another package failed; that must not keep a run from starting
             return summary
         finally:
             lines.close()
     return summary
+
+
+def _lines(path: str) -> list[str]:
+    return plain_file.read_text(path, MAX_LINE).splitlines() if os.path.exists(path) else []
 
 
 def settle_unrecorded_turn(folder: TaskFolder, record: SessionRecord, *, allow_empty: bool) -> bool:

@@ -6,7 +6,7 @@ import os
 import time
 
 from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
-from sow.executors.events import TurnSummary
+from sow.executors.events import Event, TurnSummary
 from sow.executors.events import transcript_line as story_text
 from sow.store.files.disk import crash_counted, remove_tree_quietly
 from sow.system import crash_points, plain_file
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sow.engine.turns.worker_box import OpenBox
-    from sow.executors.events import Event
     from sow.store.files.checkout_home import Home
     from sow.system.process.generator_steps import Steps
 
 MAX_REPORT = 1 << 20
+NO_CONNECTION = "the sandbox lets this agent reach its model and the hosts of your settings only"
 
 
 class TurnFiles:
@@ -107,6 +107,7 @@ class SupervisedRunner:
         environment = worker_environment(self.environment, own=allowed, marks=self.marks)
         if self.sandbox is not None:
             environment |= self.sandbox.variables
+        connections = child_process.LogTail(child_process.network_log(self.files.out))
         child = child_process.Child(
             call.arguments,
             cwd=request.cwd,
@@ -125,7 +126,8 @@ class SupervisedRunner:
         try:
             if self.on_start is not None:
                 self.on_start()
-            yield from self._follow(child, summary, child_process.LogTail(self.adapter.log_path(request, environment)))
+            log = child_process.LogTail(self.adapter.log_path(request, environment))
+            yield from self._follow(child, summary, log, connections)
             if self.shares_thread:
                 yield CONTINUE  # other turns may have ended, too: one scan of the process table then serves all
         finally:
@@ -142,7 +144,13 @@ class SupervisedRunner:
             )
         return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
-    def _follow(self, child: child_process.Child, summary: TurnSummary, log: child_process.LogTail) -> Steps[None]:
+    def _follow(
+        self,
+        child: child_process.Child,
+        summary: TurnSummary,
+        log: child_process.LogTail,
+        connections: child_process.LogTail,
+    ) -> Steps[None]:
         readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
@@ -164,12 +172,25 @@ class SupervisedRunner:
             while child.step(take, lambda line: take(line, self.adapter.read_error)):
                 for line in log.read():
                     take(line, self.adapter.read_log)
+                for line in connections.read():
+                    take(line, read_connection)
                 reason = yield
                 if reason:
                     child.stop(reason)
+            for line in connections.read():
+                take(line, read_connection)
         finally:
             log.close()
+            connections.close()
             os.close(readable)
+
+
+def read_connection(line: str) -> list[Event]:
+    """Parse a line of the log of a box's connections; a refused one is told like a refused command."""
+    from sow.domain import network  # here, because few turns have a limited network
+
+    _, kind, host = [*line.split(" ", 2), "", ""][:3]
+    return [Event("refused", NO_CONNECTION, tool=network.TOOL, command=host)] if kind == network.REFUSED else []
 
 
 class StoredCaches:

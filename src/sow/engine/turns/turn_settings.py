@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
     from sow.config import Config
     from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.domain.network import Hosts
     from sow.executors.adapter import Adapter, Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
     from sow.store.state_watcher import StateWatcher
+
+
+OPEN_NETWORK = "all"
 
 
 class TurnResult:
@@ -58,8 +62,8 @@ class TurnSettings:
     """The home, settings and event listener that every turn needs."""
 
     __slots__ = (
-        "config", "environment", "home", "model", "on_event", "source_folders", "state_watcher", "timeout",
-        "timeout_name", "turns", "verbs",
+        "config", "environment", "home", "model", "network_limit", "on_event", "source_folders", "state_watcher",
+        "timeout", "timeout_name", "turns", "verbs",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +79,9 @@ class TurnSettings:
         seen: StateWatcher | None = None,
         sources: Sequence[str] | None = None,
         verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
+        network: str = OPEN_NETWORK,
     ) -> None:
+        self.network_limit = network  # of the plan
         self.home = home
         self.config = config
         self.environment = environment
@@ -105,6 +111,7 @@ class TurnSettings:
         """Tell whether a turn runs in the sandbox; raises if the user wants one that is not available."""
         mode = self.config.sandbox_mode(role)
         if mode == "off":
+            self._require_open_network(role, f"the sandbox of {role} is off")
             return False
         from sow.system.sandbox import BWRAP, sandbox_state  # here, because it looks for bubblewrap
 
@@ -116,8 +123,38 @@ class TurnSettings:
                     f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
                     f"use claude-code, codex or gemini, or run it without: sow config set sandbox.roles.{role} off",
                 )
+            self._require_open_network(role, f"{executor} does not run in the sandbox")
             return False
+        if not state.is_on:
+            self._require_open_network(role, state.problem, state.hint)
         return state.is_on
+
+    def network_of(self, role: str) -> str:
+        """Return what an agent of this role may reach."""
+        wanted = self.config.sandbox_network(role)
+        if OPEN_NETWORK in (wanted, self.network_limit):
+            return wanted if self.network_limit == OPEN_NETWORK else self.network_limit
+        from sow.domain.network import narrower  # here, because few users limit the network
+
+        return narrower(wanted, self.network_limit)
+
+    def hosts_of(self, adapter: Adapter) -> Hosts:
+        """Return the hosts of `network: model`: those of the CLI, of the user's variables and of the user's config."""
+        from sow.domain.network import Hosts, host_of_url
+
+        known = adapter.capabilities
+        named = (host_of_url(self.environment.get(name, "")) for name in known.url_variables)
+        hosts = (*known.model_hosts, *filter(None, named), *self.config.sandbox_hosts())
+        return Hosts(hosts, silent=known.silent_hosts)
+
+    def _require_open_network(self, role: str, problem: str, hint: str = "") -> None:
+        """Raise if a turn that runs outside of the sandbox should have a limited network."""
+        network = self.network_of(role)
+        if network != OPEN_NETWORK:
+            raise SowError(
+                f"the network of {role} is limited ({network}), but {problem}",
+                hint or f"let it run in the sandbox, or run: sow config set sandbox.network_roles.{role} all",
+            )
 
     def limits(self) -> ProcessLimits:
         return ProcessLimits(

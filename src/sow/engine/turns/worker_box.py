@@ -58,6 +58,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     folder = _home_folder(home, environment, name)
     logins = Logins(turn.adapter.capabilities.private_home, environment, folder)
     box = Box(environment, home=folder)
+    box.limit_network(settings.network_of(turn.agent.name), settings.hosts_of(turn.adapter))
     opened = OpenBox(box, logins.variables)
     channel = None
     if private_git is not None:

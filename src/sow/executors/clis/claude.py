@@ -68,6 +68,12 @@ class Claude(Adapter):
             beside=(".claude.json",),
             logins=(".credentials.json",),
         ),
+        model_hosts=("api.anthropic.com", "claude.ai", "platform.claude.com", "console.anthropic.com"),
+        url_variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"),
+        silent_hosts=(
+            "statsig.anthropic.com", "*.sentry.io", "*.datadoghq.com", "downloads.claude.ai", "storage.googleapis.com",
+            "raw.githubusercontent.com",
+        ),
     )  # fmt: skip
     not_found = ("No conversation found with session ID",)
     in_use = ("is already in use",)

@@ -42,6 +42,9 @@ class Codex(Adapter):
             files=("auth.json", "config.toml", "AGENTS.md", "prompts", "rules", "skills"),
             logins=("auth.json",),
         ),
+        model_hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
+        url_variables=("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"),
+        silent_hosts=("api.github.com", "ab.chatgpt.com"),
     )  # fmt: skip
     not_found = ("no rollout found for thread id",)
     limits = ("You've hit your usage limit",)

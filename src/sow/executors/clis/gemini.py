@@ -72,6 +72,12 @@ class Gemini(Adapter):
             ),
             logins=("oauth_creds.json",),
         ),
+        model_hosts=(
+            "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "aiplatform.googleapis.com",
+            "oauth2.googleapis.com", "accounts.google.com",
+        ),
+        url_variables=("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
+        silent_hosts=("play.googleapis.com",),
     )  # fmt: skip
     not_found = ("Error resuming session:",)
     in_use = ("Error starting session:",)

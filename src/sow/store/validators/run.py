@@ -36,6 +36,7 @@ DOCUMENT = record({
             'max_wait': (number(0), OPTIONAL),
             'final_checks': (choice('on', 'off'), OPTIONAL),
             'history': (choice('squash', 'full'), OPTIONAL),
+            'network': (choice('all', 'model', 'none'), OPTIONAL),
             'baseline': (choice('on', 'off'), OPTIONAL),
         }), REQUIRED),
         'pools': (array(record({

@@ -74,6 +74,9 @@ DOCUMENT = record({
     'sandbox': (record({
         'mode': (choice('auto', 'off', 'bwrap'), OPTIONAL),
         'roles': (mapping(choice('auto', 'off', 'bwrap'), null=True), OPTIONAL),
+        'network': (choice('all', 'model', 'none'), OPTIONAL),
+        'network_roles': (mapping(choice('all', 'model', 'none'), null=True), OPTIONAL),
+        'hosts': (array(text(1, 1000, form='sow-line')), OPTIONAL),
         'read': (array(text(1, 1000, form='sow-line')), OPTIONAL),
         'write': (array(text(1, 1000, form='sow-line')), OPTIONAL),
     }, null=True), {}),

@@ -14,8 +14,7 @@ import sys
 import time
 
 from sow.system import caller, channel, crash_points
-from sow.system.process.process_tree import CHILDREN
-from sow.system.process_table import set_process_name
+from sow.system.process.forked_server import END_SECONDS, ForkedServer, close_others
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,17 +31,14 @@ MOST_WAITING = 48  # requests that wait for their turn, and connections that hav
 BACKLOG = 128
 READ_SECONDS = 10.0  # for a client to send its request
 RUN_SECONDS = 60.0  # for one command; a lock is waited for half as long
-END_SECONDS = 2.0  # for the commands that run when the turn ends
-PAUSE = 0.0005
-LONGEST_PAUSE = 0.02
 PIECE = 1 << 16
 INTERNAL_ERROR = 3
 
 
-class Channel:
+class Channel(ForkedServer):
     """The socket of one worker, and the process that serves it until `close`, or until this process ends."""
 
-    __slots__ = ("_lifeline", "folder", "pid")
+    __slots__ = ("folder",)
 
     def __init__(self, folder: str, environment: Mapping[str, str], actor: Actor, run: Run) -> None:
         """Makes the folder with the socket. Commands run with this environment, in the folder SOW_ROOT, as the actor.
@@ -51,42 +47,28 @@ class Channel:
         """
         self.folder = folder
         listener = _listen(folder)
-        lifeline, self._lifeline = os.pipe()
-        everything = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # no handler of ours in the child
-        try:
-            self.pid = os.fork()
-            if not self.pid:
-                _serve(listener, lifeline, environment, actor, run)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, everything)
-            listener.close()
-            os.close(lifeline)
-        CHILDREN.own_sessions.add(self.pid)
 
-    def close(self) -> None:
+        def serve(lifeline: int) -> None:
+            server = _Server(listener, lifeline, environment, actor, run)
+            run([], environment)
+            gc.freeze()
+            server.serve()
+
+        try:
+            super().__init__(PROCESS_NAME, {listener.fileno()}, serve)
+        finally:
+            listener.close()
+
+    def close(self) -> bool:
         """Ends the server and removes the folder; waits for the commands that run, at most some seconds."""
-        if self._lifeline < 0:
-            return
-        os.close(self._lifeline)
-        self._lifeline = -1
-        give_up, pause = time.monotonic() + END_SECONDS + 1, PAUSE
-        while not self._has_ended():
-            if time.monotonic() > give_up:
-                _kill_group(self.pid)
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_PAUSE)
-        CHILDREN.own_sessions.discard(self.pid)
+        if not super().close():
+            return False
         for remove, path in ((os.unlink, f"{self.folder}/{channel.NAME}"), (os.rmdir, self.folder)):
             try:
                 remove(path)
             except OSError:
                 continue
-
-    def _has_ended(self) -> bool:
-        try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
-        except ChildProcessError:
-            return True
+        return True
 
 
 def _listen(folder: str) -> _socket.socket:
@@ -108,54 +90,6 @@ def _listen(folder: str) -> _socket.socket:
         return listener
     finally:
         os.close(descriptor)
-
-
-def _kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
-
-
-def _serve(listener: _socket.socket, lifeline: int, environment: Mapping[str, str], actor: Actor, run: Run) -> NoReturn:
-    """Is the whole life of the server's process, which never returns to the code of the supervisor."""
-    try:
-        _leave_supervisor({listener.fileno(), lifeline})
-        server = _Server(listener, lifeline, environment, actor, run)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        run([], environment)
-        gc.freeze()
-        server.serve()
-    finally:
-        _kill_group(os.getpid())  # the commands that did not end, and this process
-        os._exit(1)
-
-
-def _leave_supervisor(kept: set[int]) -> None:
-    """Gives up what belongs to the supervisor: its terminal, signals, descriptors and children."""
-    os.setsid()
-    gc.disable()  # no object of the supervisor may close a descriptor whose number is used again
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in range(channel.DESCRIPTORS):
-        os.dup2(null, stream)
-    _close_others(kept)
-    os.chdir("/")
-    set_process_name(PROCESS_NAME)
-    CHILDREN.forget()
-
-
-def _close_others(kept: set[int]) -> None:
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) >= channel.DESCRIPTORS and int(name) not in kept:
-            try:
-                os.close(int(name))
-            except OSError:  # the descriptor of the listing itself
-                continue
 
 
 class _Request:
@@ -319,7 +253,7 @@ class _Server:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for stream, descriptor in enumerate(request.streams):
                 os.dup2(descriptor, stream)
-            _close_others({request.connection.fileno()})
+            close_others({request.connection.fileno()})
             os.environ.clear()
             os.environ.update(self.environment)
             os.chdir(self.environment["SOW_ROOT"])

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from sow.system.process.network_proxy import NetworkProxy
     from sow.system.process_table import ProcessTable
     from sow.system.sandbox import Box
 
@@ -125,6 +126,11 @@ class LogTail:
             self.lines.close()
 
 
+def network_log(stdout_path: str) -> str:
+    """Returns the file beside a program's output in which the proxy of its box logs connections."""
+    return f"{stdout_path.removesuffix('.out')}.network"
+
+
 def _text(line: bytes) -> str:
     return line.decode("utf-8", "replace").rstrip("\r")
 
@@ -147,6 +153,7 @@ class Child:
         "paths",
         "process",
         "process_table",
+        "proxy",
         "quiet_since",
         "relatives",
         "scanned",
@@ -199,14 +206,18 @@ class Child:
         task = environment.get("SOW_TASK", "")
         self.box_status = -1 if box is None else os.memfd_create("box")  # bubblewrap writes its status there
         process_tree.CHILDREN.open(task, self.process_table)
+        self.proxy: NetworkProxy | None = None
+        kept = [] if box is None else [self.box_status]
         try:
             if box is not None:
                 _require_program(arguments[0], cwd, environment)
-                arguments, environment = (
-                    box.arguments(arguments, cwd=cwd, status=self.box_status),
-                    box.environment(environment),
-                )
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, self.box_status)
+                environment = box.environment(environment, box.network)
+                self.proxy = box.open_network(network_log(stdout_path))
+                if self.proxy is not None:
+                    kept.append(self.proxy.handle.fileno())
+                    arguments, environment = self.proxy.command(arguments), environment | self.proxy.variables()
+                arguments = box.arguments(arguments, cwd=cwd, status=self.box_status)
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, kept)
         except SowError:
             process_tree.CHILDREN.close()
             self._close_files()
@@ -360,6 +371,8 @@ class Child:
         self.errors.close()
         for descriptor in (*self.outputs, *([self.box_status] if self.box_status >= 0 else [])):
             os.close(descriptor)
+        if self.proxy is not None:
+            self.proxy.close()
 
     def stderr_tail(self) -> str:
         """Returns the end of its stderr, once it is closed."""
@@ -388,7 +401,7 @@ def _create(path: str, *, sealed: bool) -> int:
 
 
 def _start(
-    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int], status: int
+    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int], kept: list[int]
 ) -> subprocess.Popen[bytes]:
     """Starts the program in its own session, or raises with the cause."""
     crash_points.crash_point(f"start {arguments[0]}")
@@ -401,7 +414,7 @@ def _start(
             stdout=outputs[0],
             stderr=outputs[1],
             start_new_session=True,
-            pass_fds=(status,) if status >= 0 else (),
+            pass_fds=kept,
         )
     except OSError as error:
         raise _refusal(error, arguments[0], cwd) from None

@@ -1,0 +1,66 @@
+"""Decides whether checks in the sandbox may use the network: without the user's consent for a repository they may not.
+
+Whether a check needs it shows on the base commit: it fails there, and passes with the network. Then the user is asked,
+once for each repository. Without a run on the base commit nobody could tell, so checks keep the network.
+"""
+
+from __future__ import annotations
+
+from sow.domain.network import ALL, NONE, narrower
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.user import consents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.documents.state import Check, Task
+    from sow.engine.runs.run_context import RunContext
+
+KIND = "network"  # of the file with the decisions
+OPEN, OFFLINE = "checks may use the network", "checks run without the network"
+QUESTION = "checks of this repository pass only with the network"
+HINT = "may its checks use the network? Answer yes or no; the answer counts for this repository, also in later runs"
+
+
+def network_of_checks(context: RunContext) -> str:
+    """Return what checks may reach."""
+    wanted = context.config.checks_network()
+    if not wanted:
+        decided = _decision(context) if _is_detectable(context) else OPEN
+        wanted = ALL if decided == OPEN else NONE
+    return narrower(wanted, context.settings.get("network", ALL))
+
+
+def may_need_network(context: RunContext) -> bool:
+    """Tell whether checks run without the network although nobody decided that."""
+    is_default = not context.config.checks_network() and context.settings.get("network", ALL) == ALL
+    return is_default and context.sandbox.is_on and _is_detectable(context) and not _decision(context)
+
+
+def question(checks: Sequence[Check]) -> EnvironmentProblem:
+    """Return the question to the user about a list that passed on the base commit with the network only."""
+    return EnvironmentProblem(f"{QUESTION}: {'; '.join(check['command'] for check in checks)}", HINT)
+
+
+def settle(context: RunContext, task: Task) -> None:
+    """Record the user's answer to the question, if the task asked it."""
+    for asked in task.get("questions", ()):
+        if asked["text"].startswith(QUESTION) and not _decision(context):
+            words = asked["answer"].lower().split()
+            decided = OPEN if words and words[0].strip(".,!") in ("y", "yes") else OFFLINE
+            consents.add(context.environment, context.home.checkout.common, [decided], kind=KIND)
+
+
+def is_settled(context: RunContext, text: str) -> bool:
+    """Tell whether a task asks what the user has answered for another one."""
+    return text.startswith(QUESTION) and bool(_decision(context))
+
+
+def _is_detectable(context: RunContext) -> bool:
+    return context.isolation is not None and context.settings.get("baseline", "on") != "off"
+
+
+def _decision(context: RunContext) -> str:
+    decided = consents.read(consents.path(context.environment, context.home.checkout.common, KIND))
+    return next((text for text in (OFFLINE, OPEN) if text in decided), "")

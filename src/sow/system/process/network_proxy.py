@@ -1,0 +1,272 @@
+"""Lets a program in a box without a network reach some hosts, through a proxy outside of the box.
+
+A launcher in the box opens listening sockets on its loopback device, hands them to us, and becomes the program. So the
+programs in the box connect to themselves, and we accept. Only the host names count: what is sent there is not read.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import select
+import socket
+import sys
+import threading
+from base64 import b64encode
+from contextlib import suppress
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from sow.domain.network import LOOPBACK, REFUSED, Hosts, split_host
+from sow.system import clock, plain_file
+from sow.system.process.forked_server import ForkedServer
+from sow.system.process_table import SUPERVISOR_PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ALLOWED, IGNORED, FAILED = "allowed", "ignored", "failed"  # of an entry in the log, besides refused
+MOST_LINES = 1000  # of each kind in the log
+MOST_CONNECTIONS = 256
+MAX_HEAD = 1 << 16
+HEAD_SECONDS = 30.0
+CONNECT_SECONDS = 30.0
+PIECE = 1 << 16
+PROXY_PORT = 3128
+VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+NO_VARIABLES = ("NO_PROXY", "no_proxy")
+# Runs in the box, with no module that has to be found.
+LAUNCHER = """
+import _socket, os, sys
+handle, ports, command = int(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]
+numbers = b""
+listeners = []
+for port in ports:
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", int(port)))
+    listener.listen(128)
+    listeners.append(listener)
+    numbers += listener.fileno().to_bytes(4, sys.byteorder)
+ours = _socket.socket(fileno=handle)
+ours.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
+ours.close()
+os.execvp(command[0], command)
+"""
+
+
+class NetworkProxy(ForkedServer):
+    """The process that connects one box to the hosts that it may reach, and logs each connection."""
+
+    __slots__ = ("handle", "ports")
+
+    def __init__(self, hosts: Hosts, log_path: str, environment: Mapping[str, str]) -> None:
+        local = hosts.local_ports()
+        proxy = next(port for port in range(PROXY_PORT, PROXY_PORT + len(local) + 1) if port not in local)
+        self.ports = [proxy, *local]
+        log = plain_file.create(log_path, os.O_WRONLY | os.O_APPEND)
+        ours, self.handle = socket.socketpair()
+
+        def serve(lifeline: int) -> None:
+            _Proxy(hosts, self.ports, log, environment).serve(ours, lifeline)
+
+        try:
+            super().__init__(SUPERVISOR_PREFIX, {ours.fileno(), log}, serve)  # what it asks for, an agent asked for
+        finally:
+            ours.close()
+            os.close(log)
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Returns the command line that hands over the sockets and then runs the command."""
+        ports = ",".join(map(str, self.ports))
+        return [sys.executable, "-I", "-S", "-c", LAUNCHER, str(self.handle.fileno()), ports, *command]
+
+    def variables(self) -> dict[str, str]:
+        """Returns the variables that lead programs in the box to the proxy."""
+        found = dict.fromkeys(VARIABLES, f"http://{LOOPBACK[1]}:{self.ports[0]}")
+        return {**found, **dict.fromkeys(NO_VARIABLES, ",".join(LOOPBACK)), "NODE_USE_ENV_PROXY": "1"}
+
+    def close(self) -> bool:
+        self.handle.close()
+        return super().close()
+
+
+class _NotConnected(Exception):
+    """A connection that is not made; its kind stands in the log."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class _Proxy:
+    """The server: one thread for each connection."""
+
+    def __init__(self, hosts: Hosts, ports: Sequence[int], log: int, environment: Mapping[str, str]) -> None:
+        self.hosts = hosts
+        self.ports = ports
+        self.log = log
+        self.environment = environment
+        self.counts = dict.fromkeys((ALLOWED, REFUSED, IGNORED, FAILED), 0)
+        self.lock = threading.Lock()
+        self.room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+
+    def serve(self, handle: socket.socket, lifeline: int) -> None:
+        """Serves until the lifeline ends."""
+        os.environ.clear()
+        os.environ.update(self.environment)
+        listeners: dict[int, tuple[socket.socket, int]] = {}
+        poll = select.poll()
+        for descriptor in (lifeline, handle.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        while lifeline not in (ready := {descriptor for descriptor, _ in poll.poll()}):
+            if handle.fileno() in ready:  # only the first message counts, and it comes before the program runs
+                poll.unregister(handle.fileno())
+                for descriptor, port in zip(_receive(handle, len(self.ports)), self.ports, strict=False):
+                    listeners[descriptor] = socket.socket(fileno=descriptor), port
+                    poll.register(descriptor, select.POLLIN)
+                handle.close()
+            for descriptor in ready & listeners.keys():
+                self._accept(*listeners[descriptor])
+
+    def _accept(self, listener: socket.socket, port: int) -> None:
+        try:
+            client, _ = listener.accept()
+        except OSError:  # it is gone already, or there is no free descriptor
+            return
+        if not self.room.acquire(blocking=False):
+            client.close()
+            return
+        threading.Thread(target=self._connect, args=(client, port), daemon=True).start()
+
+    def _connect(self, client: socket.socket, port: int) -> None:
+        """Is the whole life of one connection."""
+        try:
+            with client:
+                client.settimeout(HEAD_SECONDS)
+                if port == self.ports[0]:
+                    self._answer(client)
+                else:  # a port of this machine that the user named
+                    with socket.create_connection((LOOPBACK[0], port), CONNECT_SECONDS) as server:
+                        self._note(ALLOWED, LOOPBACK[1], port)
+                        _relay(client, server)
+        except (OSError, ValueError):
+            return
+        finally:
+            self.room.release()
+
+    def _answer(self, client: socket.socket) -> None:
+        """Reads a request, connects to its host if that is allowed, and passes everything on."""
+        head, rest = _read_head(client)
+        method, target, version = head.partition(b"\r\n")[0].decode("ascii").split(" ")
+        is_tunnel = method == "CONNECT"
+        scheme, _, location = ("https", "", target) if is_tunnel else target.partition("://")
+        authority, slash, path = location.partition("/")
+        host, port = split_host(authority, 443 if is_tunnel else 80)
+        try:
+            server, proxy = self._dial(host, port, scheme.lower())
+        except _NotConnected as problem:
+            self._note(problem.kind, host, port)
+            text = f"sow: {host}:{port}: {problem.kind} in the sandbox; see sandbox.network and sandbox.hosts\n"
+            status = "502 Bad Gateway" if problem.kind == FAILED else "403 Forbidden"
+            client.sendall(
+                f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode()
+            )
+            return
+        with server:
+            self._note(ALLOWED, host, port)
+            if is_tunnel and proxy is None:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                first = f"{method} {target if proxy else slash + path or '/'} {version}"
+                server.sendall(_head_for_server(first, head, proxy, closes=not is_tunnel))
+            server.sendall(rest)
+            _relay(client, server)
+
+    def _dial(self, host: str, port: int, scheme: str) -> tuple[socket.socket, SplitResult | None]:
+        """Returns a connection to a host, or to the user's own proxy, which is returned too."""
+        if scheme not in ("http", "https") or not self.hosts.allows(host, port):
+            raise _NotConnected(IGNORED if self.hosts.is_silent(host) else REFUSED)
+        proxy = None if host in LOOPBACK else _own_proxy(host, scheme)
+        address = (proxy.hostname, proxy.port or 80) if proxy else (host, port)
+        try:
+            server = socket.create_connection(address, CONNECT_SECONDS)
+        except OSError:
+            raise _NotConnected(FAILED) from None
+        if proxy is None and _is_local(server.getpeername()[0]) and host not in LOOPBACK:
+            server.close()  # a name of somebody else that leads to this machine
+            raise _NotConnected(REFUSED)
+        return server, proxy
+
+    def _note(self, kind: str, host: str, port: int) -> None:
+        """Adds a line to the log, which has a limited size."""
+        with self.lock:
+            self.counts[kind] += 1
+            if self.counts[kind] <= MOST_LINES:
+                os.write(self.log, f"{clock.now()} {kind} {host}:{port}\n".encode())
+
+
+def _is_local(address: str) -> bool:
+    """Returns whether an address leads to this machine or to its cloud provider's own services."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_loopback or found.is_link_local or found.is_unspecified
+
+
+def _own_proxy(host: str, scheme: str) -> SplitResult | None:
+    """Returns the address of the proxy that the user's variables name for a host."""
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    url = proxies.get(scheme) or proxies.get("all") or ""
+    return urlsplit(url) if url.startswith("http://") and not proxy_bypass(host) else None
+
+
+def _head_for_server(first: str, head: bytes, proxy: SplitResult | None, *, closes: bool) -> bytes:
+    """Returns the head of a request for the next server; another request needs a connection of its own."""
+    dropped = (b"proxy-", *((b"connection:", b"keep-alive:") if closes else ()))
+    lines = [line for line in head.split(b"\r\n")[1:] if line and not line.lower().startswith(dropped)]
+    if proxy and proxy.username is not None:
+        login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+        lines.append(b"Proxy-Authorization: Basic " + b64encode(login))
+    lines += [b"Connection: close"] if closes else []
+    return b"\r\n".join([first.encode(), *lines, b"", b""])
+
+
+def _receive(handle: socket.socket, count: int) -> list[int]:
+    try:
+        return socket.recv_fds(handle, 1, count)[1]
+    except OSError:
+        return []
+
+
+def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
+    """Returns the head of a request, and what came after it; raises ValueError if it has no end."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = client.recv(PIECE)
+        data += piece
+        if not piece or len(data) > MAX_HEAD:
+            raise ValueError("no request")
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def _relay(client: socket.socket, server: socket.socket) -> None:
+    """Passes on what both sides send until both have ended."""
+    for end in (client, server):
+        end.settimeout(None)
+    back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+    back.start()
+    _copy(client, server)
+    back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(PIECE):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
