@@ -95,14 +95,20 @@ class Contract:
         assert len(workshop.stub.requests()) == before
 
     def test_the_same_in_the_sandbox(self, workshop: Workshop, tmp_path: Path, _project_template: Path) -> None:
-        """In the sandbox a task goes the same way, also without yolo_mode, and leaves nothing in the user's home."""
+        """In the sandbox a task goes the same way, also without yolo_mode, and leaves nothing in the user's home.
+
+        It reaches its model and nothing else.
+        """
         if find_adapter(self.name).capabilities.private_home is None:
             pytest.skip(f"{self.name} does not run in the sandbox yet")
         if problem := sandbox_state("bwrap", os.environ).problem:
             pytest.skip(f"no sandbox here: {problem}")
         workshop.repo.environment["SOW_SANDBOX"] = "bwrap"
         self.configure(workshop, yolo_mode=False)
+        workshop.sandbox(network="model", hosts=[f"127.0.0.1:{workshop.stub.port}"])
         self.test_work_pause_resume_review_and_completion(workshop, tmp_path, _project_template)
+        log = (workshop.repo.root / ".sow/local/sessions/010/1/turn-001.network").read_text()
+        assert f" allowed 127.0.0.1:{workshop.stub.port}\n" in log and " refused " not in log, log
         assert not Path(workshop.repo.environment["HOME"], self.sessions).exists()
 
     def test_an_unknown_session_starts_afresh_with_the_packet(self, workshop: Workshop) -> None:

@@ -40,6 +40,11 @@ class Workshop:
         self.config_path.parent.mkdir(parents=True, exist_ok=True)
         self.config_path.write_text(yaml.safe_dump(config))
 
+    def sandbox(self, **values: Any) -> None:
+        """How the user has set the sandbox."""
+        config = yaml.safe_load(self.config_path.read_text())
+        self.config_path.write_text(yaml.safe_dump({**config, "sandbox": values}))
+
     def trust(self) -> None:
         """The user lets this repository's settings speak."""
         config = yaml.safe_load(self.config_path.read_text())

@@ -59,8 +59,8 @@ def run(
         json=json,
         verbs=context.verbs,
     )
-    run_request.check_roles(request)
     require_sandbox(config, context.environment)
+    run_request.check_roles(request)
     wanted = preflight.selected_plan_ids(request)
     for note in notes if settings["review"] == "on" else ():
         err(f"note: {escape_line(note)}")

@@ -6,20 +6,24 @@ once for each repository. Without a run on the base commit nobody could tell, so
 
 from __future__ import annotations
 
+from sow.domain.actor import PERSON, Actor
 from sow.domain.network import ALL, NONE, narrower
 from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.projects import task_folder, tasks
 from sow.store.user import consents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sow.domain.documents.state import Check, Task
+    from sow.domain.documents.state import Check, ProjectState, Task
     from sow.engine.runs.run_context import RunContext
 
 KIND = "network"  # of the file with the decisions
 OPEN, OFFLINE = "checks may use the network", "checks run without the network"
 QUESTION = "checks of this repository pass only with the network"
+NOTHING = {"text": ""}
+ANSWERER = Actor(kind=PERSON, name="standing-answer")
 HINT = "may its checks use the network? Answer yes or no; the answer counts for this repository, also in later runs"
 
 
@@ -52,9 +56,14 @@ def settle(context: RunContext, task: Task) -> None:
             consents.add(context.environment, context.home.checkout.common, [decided], kind=KIND)
 
 
-def is_settled(context: RunContext, text: str) -> bool:
-    """Tell whether a task asks what the user has answered for another one."""
-    return text.startswith(QUESTION) and bool(_decision(context))
+def answer_others(context: RunContext, project: ProjectState) -> None:
+    """Answer tasks that ask what the user has answered for another one."""
+    all_tasks = [task for _, task in task_folder.load_readable(context.home, project)[0]]
+    for task in all_tasks:
+        settle(context, task)
+    asking = [task["id"] for task in all_tasks if task.get("question", NOTHING)["text"].startswith(QUESTION)]
+    for ident in asking if _decision(context) else ():
+        tasks.answer(context.home, ident, _decision(context), actor=ANSWERER)
 
 
 def _is_detectable(context: RunContext) -> bool:

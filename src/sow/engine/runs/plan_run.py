@@ -13,7 +13,7 @@ from sow.domain.runs.forecast import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.domain.task import shown_result
-from sow.engine.checks import final_checks
+from sow.engine.checks import check_network, final_checks
 from sow.engine.runs import finish
 from sow.engine.runs.job import JobEnd
 from sow.engine.runs.loop import STOPPED, WAITS, Loop
@@ -36,6 +36,7 @@ class PlanLoop(Loop):
     """One call of `sow run`."""
 
     def __init__(self, context: RunContext, *, tick: Callable[[float], None]) -> None:
+        check_network.answer_others(context, projects.load(context.home))
         tasks, run_ids = _tasks(context), set(context.folder.run["tasks"])
         self.tasks = {task["id"]: task for _, task in tasks}
         project = projects.load(context.home)

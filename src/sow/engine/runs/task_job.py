@@ -13,7 +13,7 @@ from sow.engine.checks import check_network, concerns, final_checks, outside_imp
 from sow.engine.checks.check_list import CheckFolder, CheckListResult, run_list, run_setup
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
-from sow.engine.runs.job import ANSWERER, JobEnd, RunJob
+from sow.engine.runs.job import JobEnd, RunJob
 from sow.engine.runs.merge_stage import merge
 from sow.engine.runs.review_stage import review
 from sow.engine.runs.run_context import RunContext
@@ -83,9 +83,6 @@ class TaskJob(RunJob):
         own_notes = notes.load_notes(self.folder)
         if any(note["status"] == "escalated" and note.get("category") == "conflict" for note in own_notes):
             return False
-        if check_network.is_settled(self.context, question["text"]):
-            tasks.answer(self.context.home, self.id, "the answer to another task counts", actor=ANSWERER)
-            return True
         return self.answer_from_saved(
             question["text"],
             question["number"],

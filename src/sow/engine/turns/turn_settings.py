@@ -117,17 +117,18 @@ class TurnSettings:
 
         state = sandbox_state(mode, self.environment)
         state.require()
-        if adapter.capabilities.private_home is None or self.verbs is None:
-            if mode == BWRAP and adapter.capabilities.private_home is None:
-                raise SowError(
-                    f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
-                    f"use claude-code, codex or gemini, or run it without: sow config set sandbox.roles.{role} off",
-                )
-            self._require_open_network(role, f"{executor} does not run in the sandbox")
-            return False
         if not state.is_on:
             self._require_open_network(role, state.problem, state.hint)
-        return state.is_on
+            return False
+        if adapter.capabilities.private_home is None and mode == BWRAP:
+            raise SowError(
+                f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
+                f"use claude-code, codex or gemini, or run it without: sow config set sandbox.roles.{role} off",
+            )
+        if adapter.capabilities.private_home is None or self.verbs is None:
+            self._require_open_network(role, f"{executor} does not run in the sandbox")
+            return False
+        return True
 
     def network_of(self, role: str) -> str:
         """Return what an agent of this role may reach."""

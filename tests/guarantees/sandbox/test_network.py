@@ -1,0 +1,332 @@
+"""B2: in the sandbox an agent and a check reach the hosts that the user's settings allow, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from conftest import Result
+from support.plan_repo import PlanRepo
+from support.ui_client import Dashboard
+
+from sow.system.sandbox import sandbox_state
+
+OFF = ("--review", "off", "--retries", "0", "--yes")
+PROBLEM = sandbox_state("bwrap", os.environ).problem
+needs_box = pytest.mark.skipif(bool(PROBLEM), reason=f"no sandbox here: {PROBLEM}")
+
+# Asks for a URL as most programs do (with the variables of the proxy) or directly; prints the status and the text.
+ASK = """
+import sys, urllib.request
+url, way = sys.argv[1:]
+handlers = [urllib.request.ProxyHandler({})] if way == "direct" else []
+try:
+    answer = urllib.request.build_opener(*handlers).open(url, timeout=20)
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.status, answer.read().decode())
+sys.exit(0 if answer.status == 200 else 1)
+"""
+
+
+class Server:
+    """A server of this machine that says hello, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        paths = self.paths
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                paths.append(self.path)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"hello")
+
+            def log_message(self, format: str, *args: Any) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _sandbox(plan_repo: PlanRepo) -> None:
+    plan_repo.repo.environment.pop("SOW_SANDBOX", None)
+    (plan_repo.folder / "ask.py").write_text(ASK)
+
+
+def limit(plan_repo: PlanRepo, network: str, *hosts: str, **more: Any) -> None:
+    plan_repo.configure(
+        sandbox={"network": network, "hosts": list(hosts), "read": [str(plan_repo.folder)], "mode": "bwrap", **more}
+    )
+
+
+def asking(plan_repo: PlanRepo, url: str, way: str = "proxy") -> str:
+    """A command that asks for a URL, and keeps the answer in its folder."""
+    return f"{sys.executable} {plan_repo.folder}/ask.py {url} {way}"
+
+
+def work(plan_repo: PlanRepo, *commands: str) -> Result:
+    """Run a plan whose worker runs these commands; `codes.txt` says how each ended."""
+    script = "".join(f"{command} >> said.txt 2>&1; echo $? >> codes.txt; " for command in commands)
+    plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
+    plan_repo.plan("First")
+    return plan_repo.run(*OFF)
+
+
+def codes(plan_repo: PlanRepo) -> list[str]:
+    return plan_repo.repo.git("show", "HEAD:codes.txt").split()
+
+
+def log(plan_repo: PlanRepo) -> str:
+    text = (plan_repo.repo.root / ".sow/local/sessions/010/1/turn-001.network").read_text()
+    return "".join(line.partition(" ")[2] for line in text.splitlines(keepends=True))
+
+
+@needs_box
+def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Server) -> None:
+    """Refused connections are logged, and told as refused commands are: on the task, in the run, report and inbox."""
+    other = Server()
+    try:
+        limit(plan_repo, "model", server.host)
+        result = work(
+            plan_repo,
+            asking(plan_repo, f"http://{server.host}/direct", "direct"),
+            asking(plan_repo, f"http://{other.host}/direct", "direct"),
+            asking(plan_repo, "http://evil.example/secret"),
+            asking(plan_repo, "https://evil.example/secret"),
+            asking(plan_repo, "https://evil.example/again"),
+            f"env -u NO_PROXY -u no_proxy {asking(plan_repo, f'http://{server.host}/through')}",
+            f"env -u NO_PROXY -u no_proxy {asking(plan_repo, f'http://{other.host}/through')}",
+        )
+    finally:
+        other.close()
+    assert result.code == 0, result
+    assert codes(plan_repo) == ["0", "1", "1", "1", "1", "0", "1"], plan_repo.repo.git("show", "HEAD:said.txt")
+    assert (server.paths, other.paths) == (["/direct", "/through"], [])
+    refused = ["evil.example:80", "evil.example:443", "evil.example:443", other.host]
+    allowed = ["127.0.0.1:", server.host]
+    assert [line.split()[1] for line in log(plan_repo).splitlines() if line.startswith("refused")] == refused
+    assert all(f"allowed {host}" in log(plan_repo) for host in allowed), log(plan_repo)
+    task = plan_repo.task("010")
+    found = {each["command"]: each["count"] for each in task["refusals"]}
+    assert found == {"evil.example:80": 1, "evil.example:443": 2, other.host: 1}
+    assert {each["tool"] for each in task["refusals"]} == {"network"}
+    sentence = f"4 connections refused: evil.example:80, evil.example:443 (2 times), {other.host}"
+    assert any(each["text"].startswith(sentence) for each in task["concerns"]), task["concerns"]
+    assert task["result"] == "YELLOW"
+    shown = plan_repo.repo.ok("task", "show", "010").out
+    assert "evil.example:443" in shown and "sandbox.hosts" in shown and "yolo_mode" not in shown
+    assert "evil.example:443" in plan_repo.repo.ok("runs", "show").out
+    assert plan_repo.has_happened("refused", tool="network", command="evil.example:443")
+    assert "evil.example:443" in result.out
+    assert "network: implementer model" in result.out
+
+
+@needs_box
+def test_none_is_no_network_at_all(plan_repo: PlanRepo, server: Server) -> None:
+    """With none an agent reaches nothing but itself, and sow."""
+    limit(plan_repo, "none", server.host)
+    own = "python3 -m http.server 8123 --bind 127.0.0.1 & sleep 1"
+    result = work(
+        plan_repo,
+        asking(plan_repo, f"http://{server.host}/direct", "direct"),
+        asking(plan_repo, f"http://{server.host}/proxy"),
+        'test "$SOW_NETWORK" = none',
+        f"{{ {own}; {asking(plan_repo, 'http://127.0.0.1:8123/', 'direct')}; }}",
+    )
+    assert result.code == 0, result
+    assert codes(plan_repo) == ["1", "1", "0", "0"], plan_repo.repo.git("show", "HEAD:said.txt")
+    assert server.paths == []
+
+
+@needs_box
+def test_a_role_may_differ(plan_repo: PlanRepo, server: Server) -> None:
+    """sandbox.network_roles gives one role another network."""
+    limit(plan_repo, "none", network_roles={"implementer": "all"})
+    result = work(plan_repo, asking(plan_repo, f"http://{server.host}/", "direct"))
+    assert (result.code, codes(plan_repo)) == (0, ["0"]), result
+
+
+@needs_box
+def test_a_plan_narrows(plan_repo: PlanRepo, server: Server) -> None:
+    """A plan that says `network: none` takes the network from its agents, whatever the settings are."""
+    limit(plan_repo, "all", network_roles={"implementer": "all"})
+    script = f"{asking(plan_repo, f'http://{server.host}/', 'direct')}; echo $? > codes.txt"
+    plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
+    plan_repo.plan("First", inner={"network": "none"})
+    result = plan_repo.run(*OFF)
+    assert (result.code, codes(plan_repo)) == (0, ["1"]), result
+    assert server.paths == []
+
+
+WIDER = {"model": "all", "none": "model"}
+
+
+@needs_box
+@pytest.mark.parametrize(("own", "wanted"), WIDER.items(), ids=WIDER)
+def test_a_plan_cannot_widen(plan_repo: PlanRepo, own: str, wanted: str) -> None:
+    """A plan that wants more than the user's settings is refused before anything is written."""
+    limit(plan_repo, own)
+    refused_without_a_trace(plan_repo, "wider than your sandbox.network", inner={"network": wanted})
+
+
+def refused_without_a_trace(plan_repo: PlanRepo, words: str, **more: Any) -> None:
+    plan_repo.plan("First", **more)
+    before = plan_repo.repo.git("for-each-ref"), plan_repo.repo.git("status", "--porcelain", "--ignored")
+    result = plan_repo.run(*OFF)
+    assert (result.code, words in result.err) == (2, True), result
+    assert (plan_repo.repo.git("for-each-ref"), plan_repo.repo.git("status", "--porcelain", "--ignored")) == before
+
+
+def test_an_unknown_word_in_a_plan(plan_repo: PlanRepo) -> None:
+    """A network that does not exist is an error of the plan."""
+    refused_without_a_trace(plan_repo, "none of all, model, none", inner={"network": "some"})
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "sandbox.network": {"network": "some"},
+    "sandbox.network_roles.implementer": {"network_roles": {"implementer": "some"}},
+    "sandbox.hosts: 'http://example.org' is no host": {"hosts": ["http://example.org"]},
+    "sandbox.hosts: '*' is no host": {"hosts": ["*"]},
+    "sandbox.hosts: 'localhost' needs a port": {"hosts": ["localhost"]},
+    "sandbox.hosts: '127.0.0.1:80' needs a port": {"hosts": ["127.0.0.1:80"]},
+}
+
+
+@pytest.mark.parametrize(("words", "settings"), WRONG.items(), ids=WRONG)
+def test_wrong_settings(plan_repo: PlanRepo, words: str, settings: dict[str, Any]) -> None:
+    """A wrong network or host in the user's settings ends the call with exit code 2."""
+    plan_repo.configure(sandbox=settings)
+    refused_without_a_trace(plan_repo, words)
+
+
+@pytest.mark.parametrize("network", ["model", "none"])
+def test_no_silent_fallback(plan_repo: PlanRepo, network: str) -> None:
+    """Where bubblewrap does not work, a limited network is an error, also in mode auto and for a single role."""
+    program = plan_repo.folder / "bin" / "bwrap"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'bwrap: Creating new namespace failed' >&2\nexit 1\n")
+    program.chmod(0o755)
+    plan_repo.repo.environment["PATH"] = f"{program.parent}:{plan_repo.repo.environment['PATH']}"
+    plan_repo.configure(sandbox={"network": network})
+    refused_without_a_trace(plan_repo, f"sandbox.network is {network}, but bubblewrap does not work here")
+    plan_repo.configure(sandbox={"network_roles": {"implementer": network}})
+    refused_without_a_trace(
+        plan_repo, f"the network of implementer is limited ({network}), but bubblewrap", commit=False
+    )
+    plan_repo.configure(sandbox={"network_roles": {"checks": network}})
+    refused_without_a_trace(plan_repo, f"sandbox.network_roles.checks is {network}, but", commit=False)
+    plan_repo.configure(sandbox={})
+    refused_without_a_trace(plan_repo, "the network of implementer is limited (none), but", inner={"network": "none"})
+
+
+@needs_box
+def test_a_program_outside_of_the_sandbox_is_an_error(plan_repo: PlanRepo) -> None:
+    """A CLI that does not run in the sandbox, and a role without it, cannot have a limited network."""
+    plan_repo.configure(sandbox={"network": "model"})
+    refused_without_a_trace(plan_repo, "is limited (model), but hand does not run in the sandbox")
+    plan_repo.configure(sandbox={"network": "model", "roles": {"implementer": "off"}})
+    refused_without_a_trace(plan_repo, "is limited (model), but the sandbox of implementer is off", commit=False)
+
+
+# Each asks the dashboard for a cookie, with a good token.
+KNOCK = """
+import http.client, json, sys
+port, token = int(sys.argv[1]), sys.argv[2]
+headers = {"Origin": f"http://127.0.0.1:{port}", "Content-Type": "application/json", "X-Sow": "1"}
+line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+line.request("POST", "/api/session", json.dumps({"token": token}), headers)
+answer = line.getresponse()
+print(answer.status, answer.read().decode())
+sys.exit(0 if answer.status == 403 else 1)
+"""
+
+
+@needs_box
+@pytest.mark.parametrize("network", ["all", "model"])
+def test_the_dashboard_refuses_a_box(plan_repo: PlanRepo, network: str) -> None:
+    """A process of a box is refused with the right token, without marks, and also through the proxy of its box."""
+    plan_repo.repo.ok("init")
+    (plan_repo.folder / "knock.py").write_text(KNOCK)
+    with Dashboard(plan_repo.repo) as dashboard:
+        limit(plan_repo, network, dashboard.host)
+        knock = f"{sys.executable} {plan_repo.folder}/knock.py {dashboard.port} {dashboard.kept()['token']}"
+        result = work(
+            plan_repo, f"setsid -w env -i {knock}", f"cat {plan_repo.repo.environment['HOME']}/.config/sow/ui/*"
+        )
+    assert (result.code, codes(plan_repo)) == (0, ["0", "1"]), plan_repo.repo.git("show", "HEAD:said.txt")
+    assert "an agent sent it" in plan_repo.repo.git("show", "HEAD:said.txt")
+
+
+def checking(plan_repo: PlanRepo, url: str) -> None:
+    """A plan of two tasks whose only check asks for a URL."""
+    plan_repo.configure(run={"baseline": "on"}, sandbox={"read": [str(plan_repo.folder)]})
+    plan_repo.plan(
+        *({"name": name, "test_commands": [asking(plan_repo, url, "direct")]} for name in ("First", "Second"))
+    )
+
+
+@needs_box
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_check_that_needs_the_network_is_a_question(plan_repo: PlanRepo, server: Server, answer: str) -> None:
+    """Checks run offline. If they pass on the base commit only with the network, the user is asked, once."""
+    checking(plan_repo, f"http://{server.host}/")
+    first = plan_repo.run(*OFF, "--max-concurrency", "1")
+    assert first.code == 4, first
+    asked = server.paths.copy()
+    assert len(asked) <= 2
+    assert "checks of this repository pass only with the network" in plan_repo.repo.ok("inbox").out
+    plan_repo.repo.ok("answer", "010", answer)
+    second = plan_repo.run(*OFF)
+    assert (second.code == 0) == (answer == "yes"), second.out + second.err
+    assert (len(server.paths) > len(asked)) == (answer == "yes")
+    questions = [each["text"] for task in ("010", "020") for each in plan_repo.task(task).get("questions", ())]
+    assert all("pass only with the network" in text for text in questions)
+    passed = [entry["passed"] for entry in plan_repo.task("010")["evidence"]]
+    assert passed[-1] is (answer == "yes")
+
+
+@needs_box
+def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> None:
+    """sandbox.network_roles.checks gives checks the network, or a few hosts; then nobody is asked."""
+    checking(plan_repo, f"http://{server.host}/")
+    plan_repo.configure(
+        sandbox={"read": [str(plan_repo.folder)], "network_roles": {"checks": "model"}, "hosts": [server.host]}
+    )
+    result = plan_repo.run(*OFF)
+    assert result.code == 0, result
+    assert "checks model" in result.out
+    assert server.paths
+
+
+@needs_box
+def test_set_up_has_the_network(plan_repo: PlanRepo, server: Server) -> None:
+    """Set-up downloads packages, so it keeps the network while checks run offline."""
+    checking(plan_repo, "http://127.0.0.1:9/")
+    plan_repo.configure(worktree={"setup": [asking(plan_repo, f"http://{server.host}/setup", "direct").split()]})
+    plan_repo.plan({"name": "First", "test_commands": ["true"]})
+    result = plan_repo.run(*OFF)
+    assert result.code == 0, result
+    assert "/setup" in server.paths
+    assert "checks none" in result.out
