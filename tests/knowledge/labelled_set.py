@@ -17,7 +17,7 @@ from sow.store.formats import VERSION
 from sow.system.checkout import Checkout
 
 SETS = Path(__file__).parent / "labelled_sets"
-HELD_OUT = ("newsroom", "taxoffice", "arcade", "theatre")  # the weights were not fitted to them
+HELD_OUT = ("newsroom", "taxoffice", "arcade", "theatre", "insurer", "grid")  # the weights were not fitted to them
 SOURCE = "https://git.example.org/shop.git"
 
 
@@ -30,18 +30,40 @@ class Outcome(NamedTuple):
     may_fit: set[str]
 
 
-def shelve(root: Path, library: dict[str, Any]) -> None:
-    """Write a library below the .sow folder of a repository, as `sow sinks install` and `sow repos add` would."""
-    sow = root / ".sow"
+def shelve(root: Path, library: dict[str, Any], hints: dict[str, str] | None = None) -> None:
+    """Write a library below the .sow folder of a repository, as `sow sinks install` and `sow repos add` would.
+
+    The hints say when each document is needed: those of sinks are in the index, others in the document itself.
+    """
+    sow, hints = root / ".sow", hints or {}
     for key, source in (("sinks", {"url": SOURCE, "path": "", "ref": ""}), ("repos", {"url": SOURCE, "ref": ""})):
         entries = []
         for entry in library.get(key, []):
             write(sow / key / entry["name"], entry["files"])
+            folder = f"{key}/{entry['name']}/"
+            about = [
+                {"path": path.removeprefix(folder), "about": hints[path]} for path in hints if path.startswith(folder)
+            ]
+            entry = {**entry, **({"hints": about} if about else {})}
             told = {name: value for name, value in entry.items() if name != "files"}
             entries.append({**told, "source": source, **({"mode": "clone"} if key == "repos" else {})})
         if entries:
             write(sow / key, {"index.json": json.dumps({"schema_version": VERSION, key: entries})})
-    write(sow / "knowledge", library.get("knowledge", {}))
+    documents = library.get("knowledge", {})
+    write(
+        sow / "knowledge", {name: _with_hint(text, hints.get(f"knowledge/{name}")) for name, text in documents.items()}
+    )
+
+
+def _with_hint(text: str, hint: str | None) -> str:
+    return f"---\n{yaml.safe_dump({'when_to_use': hint})}---\n{text}" if hint else text
+
+
+def load(name: str) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
+    """Return the library of a set, its hints if there are any, and its tasks."""
+    library, hints, tasks = (SETS / f"{name}_{part}.yaml" for part in ("library", "hints", "tasks"))
+    known_hints = yaml.safe_load(hints.read_text()) if hints.is_file() else {}
+    return yaml.safe_load(library.read_text()), known_hints, yaml.safe_load(tasks.read_text())
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -62,11 +84,12 @@ def task_of(number: int, given: dict[str, Any]) -> Any:
     return {"id": f"{number:02d}0", "name": given["name"], "criteria": [], "references": [], "depends_on": [], **given}
 
 
-def outcomes(root: Path, name: str, budget: int = 8000) -> list[Outcome]:
+def outcomes(root: Path, name: str, *, with_hints: bool = False, budget: int = 8000) -> list[Outcome]:
     """The choice for every task of the set of this name."""
-    shelve(root, yaml.safe_load((SETS / f"{name}_library.yaml").read_text()))
+    written, hints, tasks = load(name)
+    shelve(root, written, hints if with_hints else {})
     found = []
-    for number, given in enumerate(yaml.safe_load((SETS / f"{name}_tasks.yaml").read_text()), 1):
+    for number, given in enumerate(tasks, 1):
         task = task_of(number, given)
         library = Library(home_at(root), str(root))
         library.find_documents({}, task)  # type: ignore[typeddict-item]

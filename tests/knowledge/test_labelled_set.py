@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.labelled_set import SETS, Outcome, outcomes, precision, recall, within_reach
+from knowledge.labelled_set import SETS, Outcome, load, outcomes, precision, recall, within_reach
 
-# The least precision and recall of each set, and the least recall with the documents that may fit. The last four are
-# held out: the weights were not fitted to them.
+# The least precision and recall of each set, and the least recall with the documents that may fit. Six are held out:
+# the weights were not fitted to them. The judges are `insurer` and `grid`: measured once, after the last change.
+# "with hints": every document says when to read it, as after `sow sinks describe` and `sow context describe`.
 FLOORS = {
     "clinic": (0.9, 0.95, 0.95),
     "firmware": (0.9, 0.8, 0.95),
@@ -25,14 +26,24 @@ FLOORS = {
     "arcade": (0.85, 0.9, 0.95),
     "taxoffice": (0.9, 0.7, 0.95),
     "theatre": (0.85, 0.55, 0.95),
+    "clinic with hints": (0.95, 0.95, 0.95),
+    "depot with hints": (0.95, 0.85, 0.95),
+    "lending with hints": (0.85, 0.9, 0.95),
+    "trails with hints": (0.85, 0.9, 0.95),
+    "arcade with hints": (0.9, 0.95, 0.95),
+    "insurer": (0.9, 0.9, 0.95),
+    "insurer with hints": (0.9, 0.95, 0.95),
+    "grid": (0.85, 0.7, 0.9),
+    "grid with hints": (0.9, 0.8, 0.95),
 }
 MISTAKEN = ("arcade", "lending", "taxoffice")  # here one document is chosen for a task that needs none
-MOST_NAMED = 4.5  # documents that may fit, on average
+MOST_NAMED = 4.5  # documents that may fit, on average over all sets
 
 
 @pytest.fixture(scope="module", params=FLOORS)
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Outcome]]:
-    return request.param, outcomes(tmp_path_factory.mktemp(request.param), request.param)
+    name, _, hints = request.param.partition(" ")
+    return request.param, outcomes(tmp_path_factory.mktemp(name), name, with_hints=bool(hints))
 
 
 def test_precision_and_recall_are_high(
@@ -49,11 +60,6 @@ def test_precision_and_recall_are_high(
     assert reached >= least_reached
 
 
-def test_few_documents_are_named_besides(measured: tuple[str, list[Outcome]]) -> None:
-    """A worker judges a handful of names, not a catalogue."""
-    assert sum(len(each.may_fit) for each in measured[1]) / len(measured[1]) <= MOST_NAMED
-
-
 def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
     """No task with a wanted document goes without any, but for one in ten."""
     needing = [each for each in measured[1] if each.wanted]
@@ -65,13 +71,29 @@ def test_a_task_that_needs_nothing_gets_nothing(measured: tuple[str, list[Outcom
     """A typo in a footer is fixed without any document."""
     needless = [each.chosen for each in measured[1] if not each.wanted]
     assert needless
-    assert sum(map(len, needless)) <= (measured[0] in MISTAKEN)
+    assert sum(map(len, needless)) <= (measured[0].partition(" ")[0] in MISTAKEN)
+
+
+def test_few_documents_are_named_besides(tmp_path: Path) -> None:
+    """A worker judges a handful of names, not a catalogue."""
+    plain = [name for name in FLOORS if " " not in name]
+    results = [each for name in plain for each in outcomes(tmp_path / name, name)]
+    assert sum(len(each.may_fit) for each in results) / len(results) <= MOST_NAMED
 
 
 def test_every_set_is_measured() -> None:
-    """Each library has tasks and a floor."""
-    libraries = {path.name.removesuffix("_library.yaml") for path in SETS.glob("*_library.yaml")}
-    assert libraries == set(FLOORS) == {path.name.removesuffix("_tasks.yaml") for path in SETS.glob("*_tasks.yaml")}
+    """Each library has tasks, a floor, and a second floor if it has hints; hints name documents that exist."""
+    parts = {
+        part: {path.name.removesuffix(f"_{part}.yaml") for path in SETS.glob(f"*_{part}.yaml")}
+        for part in ("library", "tasks", "hints")
+    }
+    assert parts["library"] == parts["tasks"]
+    assert parts["library"] | {f"{name} with hints" for name in parts["hints"]} == set(FLOORS)
+    for name in parts["hints"]:
+        library, hints, _ = load(name)
+        known = {f"knowledge/{path}" for path in library["knowledge"]}
+        known |= {f"sinks/{sink['name']}/{path}" for sink in library["sinks"] for path in sink["files"]}
+        assert known == hints.keys()
 
 
 def test_the_choice_is_the_same_each_time(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ GROUPS = {
     "salvage": "runs.runs",
     "sinks": "knowledge.sinks",
     "repos": "knowledge.repos",
-    "context": "tasks.references",
+    "context": "knowledge.references",
     "adr": "project.adr",
     "feedback": "project.feedback",
     "log": "worker_commands",

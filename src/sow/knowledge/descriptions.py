@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 
 from sow.domain.inputs import printable_line
 from sow.errors import SowError
@@ -11,9 +13,10 @@ from sow.store.formats import yaml_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from sow.domain.documents.index import RepoHint
+    from sow.domain.documents.index import Hint
 
 BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
 TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")
@@ -40,15 +43,14 @@ MOST_TAGS = 12
 MOST_HEADINGS = 12
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Description:
-    """A summary, when to use it, and tags; each may be empty."""
+    """A summary, when to use it, tags, and hints about single documents; each may be empty."""
 
-    __slots__ = ("summary", "tags", "when_to_use")
-
-    def __init__(self, *, summary: str = "", when_to_use: str = "", tags: tuple[str, ...] = ()) -> None:
-        self.summary = summary
-        self.when_to_use = when_to_use
-        self.tags = tags
+    summary: str = ""
+    when_to_use: str = ""
+    tags: tuple[str, ...] = ()
+    hints: Sequence[Hint] = ()
 
 
 class DescribedPage:
@@ -87,9 +89,9 @@ def describe(folder: str, name: str) -> Description:
     return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
 
 
-def hints(folder: str) -> list[RepoHint]:
+def hints(folder: str) -> list[Hint]:
     """Lists the usual entry points that a repository has, with their titles."""
-    repo_hints: list[RepoHint] = []
+    repo_hints: list[Hint] = []
     for name in ENTRY_POINTS:
         path = f"{folder}/{name}"
         if os.path.islink(path) or not os.path.lexists(path):
@@ -218,11 +220,11 @@ def _short(text: str) -> str:
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
 
 
-def excerpts(folder: str, max_size: int) -> str:
-    """Returns the beginnings of a folder's documents, up to a size, for an agent that describes them."""
+def excerpts(paths_by_name: Mapping[str, str], max_size: int) -> str:
+    """Returns the beginnings of documents, up to a size, for an agent that describes them."""
     parts: list[str] = []
     left = max_size
-    for path in document_paths(folder):
+    for name, path in paths_by_name.items():
         if left <= 0:
             parts.append("(more files, not shown)")
             break
@@ -232,5 +234,15 @@ def excerpts(folder: str, max_size: int) -> str:
             continue
         shown = text[: min(left, max_size // 4)]
         left -= len(shown)
-        parts.append(f"=== {path.removeprefix(f'{folder}/')}\n{shown}")
+        parts.append(f"=== {name}\n{shown}")
     return "\n\n".join(parts)
+
+
+def with_hint(text: str, hint: str) -> str:
+    """Returns a Markdown document with `when_to_use` in its front matter."""
+    line = f"when_to_use: {json.dumps(hint, ensure_ascii=False)}"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not split(text)[0]:
+        return newline.join(("---", line, "---", text))
+    first, _, rest = text.partition(newline)
+    return newline.join((first, line, rest))

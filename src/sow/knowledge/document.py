@@ -17,7 +17,7 @@ CODE = (
 class Document:
     """One file: its path, its owner, and its owner's description."""
 
-    __slots__ = ("about", "absolute_path", "certain_reason", "kind", "mtime", "owner", "path", "size", "tags")
+    __slots__ = ("about", "absolute_path", "certain_reason", "kind", "mtime", "owner", "path", "size", "tags", "when")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Document:
         about: str = "",
         tags: tuple[str, ...] = (),
         sure: str = "",
+        when: str = "",
     ) -> None:
         self.path = path  # as the task's state names it: relative to the root
         self.absolute_path = place  # absolute path from which it is read
@@ -40,6 +41,7 @@ class Document:
         self.owner = owner  # the sink, the linked repository or the task that it comes from
         self.about = about  # the owner's description
         self.tags = tags
+        self.when = when  # when to read this document, as its owner's index says
         self.certain_reason = sure  # reason why it belongs to the task whatever its text says; else empty
 
     @property

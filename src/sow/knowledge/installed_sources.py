@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from sow.domain.documents.index import Hint
     from sow.knowledge.fetcher import FetchLimits
     from sow.knowledge.updates import SourceStatus
     from sow.store.files.checkout_home import Home
@@ -262,3 +263,8 @@ class SourceManager:
 
 def _with_ref(entry: Any, ref: str) -> Any:
     return {**entry, "source": {**entry["source"], "ref": ref}}
+
+
+def merged_hints(entry: Any, hints: Sequence[Hint]) -> list[Hint]:
+    """Returns the hints of an entry and these; one with the path of an earlier hint replaces it."""
+    return list({hint["path"]: hint for hint in (*entry["hints"], *hints)}.values())

@@ -49,6 +49,11 @@ class Library:
         self._repos()
         self._upstream(project, task)
 
+    def own_documents(self) -> list[Document]:
+        """Finds the repository's own documents only."""
+        self._knowledge()
+        return self.documents
+
     @property
     def documents(self) -> list[Document]:
         return list(self.by_path.values())
@@ -58,8 +63,10 @@ class Library:
         for sink in sinks:
             tags = tuple(sink["tags"])
             about = "\n".join((sink["name"], *tags, sink["summary"], sink["when_to_use"]))
-            for path in self._texts(f".sow/sinks/{sink['name']}"):
-                self._add(path, SINK, owner=sink["name"], about=about, tags=tags)
+            base = f".sow/sinks/{sink['name']}"
+            hints = {f"{base}/{hint['path']}": hint["about"] for hint in sink["hints"]}
+            for path in self._texts(base):
+                self._add(path, SINK, owner=sink["name"], about=about, tags=tags, when=hints.get(path, ""))
 
     def _knowledge(self) -> None:
         """Adds the repository's documents, as they are in the task's folder."""

@@ -7,7 +7,7 @@ import os
 from sow.errors import SowError
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
-from sow.knowledge.installed_sources import SourceManager
+from sow.knowledge.installed_sources import SourceManager, merged_hints
 from sow.store.knowledge import install_folder
 from sow.store.knowledge.repo_index import CATALOG
 from sow.system import checkout, clock
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.documents.index import Repo, RepoHint
+    from sow.domain.documents.index import Hint, Repo
     from sow.store.knowledge.install_folder import ScratchFolder
 
 CLONE, SYMLINK = "clone", "symlink"
@@ -27,7 +27,7 @@ class RepoDescription:
 
     __slots__ = ("hints", "purpose", "tags")
 
-    def __init__(self, *, purpose: str, hints: list[RepoHint], tags: list[str]) -> None:
+    def __init__(self, *, purpose: str, hints: list[Hint], tags: list[str]) -> None:
         self.purpose = purpose
         self.hints = hints
         self.tags = tags
@@ -111,7 +111,6 @@ class Repos(SourceManager):
         """Replaces purpose and tags of a repository by the user's; adds hints, or replaces those of the same path."""
         fields = {**description.fields, "described_by": descriptions.BY_USER}
         if description.hints:
-            hints = [*self.entry(name)["hints"], *description.hints]
-            fields["hints"] = list({hint["path"]: hint for hint in hints}.values())
+            fields["hints"] = merged_hints(self.entry(name), description.hints)
         changed: Repo = self.set_fields(name, fields)
         return changed

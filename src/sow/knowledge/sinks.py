@@ -7,7 +7,7 @@ import os
 from sow.errors import SowError, suggestion
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
-from sow.knowledge.installed_sources import SourceManager
+from sow.knowledge.installed_sources import SourceManager, merged_hints
 from sow.store.knowledge.sink_index import CATALOG
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ class Sinks(SourceManager):
 
     def _draft(self, url: str, folder: str, name: str) -> Sink:
         source: SinkSource = {"url": url, "path": folder, "ref": ""}
-        return {"name": name, "source": source, "summary": "", "when_to_use": "", "tags": []}
+        return {"name": name, "source": source, "summary": "", "when_to_use": "", "hints": [], "tags": []}
 
     def _user_sink(self, name_or_url: str, cwd: str) -> Sink | None:
         """Returns the entry of that name in the user's list; None if a folder of that name exists here."""
@@ -81,5 +81,6 @@ class Sinks(SourceManager):
         fields |= {"summary": description.summary} if description.summary else {}
         fields |= {"when_to_use": description.when_to_use} if description.when_to_use else {}
         fields |= {"tags": list(description.tags)} if description.tags else {}
+        fields |= {"hints": merged_hints(self.entry(name), description.hints)}
         changed: Sink = self.set_fields(name, fields)
         return changed

@@ -117,7 +117,7 @@ class TextIndex:
         by_path = {document.path: document for document in documents}
         for path, document in by_path.items():
             row = rows.get(path)
-            if row is not None and row[2:] == (document.size, document.mtime, document.about):
+            if row is not None and row[2:] == (*size_and_time(document), described(document)):
                 self.documents_by_id[row[0]] = document
             else:
                 self._read(connection, document, row)
@@ -133,7 +133,7 @@ class TextIndex:
             text = ""
         retired = document.kind == ADR and adrs.status_of(text) in adrs.RETIRED
         columns = indexed_texts(document, text)
-        if row is not None and row[4] == document.about and self._columns(connection, row[0]) == columns:
+        if row is not None and row[4] == described(document) and self._columns(connection, row[0]) == columns:
             connection.execute("UPDATE files SET size = ?, mtime = ? WHERE id = ?", (*size_and_time(document), row[0]))
             self.documents_by_id[row[0]] = document
             return
@@ -150,7 +150,7 @@ class TextIndex:
         """Adds a document; one without columns, a retired decision, can be named but is never suggested."""
         insert = "INSERT INTO files (path, size, mtime, about, subjects) VALUES (?, ?, ?, ?, ?)"
         subjects = json.dumps(subjects_by_field(document, columns)) if columns is not None else ""
-        cursor = connection.execute(insert, (document.path, *size_and_time(document), document.about, subjects))
+        cursor = connection.execute(insert, (document.path, *size_and_time(document), described(document), subjects))
         number = int(cursor.lastrowid or 0)
         self.documents_by_id[number] = document
         if columns is not None:
@@ -208,6 +208,11 @@ def size_and_time(document: Document) -> tuple[int, int]:
     return document.size, document.mtime
 
 
+def described(document: Document) -> str:
+    """Returns what the owner's index says about a document."""
+    return f"{document.about}\n{document.when}"
+
+
 def index_folder(home: Home) -> str:
     """Returns the folder of the file: inside of git's, because a repository can contain files anywhere else."""
     return make_folders(home.disk, home.checkout.git, ("sow",))
@@ -225,7 +230,7 @@ def indexed_texts(document: Document, text: str) -> tuple[str, str, str]:
     headings = [line for line in text.split("\n") if line.startswith("#")]
     first = headings[0].lstrip("# ") if headings else ""
     body = "\n".join(line for line in text.split("\n") if not _is_usual(line))
-    return f"{document.title}\n{first}", outline(text), body
+    return f"{document.title}\n{first}", f"{document.when}\n{outline(text)}", body
 
 
 def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int, dict[str, tuple[int, bool]]]:

@@ -71,7 +71,7 @@ WHERE = {
     "RepoIndex": ("repo-index", ()),
     "Repo": ("repo-index", ("repos",)),
     "RepoSource": ("repo-index", ("repos", "source")),
-    "RepoHint": ("repo-index", ("repos", "hints")),
+    "Hint": ("repo-index", ("repos", "hints")),
 }
 
 SHARED = {"StateFile", "TreeCheck", "DesignJudgement", "IndexEntry"}  # fields that several shapes have

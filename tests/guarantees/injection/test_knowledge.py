@@ -29,6 +29,7 @@ ROWS = {
     ("sinks describe", "--summary"): "sinks describe known --summary={}",
     ("sinks describe", "--when"): "sinks describe known --when={}",
     ("sinks describe", "--tag"): "sinks describe known --tag={}",
+    ("sinks describe", "--hint"): "sinks describe known --hint={}",
     ("sinks describe", "--executor"): "sinks describe known --executor={}",
     ("repos add", "url"): "repos add -- {}",
     ("repos add", "--ref"): "repos add REMOTE --clone --ref={}",

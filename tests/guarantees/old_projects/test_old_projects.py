@@ -128,6 +128,7 @@ ASK_NO_PROJECT = {
     "consent forget",
     "adr new",  # decisions outlive a project
     "adr list",
+    "context describe",
     "sinks install",  # knowledge belongs to the checkout
     "sinks update",
     "sinks list",

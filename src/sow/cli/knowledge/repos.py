@@ -7,7 +7,7 @@ from sow.cli.context import Context
 from sow.cli.knowledge import source_output
 from sow.cli.output import emit, table
 from sow.domain import inputs
-from sow.domain.documents.index import Repo, RepoHint
+from sow.domain.documents.index import Repo
 from sow.errors import SowError
 from sow.knowledge.repos import RepoDescription, Repos
 from sow.store.knowledge import repo_index
@@ -25,15 +25,9 @@ def _description(context: Context, purpose: str, hint: list[str], tag: list[str]
     """Checks the user's description of a repository."""
     return RepoDescription(
         purpose=context.checked_text(purpose, "--purpose", 4000).strip() if purpose else "",
-        hints=[_hint(value) for value in hint],
+        hints=[source_output.hint(value) for value in hint],
         tags=list(dict.fromkeys(inputs.checked_line(value, "--tag", 60) for value in tag)),
     )
-
-
-def _hint(value: str) -> RepoHint:
-    """Splits `docs/api.md: the REST interface` into a path and its description."""
-    path, _, about = inputs.checked_line(value, "--hint", 2000).partition(": ")
-    return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
 
 
 def add(
@@ -65,8 +59,7 @@ def add(
 
 def _print_description(entry: Repo) -> None:
     source_output.print_facts({"purpose": entry["purpose"]}, [])
-    for hint in entry["hints"]:
-        out("  " + escape_line(f"look at: {hint['path']}" + (f" ({hint['about']})" if hint["about"] else "")))
+    source_output.print_hints(entry["hints"])
     source_output.print_facts({}, entry["tags"])
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import source_output
+from sow.cli.knowledge.own_documents import MOST_TEXT, description_turn
 from sow.cli.output import emit, table
 from sow.domain import inputs
-from sow.domain.documents.index import Sink
+from sow.domain.documents.index import Hint, Sink
 from sow.domain.text.units import counted
-from sow.engine.turns.describe import ROLE, DescriptionTurn
-from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError, Waiting
 from sow.knowledge import descriptions
 from sow.knowledge.descriptions import BY_AGENT, BY_USER, Description
@@ -21,29 +19,28 @@ from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out, require_yes
 
 MOST_FILES = 5000
-MOST_TEXT = 100_000
 
 
 class Describer:
     """Describes sinks; it is created before a fetch, so that a bad executor fails early."""
 
-    __slots__ = ("agent", "executor", "sinks")
+    __slots__ = ("agent", "sinks")
 
     def __init__(self, context: Context, sinks: Sinks, executor: str) -> None:
-        config = context.config()
         self.sinks = sinks
-        self.executor = config.executor(executor or config.binding(ROLE)[0])
-        settings = TurnSettings(sinks.home, config, context.environment, tell=TurnOutput(quiet=True).show)
-        self.agent = DescriptionTurn(settings, self.executor)
+        self.agent = description_turn(context, executor)
 
     def describe(self, name: str) -> Sink:
         """Asks the agent and writes its answer into the index."""
-        documents = descriptions.excerpts(self.sinks.folder_of(name), MOST_TEXT)
+        folder = self.sinks.folder_of(name)
+        paths = {path.removeprefix(f"{folder}/"): path for path in descriptions.document_paths(folder)}
+        documents = descriptions.excerpts(paths, MOST_TEXT)
         if not documents:
             raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
         answer = run_to_end(self.agent.ask(name, documents))
-        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags)
-        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.executor.name}")
+        hints: list[Hint] = [{"path": path, "about": answer.hints[path]} for path in paths if path in answer.hints]
+        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags, hints=hints)
+        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.agent.executor.name}")
 
 
 def keeper(context: Context) -> Sinks:
@@ -109,6 +106,7 @@ def _agree_to_fetch(entries: list[Sink], *, yes: bool = False, json: bool = Fals
 
 def _print_description(entry: Sink) -> None:
     source_output.print_facts({"what": entry["summary"], "when": entry["when_to_use"]}, entry["tags"])
+    source_output.print_hints(entry["hints"])
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
@@ -157,15 +155,25 @@ def remove(context: Context, *, name: str, force: bool, forget: bool) -> int:
     return source_output.print_removed(sinks.remove(name, force=force, forget=forget), sinks, forget=forget)
 
 
-def describe(context: Context, *, name: str, summary: str, when: str, tag: list[str], executor: str, json: bool) -> int:
+def describe(
+    context: Context,
+    *,
+    name: str,
+    summary: str,
+    when: str,
+    tag: list[str],
+    hint: list[str],
+    executor: str,
+    json: bool,
+) -> int:
     context.require_non_worker("describe a sink")
     sinks = keeper(context)
-    if summary or when or tag:
+    if summary or when or tag or hint:
         if executor:
             raise SowError(
                 "--executor asks an agent, and the other options are your own words", "give one or the other"
             )
-        entry = _by_hand(context, sinks, name, summary, when, tag)
+        entry = _by_hand(context, sinks, name, summary, when, tag, hint)
     else:
         sinks.entry(name)
         entry = Describer(context, sinks, executor).describe(name)
@@ -175,11 +183,14 @@ def describe(context: Context, *, name: str, summary: str, when: str, tag: list[
     return 0
 
 
-def _by_hand(context: Context, sinks: Sinks, name: str, summary: str, when: str, tag: list[str]) -> Sink:
+def _by_hand(
+    context: Context, sinks: Sinks, name: str, summary: str, when: str, tag: list[str], hint: list[str]
+) -> Sink:
     description = Description(
         summary=context.checked_text(summary, "--summary", 4000).strip() if summary else "",
         when_to_use=context.checked_text(when, "--when", 4000).strip() if when else "",
         tags=tuple(dict.fromkeys(inputs.checked_line(value, "--tag", 60) for value in tag)),
+        hints=[source_output.hint(value) for value in hint],
     )
     return sinks.describe(name, description, BY_USER)
 
@@ -243,9 +254,11 @@ COMMANDS = (
         Option("--summary", "TEXT", "What it holds (TEXT, @FILE or -)"),
         Option("--when", "TEXT", "When a worker should read it (TEXT, @FILE or -)"),
         Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
+        Option("--hint", "HINT", "When to read one of its documents, as 'PATH: when'", repeat=True),
         EXECUTOR,
         json=True,
-        details="Without --summary, --when or --tag the agent that is bound to researcher is asked. Your words and\n"
-        "an agent's stay through updates; what was read from the files is read again.",
+        details="Without any of --summary, --when, --tag and --hint the agent that is bound to researcher is asked.\n"
+        "It also says when to read each document. Your words and an agent's stay through updates; what was read\n"
+        "from the files is read again.",
     ),
 )

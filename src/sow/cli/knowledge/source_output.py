@@ -11,6 +11,8 @@ from typing import Any
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.output import emit, print_error, table
+from sow.domain import inputs
+from sow.domain.documents.index import Hint
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.knowledge import installed_sources, updates
@@ -52,6 +54,17 @@ def size_of(entry: Any) -> str:
 
 def pin_of(entry: Any) -> str:
     return str(entry.get("pin", ""))[:SHORT]
+
+
+def hint(value: str) -> Hint:
+    """Splits `docs/api.md: the REST interface` into a path and its description."""
+    path, _, about = inputs.checked_line(value, "--hint", 2000).partition(": ")
+    return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
+
+
+def print_hints(hints: Sequence[Hint]) -> None:
+    for entry in hints:
+        out("  " + escape_line(f"look at: {entry['path']}" + (f" ({entry['about']})" if entry["about"] else "")))
 
 
 def print_facts(facts: Mapping[str, str], tags: Sequence[str]) -> None:

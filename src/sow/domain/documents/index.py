@@ -20,6 +20,11 @@ class IndexEntry(TypedDict):
     updated_at: NotRequired[str]
 
 
+class Hint(TypedDict):
+    path: str
+    about: str
+
+
 class SinkSource(TypedDict):
     url: str
     path: str
@@ -30,6 +35,7 @@ class Sink(IndexEntry):
     source: SinkSource
     summary: str
     when_to_use: str
+    hints: list[Hint]
 
 
 class SinkIndex(TypedDict):
@@ -42,16 +48,11 @@ class RepoSource(TypedDict):
     ref: str
 
 
-class RepoHint(TypedDict):
-    path: str
-    about: str
-
-
 class Repo(IndexEntry):
     source: RepoSource
     mode: str
     purpose: str
-    hints: list[RepoHint]
+    hints: list[Hint]
 
 
 class RepoIndex(TypedDict):

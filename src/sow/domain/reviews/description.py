@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sow.domain.inputs import printable_line
 
 LONGEST = 2000
+LONGEST_HINT = 1000
 MOST_TAGS = 12
 LONGEST_TAG = 60
 MOST_TRIES = 40
 MOST_TEXT = 64_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class DescriptionAnswer:
     """The parts of a valid answer. For an invalid one `why` gives the reason."""
 
     summary: str = ""
     when_to_use: str = ""
     tags: tuple[str, ...] = ()
+    hints: Mapping[str, str] = field(default_factory=dict)  # by document: when to read it
     why: str = ""
 
 
@@ -35,7 +37,9 @@ def parse(text: str, nonce: str) -> DescriptionAnswer:
     summary, when = (_line(objects[0].get(key)) for key in ("summary", "when_to_use"))
     if not summary or not when:
         return DescriptionAnswer(why="summary or when_to_use is missing")
-    return DescriptionAnswer(summary=summary, when_to_use=when, tags=_tags(objects[0].get("tags")))
+    return DescriptionAnswer(
+        summary=summary, when_to_use=when, tags=_tags(objects[0].get("tags")), hints=_hints(objects[0])
+    )
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -52,6 +56,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             if isinstance(data, dict):
                 yield data
         position = text.find("{", end)
+
+
+def _hints(answer: dict[str, Any]) -> dict[str, str]:
+    hints = answer.get("documents")
+    lines = {path: _line(text)[:LONGEST_HINT] for path, text in hints.items()} if isinstance(hints, dict) else {}
+    return {path: line for path, line in lines.items() if line}
 
 
 def _line(value: object) -> str:

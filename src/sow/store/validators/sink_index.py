@@ -19,6 +19,10 @@ DOCUMENT = record({
         'files': (number(0, whole=True), OPTIONAL),
         'summary': (text(0, 4000), REQUIRED),
         'when_to_use': (text(0, 4000), REQUIRED),
+        'hints': (array(record({
+            'path': (text(1, 1000, form='sow-line'), REQUIRED),
+            'about': (text(0, 1000, form='sow-line'), REQUIRED),
+        })), []),
         'tags': (array(text(1, 60, form='sow-line'), unique=True), []),
         'described_by': (text(1, 120, form='sow-line'), OPTIONAL),
         'installed_at': (TIMESTAMP, OPTIONAL),

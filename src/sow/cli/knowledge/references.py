@@ -140,4 +140,15 @@ COMMANDS = (
         "A worker that is started on a task without such a choice gets one by itself; what was chosen stays until "
         "this is called again.",
     ),
+    Command(
+        "context describe",
+        "knowledge.own_documents:describe",
+        "Have an agent write into the repository's documents when to read them",
+        Argument("path", "Which ones; without: all Markdown documents", optional=True, repeat=True),
+        Option("--executor", "NAME", "Which executor, instead of that of researcher", completes="executors"),
+        json=True,
+        details="The documents are those in .sow/knowledge and in the folders that .sow/config.yaml names. The agent's "
+        "words go into their front matter as when_to_use, where 'sow context' finds them. Documents that have "
+        "it stay as they are. Look at the changes with 'git diff' before you commit them.",
+    ),
 )
