@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 
 from sow.errors import SystemFailure
 from sow.system.process.exit_code import ending_text
 from sow.system.process.program import run_with_input
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
 
 
 class DefaultCommandRunner:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol
+
 from sow.errors import SowError, suggestion
 from sow.executors import settings
 from sow.executors.executor import CliExecutor
+from sow.executors.interface import CommandRunner, Executor
 from sow.executors.registry import adapter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Protocol
 
-    from sow.executors.interface import CommandRunner, Executor
+class ConfiguredExecutor(Protocol):
+    """An entry of `Config.executors`."""
 
-    class ConfiguredExecutor(Protocol):
-        """An entry of `Config.executors`."""
-
-        type: str
-        settings: dict[str, Any]
-        custom_args: tuple[str, ...]
+    type: str
+    settings: dict[str, Any]
+    custom_args: tuple[str, ...]
 
 
 class ExecutorRegistry:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from threading import Event
+from collections.abc import Callable, Sequence
+from threading import Event
+from typing import TYPE_CHECKING
 
-    from sow.agents.agent import Agent
-    from sow.executors.interface import CommandRunner, Executor
+from sow.agents.agent import Agent
+from sow.executors.interface import CommandRunner, Executor
 
 
 class MockExecutor:

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint
 
 from sow.errors import SowError, SystemFailure, suggestion
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from importlib.metadata import EntryPoint
-
-    from sow.executors.adapter import Adapter
+from sow.executors.adapter import Adapter
 
 GROUP = "sow.executors"
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.executors.adapter import Request
+from sow.executors.adapter import Request
 
 WILDCARDS = ("*", "?", "[")
 REGEX_SPECIAL = frozenset(".^$|+(){}*?[]\\")

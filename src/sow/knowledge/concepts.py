@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Iterator
 
 from sow.domain.text.keywords import COMMON, words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TABLE = f"{os.path.dirname(__file__)}/subjects.txt"
 EVERYDAY, PHRASE = 0.7, 1.4  # weights of a word that nearly every text uses, and of a phrase

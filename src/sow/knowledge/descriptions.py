@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from sow.domain.documents.index import Hint
 from sow.domain.inputs import printable_line
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.index import Hint
 
 BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
 TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from sow.domain.documents.state import Chosen, ProjectState, Task
 from sow.domain.task import MAY_FIT, user_references
 from sow.domain.text import units as sizes
 from sow.domain.text.keywords import keywords, words
@@ -15,17 +17,10 @@ from sow.knowledge.language_guides import guides, languages, repository_language
 from sow.knowledge.library import Library
 from sow.knowledge.ranking import MAY_FIT as MAY_FIT_EVIDENCE
 from sow.knowledge.ranking import Matches
+from sow.knowledge.text_index import TextIndex
 from sow.store.files.disk import Disk, read_text
 from sow.store.knowledge.repo_index import targets
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sow.domain.documents.state import Chosen, ProjectState, Task
-    from sow.knowledge.document import Document
-    from sow.knowledge.text_index import TextIndex
-    from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.task_folder import TaskFolder
 
 MOST_CHOSEN = 12
 MOST_MAY_FIT = 5  # documents that are named besides, for the worker to judge by their names

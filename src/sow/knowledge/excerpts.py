@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain.text.keywords import words
+from collections.abc import Collection
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from sow.domain.text.keywords import words
 
 STEP = 40  # lines of a part, in a text without headings
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, SystemFailure
 from sow.knowledge import source_rules as sources
 from sow.knowledge import tree_listing
-from sow.knowledge.tree_listing import LINK, MODULE
+from sow.knowledge.tree_listing import LINK, MODULE, TreeEntry
 from sow.store.knowledge import install_folder
+from sow.store.knowledge.install_folder import ScratchFolder
 from sow.system import git, remote_git
-from sow.system.remote_git import GitCommand
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.knowledge.tree_listing import TreeEntry
-    from sow.store.knowledge.install_folder import ScratchFolder
-    from sow.system.remote_git import RemoteResult
+from sow.system.remote_git import GitCommand, RemoteResult
 
 AUTH_ERRORS = (
     "could not read Username", "could not read Password", "terminal prompts disabled", "Authentication failed",

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from sow.domain.documents.index import Hint
 from sow.errors import SowError
 from sow.knowledge import source_rules as sources
 from sow.knowledge import updates
 from sow.knowledge.descriptions import BY_FILES, BY_USER
+from sow.knowledge.fetcher import FetchLimits
+from sow.knowledge.updates import SourceStatus
+from sow.store.files.checkout_home import Home
 from sow.store.knowledge import install_folder
-from sow.store.knowledge.index import has_source
+from sow.store.knowledge.index import SourceIndex, has_source
 from sow.store.knowledge.install_folder import ScratchFolder
 from sow.system import checkout, clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from sow.domain.documents.index import Hint
-    from sow.knowledge.fetcher import FetchLimits
-    from sow.knowledge.updates import SourceStatus
-    from sow.store.files.checkout_home import Home
-    from sow.store.knowledge.index import SourceIndex
 
 UPDATED, UNCHANGED, RESTORED, EDITED = "updated", "unchanged", "restored", "edited"
 FAILED = "failed"

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 
 from sow.domain.text.keywords import COMMON, words
-from sow.knowledge.document import REPO, UPSTREAM
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from sow.knowledge.document import Document
+from sow.knowledge.document import REPO, UPSTREAM, Document
 
 LANGUAGES = {
     "py": "python", "go": "go", "js": "javascript", "jsx": "javascript", "mjs": "javascript", "ts": "typescript",

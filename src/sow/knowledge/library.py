@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
+from sow.domain.documents.index import Repo, Sink
+from sow.domain.documents.state import ProjectState, Task
 from sow.errors import SowError
 from sow.knowledge.descriptions import GENERATED_FOLDERS
 from sow.knowledge.document import ADR, CODE, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
+from sow.store.files.checkout_home import Home
 from sow.store.knowledge import artifacts, repo_index, sink_index
 from sow.store.layout import ARTIFACTS
 from sow.store.projects import task_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from typing import Any
-
-    from sow.domain.documents.index import Repo, Sink
-    from sow.domain.documents.state import ProjectState, Task
-    from sow.store.files.checkout_home import Home
 
 TEXTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".org")
 MOST_BYTES = 2 << 20  # largest document that is read

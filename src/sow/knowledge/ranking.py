@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Collection, Iterable, Mapping
 
 from sow.domain.text.keywords import COMMON, keywords, stem, words
 from sow.knowledge.concepts import table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from sow.knowledge.document import Document
-    from sow.knowledge.text_index import TextIndex
+from sow.knowledge.document import Document
+from sow.knowledge.text_index import TextIndex
 
 MOST_NAMED = 4  # words named in a reason
 LEAST_SHARE = 0.1  # words that count less than this part of the best one are not named

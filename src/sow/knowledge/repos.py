@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from sow.domain.documents.index import Hint, Repo
 from sow.errors import SowError
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
 from sow.knowledge.installed_sources import SourceManager, merged_hints
 from sow.store.knowledge import install_folder
+from sow.store.knowledge.install_folder import ScratchFolder
 from sow.store.knowledge.repo_index import CATALOG
 from sow.system import checkout, clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.index import Hint, Repo
-    from sow.store.knowledge.install_folder import ScratchFolder
 
 CLONE, SYMLINK = "clone", "symlink"
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from sow.domain.documents.index import Sink, SinkSource
 from sow.errors import SowError, suggestion
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
+from sow.knowledge.descriptions import Description
 from sow.knowledge.installed_sources import SourceManager, merged_hints
+from sow.store.knowledge.install_folder import ScratchFolder
 from sow.store.knowledge.sink_index import CATALOG
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sow.domain.documents.index import Sink, SinkSource
-    from sow.knowledge.descriptions import Description
-    from sow.store.knowledge.install_folder import ScratchFolder
 
 
 class Sinks(SourceManager):

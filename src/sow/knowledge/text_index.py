@@ -8,21 +8,16 @@ import os
 import re
 import sqlite3
 import zlib
+from collections.abc import Sequence
+from typing import Any
 
 from sow.domain.text.keywords import COMMON, words
 from sow.errors import SowError
 from sow.knowledge import concepts
-from sow.knowledge.document import ADR, UPSTREAM
+from sow.knowledge.document import ADR, UPSTREAM, Document
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, crash_counted, make_folders, read_text, remove_quietly
 from sow.store.knowledge import adrs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from sow.knowledge.document import Document
-    from sow.store.files.checkout_home import Home
 
 NAME = "context.sqlite"
 LAYOUT = 4  # goes up when the tables change

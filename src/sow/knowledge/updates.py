@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from sow.errors import SowError
 from sow.knowledge import fetcher
 from sow.knowledge import source_rules as sources
 from sow.store.knowledge.index import has_source
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 CURRENT, NEW, PINNED, MISSING, FOREIGN, UNREACHABLE, NO_REF, LINKED = (
     "current", "new", "pinned", "missing", "foreign", "unreachable", "no_ref", "linked",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.executors.adapter import (
     ASSIGNED,
     READ_ONLY_COMMANDS,
@@ -17,10 +19,6 @@ from sow.executors.clis.claude import claude_format_events
 from sow.executors.events import Event
 from sow.executors.write_rules import writable_paths
 from sow.store.formats import json_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 SHELLS = (("Bash", "cmd"), ("shell_command", "command"), ("async_shell_command", "command"))
 EDITS = ("edit_file", "create_file", "undo_edit")

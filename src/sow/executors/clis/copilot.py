@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
 from sow.executors.clis.claude import tool_event
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, parse, text_of
 from sow.store.projects.write_rules import literal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # Names of tools in an agent's `tools`, and Copilot's tools for each.
 TOOLS = {

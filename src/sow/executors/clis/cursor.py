@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.executors.adapter import ASSIGNED, Adapter, AgentCommand, Capabilities, Request
 from sow.executors.clis.claude import call_target, claude_format_events, tool_event
 from sow.executors.events import Event
 from sow.executors.json_lines import as_mapping
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 OUTPUTS = ("stdout", "stderr", "content", "message", "errorMessage")
 

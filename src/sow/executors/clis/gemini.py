@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sow.executors.adapter import (
     GIVEN,
     READ_ONLY_COMMANDS,
@@ -19,10 +21,6 @@ from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, json_list, json_string
 from sow.executors.write_rules import pattern_regex
 from sow.store.projects.write_rules import literal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # It runs without a person only in a trusted folder. If it relaunches itself, that process ignores SIGINT and SIGTERM.
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from sow.executors.adapter import (
     ASSIGNED,
@@ -20,10 +21,6 @@ from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, as_number
 from sow.executors.write_rules import writable_paths
 from sow.store.formats import json_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # Names of tools in an agent's `tools`, and OpenCode's permission for each.
 TOOLS = {

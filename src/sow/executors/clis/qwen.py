@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
 from sow.executors.clis.claude import claude_format_events
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, parse
 from sow.store.projects.write_rules import literal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 ENVIRONMENT = {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
 SHELL = "run_shell_command"
