@@ -112,6 +112,11 @@ LOG_OPTIONS = (
     Option("--result", "WORD", "How it went, such as success", default="info"),
     Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
 )
+# The commands that read a plan share these.
+LIST_OPTIONS = (
+    Option("--tag", "NAME", "Which tag of a Task Master list; without: its current one"),
+    Option("--parallel-stories", help="Run the user stories of a spec-kit list side by side, not one after the other"),
+)
 GLOBAL = (
     Option("--root", "DIR", "Work in the checkout at DIR instead of the one around the current folder"),
     Option("--debug", help="Show a traceback when something goes wrong"),

@@ -8,6 +8,7 @@ from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan, PlanFinding, Pl
 from sow.plans import checks, dependencies
 from sow.plans.dependencies import stem
 from sow.plans.markdown import reader
+from sow.plans.task_lists import formats
 
 YAML_ENDINGS = (".yaml", ".yml")
 MAX_LINES = 400_000  # of all files together
@@ -23,6 +24,7 @@ def read(sources: Sequence[PlanSource], *, agents: Collection[str] = (), finding
         plan.add(finding)
     if not _read_all(plan, sources):
         return plan
+    formats.check_together(plan)
     if not plan.tasks and not plan.counts[True]:
         plan.error(plan.files[0] if plan.files else "plan", 0, "there are no tasks", FORM)
     plan.name = plan.name or (stem(plan.files[0]) if plan.files else "")
@@ -52,6 +54,11 @@ def _read_all(plan: Plan, sources: Sequence[PlanSource]) -> bool:
 
 def _read_one(plan: Plan, source: PlanSource, text: str) -> None:
     tasks, errors = len(plan.tasks), plan.counts[True]
+    tool = formats.format_of(source.name, text)
+    if tool:
+        name = formats.read(plan, source, text, tool)
+        plan.name = plan.name or name
+        return
     if source.name.lower().endswith(YAML_ENDINGS):
         from sow.plans import yaml_plan  # a Markdown plan does not load the YAML parser
 

@@ -10,6 +10,8 @@ from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.errors import SowError
 from sow.plans import reader, values
 from sow.plans.markdown import status as markdown_status
+from sow.plans.task_lists import formats
+from sow.plans.task_lists.progress import Progress
 from sow.plans.values import Edit, StatusRefusal, status_word
 
 BOM = "\ufeff"
@@ -27,6 +29,29 @@ def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
         before, _read(after, file), {task.number: status for task, status in changes}, (body, after)
     )
     return text[: len(text) - len(body)] + after
+
+
+def with_progress(
+    source: PlanSource, progress: Mapping[str, Progress], now: str
+) -> tuple[str, list[tuple[str, str, str]]]:
+    """Returns another tool's task list with the progress of its tasks, and each change as task, old and new word.
+
+    Raises SowError if reading the new text shows another change.
+    """
+    body = source.text.removeprefix(BOM)
+    text = _with_unix_newlines(body)
+    tool = formats.module_of(formats.format_of(source.name, text))
+    plan = Plan()
+    tool.read(plan, source, text)
+    for error in plan.errors:
+        raise SowError(f"{error.location}: {error.message}", error.hint)
+    before: dict[str, str] = tool.words(source, text)
+    edits, new_words = tool.edits(source, text, progress, now)
+    after = _applied(body, sorted(edits))
+    if tool.words(source, _with_unix_newlines(after)) != before | new_words:
+        raise SowError(f"{source.name}: the file would be read differently: nothing is written", "write it by hand")
+    changes = [(number, before[number], word) for number, word in new_words.items()]
+    return source.text[: len(source.text) - len(body)] + after, changes
 
 
 def _read(body: str, file: str) -> Plan:

@@ -20,7 +20,7 @@ from sow.store.runs.run_folder import RunFolder
 
 # The only options of a workflow's run.
 WORKFLOW_OPTIONS = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
-FLAGS = ("update_plan", "yes")
+FLAGS = ("parallel_stories", "update_plan", "yes")
 # Settings with the same name in the config.
 CONFIG_OPTIONS = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
 BUDGET = "the budget of "  # prefix of the reason if a budget stops the run

@@ -62,6 +62,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> R
     repo.ok("note", "resolve", "2", "--task", "010", "--resolution", "yes")
     (repo.root / "binary.bin").write_bytes(b"\xff\xfe\x00")
     (repo.root / "notes.txt").write_text("just text\n")
+    (repo.root / "list.json").write_text("[]\n")
     return repo
 
 
@@ -307,6 +308,13 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("plan", "show", ".git"), "there is no plan file in this folder"),
     (("plan", "show", "notes.txt", "--graph", "png"), "--graph cannot be 'png'"),
     (("plan", "waves", "missing.md"), "missing.md: there is no such file"),
+    (("plan", "show", "list.json"), "list.json:1: this JSON is not a task list"),
+    (("plan", "show", "list.json", "--tag", "x"), "list.json#x:1: this JSON is not a task list"),
+    (("plan", "show", EXAMPLE, "--tag", "x"), "--tag: this is no task list of Task Master"),
+    (("plan", "waves", EXAMPLE, "--parallel-stories"), "--parallel-stories: this is no task list of spec-kit"),
+    (("run", EXAMPLE, "--tag", "x"), "--tag: this is no task list of Task Master"),
+    (("plan", "show", "list.json", "--tag"), "--tag needs a value"),
+    (("plan", "update", "list.json"), "no task of this project comes from list.json"),
     (("plan", "simulate", "notes.txt", "--max-concurrency", "0"), "--max-concurrency: '0'"),
     (("plan", "simulate", "notes.txt", "--max-concurrency", "many"), "--max-concurrency: 'many'"),
     (("plan", "import", "notes.txt"), "notes.txt: there are no tasks in this file"),

@@ -11,10 +11,13 @@ import pytest
 from support.quick_cases import few_of
 
 from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
+from guarantees.oversized_task_lists import LISTS
 from guarantees.oversized_texts import JSON, YAML, Make, numbered, pattern
 from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans.reader import read as read_plan
+from sow.plans.task_lists.progress import Progress
+from sow.plans.write_back import with_progress
 from sow.store import file_kinds
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
@@ -138,6 +141,29 @@ def test_a_plan_in_markdown_is_read_in_linear_time(name):
 def test_a_plan_in_yaml_is_read_in_linear_time(name):
     """Twice the YAML takes about twice the time to read, to resolve and to check."""
     check_linear(lambda text: read_plan([PlanSource("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
+
+
+@few_of("name", LISTS, 3)
+def test_a_task_list_of_another_tool_is_read_in_linear_time(name):
+    """Twice the list takes about twice the time to read, to order and to check."""
+    file, make = LISTS[name]
+    check_linear(lambda text: read_plan([PlanSource(file, text)]), make)
+
+
+WRITTEN = ("tasks", "subtasks", "criteria", "spaces in a status", "remarks", "markers")
+
+
+@few_of("name", [name for name in LISTS if name.partition(": ")[2] in WRITTEN], 3)
+def test_statuses_are_written_into_a_task_list_in_linear_time(name):
+    """Twice the list takes about twice the time to write every status."""
+    file, make = LISTS[name]
+
+    def write(text: str) -> None:
+        source = PlanSource(file, text)
+        numbers = [task.number for task in read_plan([source]).tasks]
+        with_progress(source, {number: Progress("completed") for number in numbers}, "2026-11-18T09:30:00Z")
+
+    check_linear(write, make)
 
 
 @few_of("name", JSON, 6)

@@ -10,15 +10,27 @@ from sow.engine.launch import loaded_plan
 from sow.engine.launch.loaded_plan import AgentNames, LoadedPlan
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
+from sow.store.projects.task_lists import ListChoice
 from sow.system.terminal import err, escape_line
 
 BAD_PLAN = 2  # exit code
 MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
 
 
-def read(context: Context, paths: list[str]) -> LoadedPlan:
-    """Reads and checks a plan; its findings say what is wrong with it."""
-    return loaded_plan.read(paths, _home(context), context.environment, context.cwd)
+def read(context: Context, paths: list[str], tag: str = "", *, parallel_stories: bool = False) -> LoadedPlan:
+    """Reads and checks a plan, and says which other tool wrote it; its findings say what is wrong with it."""
+    feature = context.environment.get("SPECIFY_FEATURE_DIRECTORY", "")
+    choice = ListChoice(tag, parallel_stories=parallel_stories, feature_directory=feature)
+    reading = loaded_plan.read(paths, _home(context), context.environment, context.cwd, choice)
+    tools = reading.plan.formats.values()
+    for given, option, tool in ((tag, "--tag", "Task Master"), (parallel_stories, "--parallel-stories", "spec-kit")):
+        if given and reading.plan.tasks and tool not in tools:
+            raise SowError(f"{option}: this is no task list of {tool}", f"leave {option} out")
+    for tool in dict.fromkeys(tools) if reading.plan.tasks else ():
+        files = [file for file, of_tool in reading.plan.formats.items() if of_tool == tool]
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        err(f"note: read as tasks of {tool}: {escape_line(files[0])}{more}")
+    return reading
 
 
 def known_agents(context: Context) -> AgentNames:
@@ -37,9 +49,11 @@ def _home(context: Context) -> Home | None:
         return None
 
 
-def load_valid(context: Context, paths: list[str]) -> LoadedPlan | None:
+def load_valid(
+    context: Context, paths: list[str], tag: str = "", *, parallel_stories: bool = False
+) -> LoadedPlan | None:
     """Returns a plan without errors, or None; prints its warnings and then its errors on stderr."""
-    reading = read(context, paths)
+    reading = read(context, paths, tag, parallel_stories=parallel_stories)
     print_warnings(reading.plan)
     _complain_all(reading.plan.errors)
     return None if reading.plan.errors else reading

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
+from sow.cli.command import LIST_OPTIONS, Argument, Command, Option
 
-PLAN = Argument("plan", "A plan file, or a folder of them", repeat=True, completes="files")
+PLAN = Argument("plan", "A plan file, a folder of them, or a task list of another tool", repeat=True, completes="files")
 
 COMMANDS = (
     Command(
@@ -12,6 +12,7 @@ COMMANDS = (
         "plans.show:show",
         "Show a plan: waves, tasks, dependencies, estimates, the critical path and what was not understood",
         PLAN,
+        *LIST_OPTIONS,
         Option("--graph", "FORMAT", "Print the graph instead", choices=("mermaid", "dot")),
         json=True,
     ),
@@ -20,14 +21,23 @@ COMMANDS = (
         "plans.show:validate",
         "Check a plan and say everything that is wrong with it (exit 0 or 2)",
         PLAN,
+        *LIST_OPTIONS,
         json=True,
     ),
-    Command("plan waves", "plans.show:waves", "Show which tasks of a plan can run side by side", PLAN, json=True),
+    Command(
+        "plan waves",
+        "plans.show:waves",
+        "Show which tasks of a plan can run side by side",
+        PLAN,
+        *LIST_OPTIONS,
+        json=True,
+    ),
     Command(
         "plan simulate",
         "plans.simulate:simulate",
         "Show how long a plan takes with so many tasks at once, from its estimates and from history",
         PLAN,
+        *LIST_OPTIONS,
         Option("--max-concurrency", "N", "Draw the timeline for N at once; without: the plan's own, or 3"),
         Option(
             "--schedule",
@@ -43,6 +53,7 @@ COMMANDS = (
         "plans.import_plan:import_plan",
         "Make the tasks of a plan tasks of the project; again: show what changed, and apply it with your consent",
         PLAN,
+        *LIST_OPTIONS,
         Option(
             "--phase",
             "PHASE",

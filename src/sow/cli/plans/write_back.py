@@ -7,15 +7,18 @@ import os
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans.load import known_agents, print_finding, print_warnings
-from sow.domain.documents.state import ProjectState
+from sow.domain.documents.state import ProjectState, Task
 from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
-from sow.plans.write_back import with_statuses
+from sow.plans.task_lists.formats import format_of
+from sow.plans.task_lists.progress import Progress
+from sow.plans.write_back import with_progress, with_statuses
 from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files, plan_import, task_folder
 from sow.store.projects import project as projects
-from sow.system.terminal import escape_line, out
+from sow.system import clock
+from sow.system.terminal import escape_control, escape_line, out
 
 # status of a task → status in a plan
 PLAN_STATUS = {
@@ -49,10 +52,10 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         print_finding(error)
     if errors:
         return 2
-    statuses = statuses_of(home, project)
+    tasks = _tasks_of(home, project)
     rows: list[tuple[str, str, str, str]] = []
     for source in sources:
-        rows += _update_one(context, home, source, statuses, dry_run=dry_run)
+        rows += _update_one(context, home, source, tasks, dry_run=dry_run)
     if quiet:
         return 0
     if json:
@@ -66,21 +69,33 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
 
 def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
     """Returns the status of each imported task, by its plan and its id there."""
+    return {key: task["status"] for key, task in _tasks_of(home, project).items()}
+
+
+def _tasks_of(home: Home, project: ProjectState) -> dict[tuple[str, str], Task]:
+    """Returns each imported task, by its plan and its id there."""
     readable, _ = task_folder.load_readable(home, project)
-    return {(task["source"]["plan"], task["source"]["id"]): task["status"] for _, task in readable if "source" in task}
+    return {(task["source"]["plan"], task["source"]["id"]): task for _, task in readable if "source" in task}
 
 
 def _update_one(
-    context: Context, home: Home, source: PlanSource, statuses: dict[tuple[str, str], str], *, dry_run: bool
+    context: Context, home: Home, source: PlanSource, tasks: dict[tuple[str, str], Task], *, dry_run: bool
 ) -> list[tuple[str, str, str, str]]:
     path = os.path.join(context.cwd, source.name)
     plan_path = plan_import.state_path(home, path)
-    new_statuses = {number: PLAN_STATUS[status] for (plan, number), status in statuses.items() if plan == plan_path}
-    if not new_statuses:
+    own_tasks = {number: task for (plan, number), task in tasks.items() if plan == plan_path}
+    if not own_tasks:
         raise SowError(
             f"no task of this project comes from {escape_line(source.name)}",
             f"import it: sow plan import {source.name}",
         )
+    if format_of(source.name, source.text):
+        progress = {number: _progress(task) for number, task in own_tasks.items()}
+        text, rows = with_progress(source, progress, clock.now())
+        if text != source.text and not dry_run:
+            plan_files.replace(home, path, source.text, text)
+        return [(source.name, *row) for row in rows]
+    new_statuses = {number: PLAN_STATUS[task["status"]] for number, task in own_tasks.items()}
     before = {task.number: task.status for task in reader.read([source]).tasks}
     changed = {
         number: status for number, status in new_statuses.items() if number in before and before[number] != status
@@ -88,3 +103,27 @@ def _update_one(
     if changed and not dry_run:
         plan_files.replace(home, path, source.text, with_statuses(source.text, source.name, changed))
     return [(source.name, number, before[number], status) for number, status in changed.items()]
+
+
+def _progress(task: Task) -> Progress:
+    """Returns what another tool's task list can hold about a task."""
+    current = [evidence for evidence in task.get("evidence", ()) if evidence["iteration"] == task["iteration"]]
+    failed = {evidence["command"] for evidence in current if not evidence["passed"]}
+    passed = {evidence["command"] for evidence in current if evidence["passed"]} - failed
+    is_completed = task["status"] == "completed"
+    return Progress(
+        task["status"],
+        summary=_summary(task, sorted(passed)) if is_completed else "",
+        passed=frozenset(passed if is_completed else ()),
+    )
+
+
+def _summary(task: Task, passed: list[str]) -> str:
+    """Returns the result of a completed task in a few lines."""
+    lines = [
+        f"Completed by sow as task {task['id']}: {task.get('result') or 'accepted'}, iteration {task['iteration']}."
+    ]
+    reviews = [review for review in task.get("reviews", ()) if review["iteration"] == task["iteration"]]
+    lines += [f"- Review by {review['by']}: {review['verdict']}" for review in reviews]
+    lines += [f"- Passed: `{command}`" for command in passed]
+    return escape_control("\n".join(lines))

@@ -23,6 +23,8 @@ def run(
     context: Context,
     *,
     plan: list[str],
+    tag: str,
+    parallel_stories: bool,
     task: list[str],
     retry_failed: bool,
     update_plan: bool,
@@ -36,7 +38,7 @@ def run(
     if not dry_run:
         home.refuse_second_run()
     config = context.config()
-    reading = load.load_valid(context, plan)
+    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
     if reading is None:
         return load.BAD_PLAN
     settings = run_request.settings_of(config, reading.plan, call)
@@ -54,7 +56,13 @@ def run(
         reviewers=reviewers,
         plan_paths=plan,
         tasks=task,
-        typed_options=run_request.typed_options(call, retry_failed=retry_failed, update_plan=update_plan, yes=yes),
+        typed_options=run_request.typed_options(
+            {**call, "tag": tag},
+            parallel_stories=parallel_stories,
+            retry_failed=retry_failed,
+            update_plan=update_plan,
+            yes=yes,
+        ),
         retry_failed=retry_failed,
         json=json,
         verbs=context.verbs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command, Option
+from sow.cli.command import LIST_OPTIONS, Argument, Command, Option
 
 RUN = Argument("run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs")
 
@@ -11,7 +11,10 @@ COMMANDS = (
         "run",
         "runs.run:run",
         "Run a plan: each task by the agent of its role, checked, reviewed and merged",
-        Argument("plan", "A plan file, or a folder of them", repeat=True, completes="files"),
+        Argument(
+            "plan", "A plan file, a folder of them, or a task list of another tool", repeat=True, completes="files"
+        ),
+        *LIST_OPTIONS,
         Option("--max-concurrency", "N", "How many tasks at once"),
         Option("--executor", "NAME", "One executor for every role", completes="executors"),
         Option("--agent", "ROLE", "One role for every task"),

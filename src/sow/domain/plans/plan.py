@@ -4,9 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
+JSON_ENDING = ".json"
 TYPES = ("regular", "component", "integration")
 MAX_TASKS = 20_000
 MAX_SUGGESTIONS = 20  # The search for the nearest of many names is slow.
@@ -36,12 +38,29 @@ def kind_of(field: str) -> str:
 class PlanSource:
     """One plan file: its name as the user gave it, its text, and whether it was found in a folder."""
 
-    __slots__ = ("in_folder", "name", "text")
+    __slots__ = ("in_folder", "name", "neighbours", "parallel_stories", "text")
 
-    def __init__(self, name: str, text: str, *, in_folder: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        *,
+        in_folder: bool = False,
+        neighbours: Mapping[str, str] | None = None,
+        parallel_stories: bool = False,
+    ) -> None:
         self.name = name
         self.text = text
         self.in_folder = in_folder
+        self.neighbours = neighbours or {}  # of another tool's task list: files beside it, some with their text
+        self.parallel_stories = parallel_stories  # of spec-kit: whether the phases of stories run side by side
+
+
+def file_and_tag(name: str) -> tuple[str, str]:
+    """Return the path and the tag of a task list in JSON: `tasks.json#auth` is the tag auth of tasks.json."""
+    file, separator, tag = name.rpartition("#")
+    is_tag = bool(separator) and file.lower().endswith(JSON_ENDING) and "/" not in tag
+    return (file, tag) if is_tag else (name, "")
 
 
 class PlanFinding:
@@ -188,14 +207,15 @@ class Plan:
     """All tasks of the given files, in file order."""
 
     __slots__ = (
-        "context", "counts", "default_agent", "default_agents", "files", "findings", "max_concurrency", "name",
-        "network", "parallel_groups", "prose", "protected", "quality_control", "reference_count", "setting_lines",
-        "suggestions_left", "tasks", "worktree_groups",
+        "context", "counts", "default_agent", "default_agents", "files", "findings", "formats", "max_concurrency",
+        "name", "network", "parallel_groups", "prose", "protected", "quality_control", "reference_count",
+        "setting_lines", "suggestions_left", "tasks", "worktree_groups",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.name = ""
         self.files: list[str] = []
+        self.formats: dict[str, str] = {}  # the tool of each file that another tool wrote
         self.tasks: list[PlanTask] = []
         self.default_agent = ""
         self.default_agents: dict[str, str] = {}  # of each file that has its own

@@ -16,6 +16,7 @@ from sow.plans.describe import description
 from sow.store.files.checkout_home import Home
 from sow.store.projects import past_tasks, plan_files, plan_import
 from sow.store.projects.plan_import import PlanImport
+from sow.store.projects.task_lists import ListChoice
 
 BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
 
@@ -91,8 +92,10 @@ class LoadedPlan:
         )
 
 
-def read(paths: list[str], home: Home | None, environment: Mapping[str, str], cwd: str) -> LoadedPlan:
+def read(
+    paths: list[str], home: Home | None, environment: Mapping[str, str], cwd: str, choice: ListChoice | None = None
+) -> LoadedPlan:
     """Reads and checks a plan; its findings say what is wrong with it."""
     agents = AgentNames(home.root if home is not None else "", environment)
-    sources, findings = plan_files.load(paths, cwd)
+    sources, findings = plan_files.load(paths, cwd, choice)
     return LoadedPlan(reader.read(sources, agents=agents, findings=findings), sources, cwd, home, agents)

@@ -9,6 +9,7 @@ from typing import Any
 from sow.config import ExecutorConfig
 from sow.domain.documents.state import LogEntry, Task
 from sow.domain.plans import graph
+from sow.domain.plans.plan import file_and_tag
 from sow.domain.runs.forecast import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
@@ -45,7 +46,8 @@ class PlanLoop(Loop):
             project,
             [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
         )
-        self.plans = {os.path.join(context.home.root, plan["path"]): plan for plan in context.folder.run["plans"]}
+        root = context.home.root
+        self.plans = {os.path.join(root, file_and_tag(plan["path"])[0]): plan for plan in context.folder.run["plans"]}
         self.seen_plans: dict[str, tuple[int, int]] = {}
         self.log_lengths: dict[str, int] = {}  # number of entries in a task's log when its job began
         super().__init__(context, [folder for folder, _ in tasks], tick=tick)

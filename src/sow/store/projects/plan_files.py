@@ -7,10 +7,12 @@ import os
 import stat
 from collections.abc import Sequence
 
-from sow.domain.plans.plan import PlanFinding, PlanSource
+from sow.domain.plans.plan import PlanFinding, PlanSource, file_and_tag
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import REASONS, Disk, replace_file, system_error
+from sow.store.projects import task_lists
+from sow.store.projects.task_lists import ListChoice
 
 MAX_BYTES = 4 << 20  # all files of a plan together
 MAX_FILES = 1000
@@ -20,9 +22,11 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 GIVE = "give a plan file, or a folder with plan files"
 
 
-def load(paths: Sequence[str], cwd: str) -> tuple[list[PlanSource], list[PlanFinding]]:
+def load(
+    paths: Sequence[str], cwd: str, choice: ListChoice | None = None
+) -> tuple[list[PlanSource], list[PlanFinding]]:
     """Returns the texts of these files and of the plan files in these folders, and all findings about them."""
-    reading = _PlanReader(cwd)
+    reading = _PlanReader(cwd, choice or ListChoice())
     for path in paths:
         reading.add(path)
     return reading.sources, reading.findings
@@ -31,13 +35,14 @@ def load(paths: Sequence[str], cwd: str) -> tuple[list[PlanSource], list[PlanFin
 class _PlanReader:
     """The files read so far."""
 
-    __slots__ = ("count", "cwd", "findings", "known", "size", "sources")
+    __slots__ = ("choice", "count", "cwd", "findings", "known", "size", "sources")
 
-    def __init__(self, cwd: str) -> None:
+    def __init__(self, cwd: str, choice: ListChoice) -> None:
         self.cwd = cwd
+        self.choice = choice
         self.sources: list[PlanSource] = []
         self.findings: list[PlanFinding] = []
-        self.known: dict[tuple[int, int], str] = {}  # device and inode → the first name of the file
+        self.known: dict[tuple[int, int, str], str] = {}  # device, inode and tag → the first name of the file
         self.count = 0
         self.size = 0
 
@@ -51,6 +56,11 @@ class _PlanReader:
             names = sorted(name for name in os.listdir(full) if _is_plan(full, name))
         except OSError as error:
             self.findings.append(_problem(path, full, error))
+            return
+        listed = task_lists.files_of(full, names, self.choice)
+        if listed is not None:
+            for name in listed:
+                self._add_file(os.path.normpath(f"{path}/{name}"), in_folder=False)
             return
         if not names:
             hint = f"put one there: its name ends with {', '.join(ENDINGS)}"
@@ -67,20 +77,22 @@ class _PlanReader:
                 )
             return
         # An empty name or one with a NUL byte is never a file.
-        full = os.path.join(self.cwd, name) if name and "\0" not in name else ""
+        file = file_and_tag(name)[0]
+        full = os.path.join(self.cwd, file) if name and "\0" not in name else ""
         try:
             data, facts = _contents(full, max(MAX_BYTES - self.size, 0) + 1)
         except (OSError, InvalidFile) as error:
             self.findings.append(_problem(name, full, error))
             return
-        identity = (facts.st_dev, facts.st_ino)
+        name = task_lists.with_tag(name, data, full, self.choice)
+        identity = (facts.st_dev, facts.st_ino, file_and_tag(name)[1])
         if identity in self.known:
             message = f"this is the same file as {self.known[identity]}"
             self.findings.append(PlanFinding(name, 0, message, hint="it is read once"))
             return
         self.known[identity] = name
         if self._fits(name, data):
-            self._take(name, data, in_folder=in_folder)
+            self._take(name, data, full, in_folder=in_folder)
 
     def _fits(self, name: str, data: bytes) -> bool:
         """Returns whether the file fits; the first that does not is reported, and no file after it is read."""
@@ -91,12 +103,16 @@ class _PlanReader:
             self.findings.append(_error(name, message, "make it smaller, or split it into several plans"))
         return self.size <= MAX_BYTES
 
-    def _take(self, name: str, data: bytes, *, in_folder: bool) -> None:
+    def _take(self, name: str, data: bytes, full: str, *, in_folder: bool) -> None:
         text = _text(name, data)
         if isinstance(text, PlanFinding):
             self.findings.append(text)
         else:
-            self.sources.append(PlanSource(name, text, in_folder=in_folder))
+            neighbours = task_lists.neighbours_of(full, self.choice)
+            stories = self.choice.parallel_stories
+            self.sources.append(
+                PlanSource(name, text, in_folder=in_folder, neighbours=neighbours, parallel_stories=stories)
+            )
 
 
 def _is_plan(folder: str, name: str) -> bool:
@@ -161,7 +177,7 @@ def _line(data: bytes, index: int) -> int:
 
 def replace(home: Home, path: str, before: str, after: str) -> None:
     """Replaces the text that was read, unless the file changed; for a link, its target is replaced."""
-    real = os.path.realpath(path)
+    real = os.path.realpath(file_and_tag(path)[0])
     with home.lock():
         bom, mode = _unchanged(real, path, before)
         if after != before:

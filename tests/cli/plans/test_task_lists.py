@@ -1,0 +1,165 @@
+"""Task lists of other tools in the commands of a person: recognised, imported, run, and written back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.paths import TESTS
+from support.plan_repo import PlanRepo
+
+SAMPLES = TESTS / "fixtures" / "task_lists"
+TASKS = ".taskmaster/tasks/tasks.json"
+SEARCH = "backlog/tasks/task-2 - Search-the-notes.md"
+
+
+def put_samples(repo: Repo) -> None:
+    shutil.copytree(SAMPLES, repo.root, dirs_exist_ok=True)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "Task lists")
+
+
+@pytest.fixture
+def lists(repo: Repo) -> Repo:
+    put_samples(repo)
+    return repo
+
+
+def complete(repo: Repo, *tasks: str) -> None:
+    for task in tasks:
+        for status in ("in_progress", "needs_review", "completed"):
+            repo.ok("task", "set", "--id", task, "status", status)
+
+
+def lines_that_differ(before: str, after: str) -> list[str]:
+    pairs = zip(before.split("\n"), after.split("\n"), strict=True)
+    return [new.strip() for old, new in pairs if old != new]
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "tasks"),
+    [
+        (".specify", "spec-kit: specs/001-photo-albums/tasks.md", 14),
+        ("specs/001-photo-albums", "spec-kit: specs/001-photo-albums/tasks.md", 14),
+        ("specs/001-photo-albums/tasks.md", "spec-kit: specs/001-photo-albums/tasks.md", 14),
+        (".taskmaster", f"Task Master: {TASKS}#auth", 6),
+        (TASKS, f"Task Master: {TASKS}#auth", 6),
+        (f"{TASKS}#master", f"Task Master: {TASKS}#master", 2),
+        ("backlog", f"Backlog.md: {SEARCH} and 2 more", 3),
+    ],
+)
+def test_a_task_list_is_recognised(lists: Repo, given: str, said: str, tasks: int):
+    """A file, the tool's folder or the folder of the feature is enough, and sow says what it read."""
+    shown = lists.ok("plan", "show", given, "--json")
+    assert f"note: read as tasks of {said}\n" in shown.err
+    assert len(shown.json["tasks"]) == tasks
+    assert set(shown.json["formats"].values()) == {said.partition(":")[0]}
+    assert lists.ok("plan", "validate", given, "--json").json["valid"]
+    assert lists.ok("plan", "simulate", given, "--json").json["minutes"] > 0
+
+
+def test_the_active_feature_of_the_environment_counts(lists: Repo):
+    """SPECIFY_FEATURE_DIRECTORY goes before .specify/feature.json, and no path leads out of the repository."""
+    shutil.copytree(lists.root / "specs/001-photo-albums", lists.root / "specs/002-x")
+    shown = lists.ok("plan", "show", ".specify", SPECIFY_FEATURE_DIRECTORY="specs/002-x")
+    assert "spec-kit: specs/002-x/tasks.md" in shown.err
+    (lists.root / ".specify/feature.json").write_text('{"feature_directory": "../../elsewhere"}')
+    assert "there is no plan file in this folder" in lists.sow("plan", "show", ".specify").err
+
+
+def test_a_tag_is_chosen(lists: Repo):
+    """--tag names it, an unknown one lists those that exist, and tags are imported side by side."""
+    unknown = lists.sow("plan", "show", ".taskmaster", "--tag", "nope")
+    assert (unknown.code, "there is no tag 'nope'" in unknown.err) == (2, True)
+    assert "choose one with --tag: master, auth" in unknown.err
+    assert "6 new" in lists.ok("plan", "import", ".taskmaster").out
+    assert "2 new" in lists.ok("plan", "import", ".taskmaster", "--tag", "master").out
+    assert "6 unchanged" in lists.ok("plan", "import", ".taskmaster", "--tag", "auth").out
+
+
+def test_stories_side_by_side(lists: Repo):
+    """The option changes the order of spec-kit's stories."""
+    usual = lists.ok("plan", "waves", ".specify", "--json").json["waves"]
+    parallel = lists.ok("plan", "waves", ".specify", "--parallel-stories", "--json").json["waves"]
+    assert len(parallel) < len(usual)
+
+
+def test_imported_tasks_say_where_they_come_from(lists: Repo):
+    """Ids follow those of the list, a worker sees context, and a second import changes nothing."""
+    out = lists.ok("plan", "import", "backlog").out
+    assert "020   2          Search the notes" in out
+    description = (lists.desk("021") / "description.md").read_text()
+    assert "## Parent task id\n\nTASK-2" in description
+    assert "3 unchanged" in lists.ok("plan", "import", "backlog").out
+
+
+def test_statuses_of_all_lists_go_back(lists: Repo):
+    """sow plan update writes each format its way, says what it wrote, and is done after that."""
+    for given in (".taskmaster", ".specify", "backlog"):
+        lists.ok("plan", "import", given)
+    names = {task["name"]: task["id"] for task in lists.ok("task", "list", "--json").json["tasks"]}
+    before = {path: (lists.root / path).read_text() for path in (TASKS, SEARCH, "specs/001-photo-albums/tasks.md")}
+    wanted = ("Write the form", "Search the notes", "Initialize the Python project with dependencies in pyproject.toml")
+    complete(lists, *(names[name] for name in wanted))
+    assert "3 changed (dry run" in lists.ok("plan", "update", "--dry-run").out
+    assert all((lists.root / path).read_text() == text for path, text in before.items())
+    rows = lists.ok("plan", "update", "--json").json["changes"]
+    assert [(row["id"], row["before"], row["after"]) for row in rows] == [
+        ("2.2", "pending", "done"),
+        ("T002", "[ ]", "[X]"),
+        ("2", "To Do", "Done"),
+    ]
+    specs = before["specs/001-photo-albums/tasks.md"]
+    after = (lists.root / "specs/001-photo-albums/tasks.md").read_text()
+    assert lines_that_differ(specs, after) == [
+        "- [X] T002 Initialize the Python project with dependencies in pyproject.toml"
+    ]
+    assert json.loads((lists.root / TASKS).read_text())["auth"]["tasks"][1]["subtasks"][1]["status"] == "done"
+    assert "Completed by sow as task" in (lists.root / SEARCH).read_text()
+    assert lists.ok("plan", "update").out == "nothing to change\n"
+
+
+def test_a_shell_command_of_backlog_is_shown_and_never_run(lists: Repo):
+    """onStatusChange of a file and of the configuration: import, update and show leave no trace of it."""
+    path, config = lists.root / SEARCH, lists.root / "backlog/config.yml"
+    path.write_text(path.read_text().replace("'notify-send \"$TASK_ID\"'", "touch ran-file"))
+    config.write_text(config.read_text() + "onStatusChange: touch ran-config\n")
+    shown = lists.ok("plan", "import", "backlog").err
+    assert "sow never runs it: touch ran-file" in shown
+    assert "sow never runs it: touch ran-config" in shown
+    complete(lists, "020")
+    updated = lists.ok("plan", "update", "backlog")
+    assert "status: Done" in path.read_text()
+    assert "sow never runs it: touch ran-file" in updated.err
+    assert not list(lists.root.rglob("ran-*"))
+
+
+def test_a_run_goes_through_a_task_list(plan_repo: PlanRepo):
+    """sow run works on the open tasks of a list, and --update-plan writes their statuses back."""
+    repo = plan_repo.repo
+    put_samples(repo)
+    result = repo.sow("run", ".taskmaster", "--tag", "master", "--update-plan", "--json", "--yes")
+    assert result.code == 0, result
+    tasks = json.loads((repo.root / TASKS).read_text())["master"]["tasks"]
+    assert [task["status"] for task in tasks] == ["done", "done"]
+    again = repo.sow("run", f"{TASKS}#master", "--yes")
+    assert "nothing to do" in again.out
+
+
+def test_a_run_asks_about_doubtful_warnings(plan_repo: PlanRepo):
+    """A doubtful dependency stops a run that nobody watches, and the hint repeats the options."""
+    put_samples(plan_repo.repo)
+    result = plan_repo.repo.sow("run", ".taskmaster", "--tag", "auth")
+    assert result.code == 4
+    assert "sow run .taskmaster --tag auth --yes" in result.err
+
+
+def test_an_other_json_file_is_refused(lists: Repo):
+    """A package.json is no task list."""
+    Path(lists.root / "package.json").write_text('{"name": "x", "version": "1"}')
+    result = lists.sow("plan", "show", "package.json")
+    assert result.code == 2
+    assert "there is no tag 'master'" in result.err

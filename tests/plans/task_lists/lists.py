@@ -1,0 +1,64 @@
+"""Task lists of other tools in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from support.paths import TESTS
+
+from plans.plan_text import found
+from sow.domain.plans.plan import Plan, PlanSource
+from sow.errors import SowError
+from sow.plans import reader
+from sow.plans.task_lists.progress import Progress
+from sow.plans.write_back import with_progress
+
+SAMPLES = TESTS / "fixtures" / "task_lists"
+SPEC_KIT = "specs/001-photo-albums/tasks.md"
+TASK_MASTER = ".taskmaster/tasks/tasks.json"
+NOW = "2026-11-18T09:30:00Z"
+
+
+def sample(name: str) -> str:
+    return (SAMPLES / name).read_text()
+
+
+def needs(plan: Plan) -> dict[str, list[str]]:
+    """What each task waits for, for whatever reason."""
+    return plan.needs()
+
+
+def read_list(name: str, text: str, **more: object) -> Plan:
+    return reader.read([PlanSource(name, text, **more)])  # type: ignore[arg-type]
+
+
+def errors(plan: Plan) -> list[str]:
+    return found(plan, error=True)
+
+
+def kinds(plan: Plan) -> list[tuple[str, int]]:
+    """The kind and the line of each warning."""
+    return [(warning.kind, warning.line) for warning in plan.warnings]
+
+
+def written(name: str, text: str, statuses: Mapping[str, str], **more: object) -> tuple[str, list[str]]:
+    """The text with these statuses of the project, and the changes as `task: old → new`."""
+    progress = {number: Progress(status) for number, status in statuses.items()}
+    new, changes = with_progress(PlanSource(name, text, **more), progress, NOW)  # type: ignore[arg-type]
+    return new, [f"{number}: {before} → {after}" for number, before, after in changes]
+
+
+def refusal(name: str, text: str, statuses: Mapping[str, str]) -> str:
+    """Why statuses cannot be written."""
+    try:
+        written(name, text, statuses)
+    except SowError as error:
+        assert error.hint
+        return error.message
+    raise AssertionError("it was written")
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    """The new text of each line that differs; both texts have as many lines."""
+    pairs = list(zip(before.split("\n"), after.split("\n"), strict=True))
+    return [new for old, new in pairs if old != new]
