@@ -38,7 +38,7 @@ executors.clis.claude executors.events executors.executor executors.json_lines e
 store.files.backup store.files.checkout_home store.files.disk store.files.locks store.files.repair
 store.files.state_file store.formats.json_text store.formats.schema store.formats.validation store.formats.yaml_text
 store.note_updates store.projects.log store.projects.memory store.projects.notes store.projects.project
-store.projects.task_folder store.projects.tasks store.projects.write_rules store.runs.sessions store.snapshot
+store.projects.task_folder store.projects.tasks store.projects.write_rules store.runs.sessions
 store.state_watcher system.caller system.checkout system.clock system.crash_points system.environment
 system.plain_file system.process.child_process system.process.generator_steps system.process.process_tree
 system.process_table system.random_ids system.redaction system.sandbox system.terminal
@@ -70,8 +70,7 @@ sys.exit(main(sys.argv[1:]))
 # What is needed for the end of a turn, for other commands, or for few turns.
 LATE = {
     "json", "pathlib", "sow.cli.agents.result", "sow.cli.project.log", "sow.cli.output", "sow.domain.note",
-    "sow.store.files.set_aside", "sow.store.projects.log", "sow.store.projects.turn_in_progress",
-    "sow.store.projects.feedback",
+    "sow.store.files.set_aside", "sow.store.projects.log", "sow.store.projects.feedback",
     "sow.store.formats.json_text", "sow.store.projects.notes", "sow.store.validators.notes",
     "sow.store.validators.user_config",
 }  # fmt: skip

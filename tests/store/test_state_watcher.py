@@ -11,8 +11,7 @@ from conftest import Repo
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
-from sow.store.snapshot import Snapshot
-from sow.store.state_watcher import FRESH, SCAN_INTERVAL_FACTOR, STEP, StateWatcher
+from sow.store.state_watcher import FRESH, SCAN_INTERVAL_FACTOR, STEP, Snapshot, StateWatcher
 
 LONG_AGO = float("-inf")
 

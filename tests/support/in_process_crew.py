@@ -21,7 +21,7 @@ from sow.store import note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk
 from sow.store.runs.sessions import SessionRecord
-from sow.store.snapshot import Snapshot
+from sow.store.state_watcher import Snapshot
 from sow.store.workflows import design_state, members, question_updates
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout, clock

@@ -113,9 +113,9 @@ def _names(context: Context, kind: str) -> list[str]:
 
             return list(WorkflowFolder(context.project_home()).workflow()["members"])
         case "sinks" | "repos":
-            from sow.store.knowledge import repo_index, sink_index
+            from sow.store.knowledge import index
 
-            catalog = sink_index.CATALOG if kind == "sinks" else repo_index.CATALOG
+            catalog = index.SINKS if kind == "sinks" else index.REPOS
             return [entry["name"] for entry in catalog.load(context.project_home())]
         case "agents" | "executors" | "settings":
             return _from_config(context, kind)

@@ -19,7 +19,7 @@ from sow.knowledge.ranking import MAY_FIT as MAY_FIT_EVIDENCE
 from sow.knowledge.ranking import Matches
 from sow.knowledge.text_index import TextIndex
 from sow.store.files.disk import Disk, read_text
-from sow.store.knowledge.repo_index import targets
+from sow.store.knowledge.index import link_targets
 from sow.store.projects.task_folder import TaskFolder
 
 MOST_CHOSEN = 12
@@ -42,7 +42,7 @@ def choose_for_task(
     environment: Mapping[str, str],
 ) -> ChosenDocuments:
     """Chooses documents for a task that is worked on in this folder."""
-    library = Library(task_folder.home, folder, targets(environment))
+    library = Library(task_folder.home, folder, link_targets(environment))
     library.find_documents(project, task)
     given_paths = user_references(task)
     documents = [document for document in library.documents if document.path not in given_paths]

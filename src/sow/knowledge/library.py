@@ -13,7 +13,8 @@ from sow.errors import SowError
 from sow.knowledge.descriptions import GENERATED_FOLDERS
 from sow.knowledge.document import ADR, CODE, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
 from sow.store.files.checkout_home import Home
-from sow.store.knowledge import artifacts, repo_index, sink_index
+from sow.store.knowledge import artifacts
+from sow.store.knowledge.index import REPOS, SINKS
 from sow.store.layout import ARTIFACTS
 from sow.store.projects import task_folder
 
@@ -55,7 +56,7 @@ class Library:
         return list(self.by_path.values())
 
     def _sinks(self) -> None:
-        sinks: list[Sink] = self._entries(sink_index.load)
+        sinks: list[Sink] = self._entries(SINKS.load)
         for sink in sinks:
             tags = tuple(sink["tags"])
             about = "\n".join((sink["name"], *tags, sink["summary"], sink["when_to_use"]))
@@ -79,7 +80,7 @@ class Library:
                 self._add(path, ADR if path.startswith(f"{folders['adrs']}/") else KNOWLEDGE, root=self.folder)
 
     def _repos(self) -> None:
-        repos: list[Repo] = self._entries(repo_index.load)
+        repos: list[Repo] = self._entries(REPOS.load)
         for repo in repos:
             base = f".sow/repos/{repo['name']}"
             folder = f"{self.home.root}/{base}"

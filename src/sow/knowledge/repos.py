@@ -11,8 +11,8 @@ from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
 from sow.knowledge.installed_sources import SourceManager, merged_hints
 from sow.store.knowledge import install_folder
+from sow.store.knowledge.index import REPOS
 from sow.store.knowledge.install_folder import ScratchFolder
-from sow.store.knowledge.repo_index import CATALOG
 from sow.system import checkout, clock
 
 CLONE, SYMLINK = "clone", "symlink"
@@ -38,7 +38,7 @@ class RepoDescription:
 class Repos(SourceManager):
     """The linked repositories of one checkout."""
 
-    catalog = CATALOG
+    catalog = REPOS
 
     def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         return fetcher.fetch_repository(scratch, source["url"], commit, self.limits)

@@ -11,14 +11,14 @@ from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources
 from sow.knowledge.descriptions import Description
 from sow.knowledge.installed_sources import SourceManager, merged_hints
+from sow.store.knowledge.index import SINKS
 from sow.store.knowledge.install_folder import ScratchFolder
-from sow.store.knowledge.sink_index import CATALOG
 
 
 class Sinks(SourceManager):
     """The sinks of one checkout."""
 
-    catalog = CATALOG
+    catalog = SINKS
 
     def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         return fetcher.fetch_folder(scratch, source["url"], commit, source["path"], self.limits)

@@ -1,4 +1,4 @@
-"""Checks the machine, the repository and the project, and returns each finding with a hint."""
+"""Checks the machine, the repository, the project and the workflow, and returns each finding with a hint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store import conflicts, git_watch
-from sow.store.file_kinds import validate_file
+from sow.store.file_kinds import kind_by_name, validate_file
 from sow.store.files.checkout_home import Home, NoSowFolder
+from sow.store.files.disk import list_folder
+from sow.store.files.set_aside import ASIDE
 from sow.store.formats import merge_conflict
-from sow.store.knowledge import sink_index
+from sow.store.knowledge.index import SINKS
 from sow.store.projects import log, notes, task_folder
 from sow.store.projects import project as projects
-from sow.store.workflows import health
+from sow.store.workflows.folder import WorkflowFolder
 from sow.system import git
 
 Finding = dict[str, str]
@@ -38,7 +40,7 @@ def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
         return [*findings, _finding("ok", error.message, "start with: sow init, or sow run plan.md")]
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
-    findings += [*_repository(home), *health.examine(home)]
+    findings += [*_repository(home), *_workflow(home)]
     if not projects.exists(home):
         return [*findings, _finding("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
     return findings + list(_project(home))
@@ -104,9 +106,7 @@ def _repository(home: Home) -> Iterator[Finding]:
 
 def _missing_sinks(home: Home) -> list[str]:
     try:
-        return [
-            sink["name"] for sink in sink_index.load(home) if not os.path.lexists(f"{home.sow}/sinks/{sink['name']}")
-        ]
+        return [sink["name"] for sink in SINKS.load(home) if not os.path.lexists(f"{home.sow}/sinks/{sink['name']}")]
     except SowError:  # an index that cannot be read is a finding of its own
         return []
 
@@ -188,3 +188,61 @@ def _logs(home: Home, folder: str, *names: str) -> Iterator[Finding]:
 
 def _broken_states(folder: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.startswith("state.broken-"))
+
+
+def _workflow(home: Home) -> Iterator[Finding]:
+    """Yields the findings about orchestration/; nothing if there is no workflow."""
+    folder = WorkflowFolder(home)
+    if not folder.exists():
+        if os.path.isdir(f"{folder.path}/agents"):
+            yield _finding("problem", "orchestration/state.yaml is missing", "bring it back: sow workflow run")
+        return
+    try:
+        loaded = folder.load()
+    except SowError as error:
+        yield _finding("problem", error.message, f"{error.hint}\nthe next command that changes the workflow does so")
+        return
+    workflow = loaded["workflow"]
+    crew = workflow["members"]
+    yield _finding("ok", f"workflow {workflow['name']} is {workflow['status']}, with {counted(len(crew), 'agent')}")
+    broken = list(_invalid_files(folder))
+    yield from broken
+    if not broken and folder.view_text() != folder.view(loaded):
+        hint = "it is made anew by the next command that changes the workflow"
+        yield _finding("warning", "orchestration/shared_status.json is not what the state says", hint)
+    for agent_folder in folder.agent_folders(loaded):
+        if not os.path.isfile(agent_folder.instructions_path):
+            shown = home.relative(agent_folder.instructions_path)
+            yield _finding("warning", f"{shown} is missing", "write it, or let the architect: sow workflow design")
+    yield from _set_aside(folder)
+
+
+def _invalid_files(folder: WorkflowFolder) -> Iterator[Finding]:
+    """Yields a finding for every file below orchestration/ that does not follow its schema."""
+    for parent, folders, names in os.walk(folder.path):
+        folders[:] = sorted(name for name in folders if name != ASIDE)
+        for name in sorted(names):
+            path = f"{parent}/{name}"
+            if kind_by_name(path) in ("", "log-entry") or path == folder.state_path:
+                continue
+            try:
+                validate_file(path, folder.home.relative(path), "")
+            except SowError as error:
+                yield _finding(
+                    "problem", error.message, "it is set aside by the next command that changes the workflow"
+                )
+
+
+def _set_aside(folder: WorkflowFolder) -> Iterator[Finding]:
+    parents = [folder.path, *(f"{folder.path}/agents/{name}" for name in list_folder(f"{folder.path}/agents"))]
+    for parent in parents:
+        shown = folder.home.relative(f"{parent}/{ASIDE}")
+        count = len(list_folder(f"{parent}/{ASIDE}")) if os.path.isdir(f"{parent}/{ASIDE}") else 0
+        if count:
+            yield _finding(
+                "warning", f"{counted(count, 'edited file')} set aside in {shown}", "look at it, then remove it"
+            )
+    for name in list_folder(folder.path):
+        if name.startswith("state.broken-"):
+            message = f"a broken state was set aside: orchestration/{name}"
+            yield _finding("warning", message, "look at it, then remove it")

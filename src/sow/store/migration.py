@@ -17,7 +17,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.disk import crash_counted, sync_tree, system_error
 from sow.store.formats import VERSION, schema, yaml_text
 from sow.store.formats.schema_diff import SchemaChange, changes
-from sow.store.formats.validation import is_version
+from sow.store.formats.validation import is_version, parts
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 from sow.store.workflows import folder
@@ -78,7 +78,7 @@ def _step(home: Home, path: str, name: str) -> MigrationStep | None:
 
 
 def _refuse(version: object, shown_path: str) -> None:
-    if isinstance(version, str) and is_version(version) and schema.parts(version) > schema.parts(VERSION):
+    if isinstance(version, str) and is_version(version) and parts(version) > parts(VERSION):
         raise SowError(
             f"schema version mismatch: project={version} cli={VERSION} ({shown_path})",
             "a newer sow wrote this: upgrade sow and try again",
@@ -189,9 +189,7 @@ def _matches(folder: str, pattern: str) -> Iterator[str]:
 def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
     """Changes the data in place, version by version, and returns one line for each change."""
     lines: list[str] = []
-    upgrade_versions = [
-        candidate for candidate in schema.versions() if schema.parts(candidate) >= schema.parts(version)
-    ]
+    upgrade_versions = [candidate for candidate in schema.versions() if parts(candidate) >= parts(version)]
     for older, newer in pairwise(upgrade_versions):
         for change in changes(older, newer):
             if change.schema == name:

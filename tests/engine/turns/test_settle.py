@@ -19,8 +19,7 @@ from support.simulated_workers import Yard, end, script, wait_for
 from sow.engine.turns import settle
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.snapshot import Snapshot
-from sow.store.state_watcher import StateWatcher
+from sow.store.state_watcher import Snapshot, StateWatcher
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}

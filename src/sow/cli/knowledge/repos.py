@@ -10,7 +10,7 @@ from sow.domain import inputs
 from sow.domain.documents.index import Repo
 from sow.errors import SowError
 from sow.knowledge.repos import RepoDescription, Repos
-from sow.store.knowledge import repo_index
+from sow.store.knowledge.index import REPOS
 from sow.system.terminal import escape_line, out
 
 MOST_FILES = 200_000
@@ -70,7 +70,7 @@ def update(context: Context, *, name: list[str], check: bool, ref: str, force: b
 
 
 def list_repos(context: Context, *, json: bool) -> int:
-    repos = repo_index.load(context.project_home())
+    repos = REPOS.load(context.project_home())
     if json:
         emit({"repos": repos})
     elif repos:

@@ -14,7 +14,7 @@ from sow.errors import SowError, Waiting
 from sow.knowledge import descriptions
 from sow.knowledge.descriptions import BY_AGENT, BY_USER, Description
 from sow.knowledge.sinks import Sinks
-from sow.store.knowledge.sink_index import CATALOG
+from sow.store.knowledge.index import SINKS
 from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out, require_yes
 
@@ -111,14 +111,14 @@ def _print_description(entry: Sink) -> None:
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
     sinks = keeper(context)
-    known = [entry["source"]["url"] for entry in CATALOG.load_user(context.environment)]
+    known = [entry["source"]["url"] for entry in SINKS.load_user(context.environment)]
     missing = [entry for entry in sinks.missing() if not name or entry["name"] in name]
     _agree_to_fetch([entry for entry in missing if entry["source"]["url"] not in known], json=json)
     return source_output.update(context, sinks, name, "sink", check=check, ref=ref, force=force, json=json)
 
 
 def list_sinks(context: Context, *, known: bool, json: bool) -> int:
-    sinks: list[Sink] = CATALOG.load_user(context.environment) if known else CATALOG.load(context.project_home())
+    sinks: list[Sink] = SINKS.load_user(context.environment) if known else SINKS.load(context.project_home())
     missing = [] if known else [entry["name"] for entry in keeper(context).missing()]
     if json:
         emit({"sinks": [{**sink, "fetched": False} if sink["name"] in missing else sink for sink in sinks]})

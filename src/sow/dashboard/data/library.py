@@ -9,7 +9,7 @@ from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.knowledge import repo_index, sink_index
+from sow.store.knowledge.index import REPOS, SINKS
 
 Document = dict[str, Any]
 
@@ -27,8 +27,8 @@ def document(home: Home, environment: Mapping[str, str]) -> Document:
 
     lists = {
         "agents": read(lambda: _agents(home, environment, problems)),
-        "sinks": read(lambda: [dict(sink) for sink in sink_index.load(home)]),
-        "repos": read(lambda: [dict(repo) for repo in repo_index.load(home)]),
+        "sinks": read(lambda: [dict(sink) for sink in SINKS.load(home)]),
+        "repos": read(lambda: [dict(repo) for repo in REPOS.load(home)]),
     }
     return {**lists, "problems": problems}
 

@@ -9,7 +9,7 @@ from sow.store.files import backup as state_backup
 from sow.store.files.repair import backup_if_newer
 from sow.store.projects import project as projects
 from sow.store.projects import tasks
-from sow.store.snapshot import HandEdit
+from sow.store.state_watcher import HandEdit
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Refusal, Task
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
-    from sow.store.snapshot import Snapshot
-    from sow.store.state_watcher import StateWatcher
+    from sow.store.state_watcher import Snapshot, StateWatcher
 
 
 def undo_foreign_edits(snapshot: Snapshot, folder: TaskFolder, *, judging: bool = False) -> list[str]:
@@ -45,10 +44,7 @@ def undo_deferred_edits(seen: StateWatcher) -> list[tuple[str, str]]:
 
 
 def _is_free(edit: HandEdit, home: Home) -> bool:
-    # Lazy imports here and below, because the start of a worker does not need them.
-    from sow.store.projects.turn_in_progress import is_running
-
-    return not edit.task or not is_running(home, edit.task)
+    return not edit.task or not home.has_turn(edit.task)
 
 
 def reset_after_crash(folder: TaskFolder, *, at_work: bool) -> list[str]:

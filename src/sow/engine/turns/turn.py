@@ -20,7 +20,7 @@ from sow.executors.registry import adapter as find_adapter
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import write_rules
 from sow.store.runs import sessions
-from sow.store.snapshot import Snapshot
+from sow.store.state_watcher import Snapshot
 from sow.system import clock, random_ids, redaction
 from sow.system.terminal import escape_control
 
@@ -163,9 +163,9 @@ class AgentTurn:
         references = [] if self.read_only else self.folder.references()
         if not any(reference.startswith(".sow/") for reference in references):
             return [], []
-        from sow.store.knowledge.repo_index import targets  # here, because few tasks have such references
+        from sow.store.knowledge.index import link_targets  # here, because few tasks have such references
 
-        return write_rules.reference_folders(self.settings.home, references, targets(self.settings.environment))
+        return write_rules.reference_folders(self.settings.home, references, link_targets(self.settings.environment))
 
     def allowed_commands(self, folder: str) -> list[str]:
         """Return the first words of the commands that the agent may run in its folder; a judge may run no tests."""

@@ -99,12 +99,10 @@ class Conversation:
 
 def restore_edited_state(turn: AgentTurn) -> list[str]:
     """Restore state files that were edited by hand during a turn, except those of agents at work; returns remarks."""
-    from sow.store.projects import turn_in_progress
-
     home, remarks = turn.settings.home, []
     with home.lock():
         for edit in turn.snapshot.hand_edits() if turn.snapshot is not None else ():
-            if edit.in_conflict or (edit.task and turn_in_progress.is_running(home, edit.task)):
+            if edit.in_conflict or (edit.task and home.has_turn(edit.task)):
                 continue
             edit.revert(home)
             remarks.append(f"{home.relative(edit.path)} was edited by hand; the last good state is back")

@@ -118,10 +118,11 @@ class Home:
         sync_folder(self.disk, os.path.dirname(path))
 
     def move(self, path: str, target: str) -> None:
-        """Renames a state file within its folder, durably."""
+        """Renames a state file durably."""
         self._refuse_link_above(path)
         self.disk.replace(path, target)
-        sync_folder(self.disk, os.path.dirname(path))
+        for folder in dict.fromkeys((os.path.dirname(target), os.path.dirname(path))):
+            sync_folder(self.disk, folder)
 
     def _refuse_link_above(self, path: str) -> None:
         """Refuses to write through a link, because it could lead out of the checkout."""
@@ -199,6 +200,12 @@ class Home:
     def task_holder(self, task: str) -> str:
         """Returns the other process that works on a task now; empty if there is none."""
         return locks.holder_of(self.claims, f"task-{task}")
+
+    def has_turn(self, ident: str) -> bool:
+        """Returns True if another process, or a worker of this run, works on the task or as the agent."""
+        from sow.system.process import process_tree
+
+        return ident in process_tree.CHILDREN.tasks.values() or bool(self.task_holder(ident))
 
     def refuse_claimed(self, task: str) -> None:
         """Refuses to decide on a task while another process works on it."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.errors import InvalidFile, MergeConflict, SowError
 from sow.store.files import backup, state_file
-from sow.store.files.disk import system_error
 from sow.store.validators.task import validate
-from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +24,7 @@ def load_or_repair(folder: TaskFolder, project_id: str) -> tuple[TaskState, str]
     except MergeConflict:  # a person resolves the conflict: nothing is moved
         raise
     except InvalidFile as problem:
-        text = last_good(folder.home, project_id, folder.id, validate)
-        if text is None:
-            raise
-        repaired = restore_copy(folder.home, folder.state_path, text, problem.message)
+        repaired = restore_last_good(folder.home, project_id, folder.id, folder.state_path, validate, problem)
         return folder.load(), repaired
 
 
@@ -87,20 +80,13 @@ def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | No
     return text
 
 
-def restore_copy(home: Home, path: str, text: str, problem: str) -> str:
-    """Replaces a state file with its copy and moves the broken one aside; returns a remark."""
-    aside = move_aside(home, path)
+def restore_last_good(home: Home, owner: str, name: str, path: str, validate: Validate, problem: InvalidFile) -> str:
+    """Replaces a broken state file by its last good copy and moves it aside; raises the problem if there is no copy."""
+    text = last_good(home, owner, name, validate) if owner else None
+    if text is None:
+        raise problem
+    from sow.store.files import set_aside
+
+    aside = set_aside.move_broken(home, path)
     home.replace(path, text)
-    return f"{problem}; the last good state is back" + (f", the broken file is {aside}" if aside else "")
-
-
-def move_aside(home: Home, path: str) -> str:
-    """Moves the broken file away and returns its new path, or nothing if it is missing."""
-    aside = f"{os.path.dirname(path)}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
-    try:
-        home.move(path, aside)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise system_error("set aside", path, error) from None
-    return home.relative(aside)
+    return f"{problem.message}; the last good state is back" + (f", the broken file is {aside}" if aside else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import free_path, make_folders, sync_folder, system_error
+from sow.store.files.disk import free_path, make_folders, system_error
 from sow.system import clock
 
 ASIDE = "set_aside"
@@ -21,11 +21,17 @@ def save_copy(home: Home, name: str, text: str) -> str:
 def set_aside(home: Home, folder: str, path: str) -> str:
     """Moves a file into set_aside/ of a folder, and returns the new path; empty if the file is missing."""
     aside_folder = make_folders(home.disk, home.root, (*home.relative(folder).split("/"), ASIDE))
-    target = free_path(f"{aside_folder}/{clock.stamp()}", f"_{os.path.basename(path)}")
+    return _move(home, path, free_path(f"{aside_folder}/{clock.stamp()}", f"_{os.path.basename(path)}"))
+
+
+def move_broken(home: Home, path: str) -> str:
+    """Renames a broken state file within its folder, and returns the new path; empty if the file is missing."""
+    return _move(home, path, f"{os.path.dirname(path)}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml")
+
+
+def _move(home: Home, path: str, target: str) -> str:
     try:
-        home.disk.replace(path, target)
-        sync_folder(home.disk, aside_folder)
-        sync_folder(home.disk, os.path.dirname(path))
+        home.move(path, target)
     except FileNotFoundError:
         return ""
     except OSError as error:

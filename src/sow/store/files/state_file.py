@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sow.errors import InvalidFile, SowError
 from sow.store.formats import VERSION, yaml_text
-from sow.store.formats.schema import parts
-from sow.store.formats.validation import SchemaError, is_version
+from sow.store.formats.validation import SchemaError, is_version, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ PROSE = frozenset(
         "review_feedback", "text",
     }
 )  # fmt: skip
+REVISION = "\nrevision: "  # begins the line of a revision in a text that sow wrote
 MOST_REMEMBERED = 2 << 20  # characters of text
 
 
@@ -112,6 +112,12 @@ def _check_version(version: object, path: str) -> None:
     raise OtherVersion(
         f"Project state schema v{version:.40} detected ({path})", f"CLI requires schema v{VERSION}\nRun: sow migrate"
     )
+
+
+def revision(text: str) -> int:
+    """Returns the revision in a text that sow wrote, or zero if there is none."""
+    number = text.partition(REVISION)[2].partition("\n")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 20 else 0
 
 
 def read(home: Home, path: str, validate: Validate, copy: str = "") -> dict[str, Any]:

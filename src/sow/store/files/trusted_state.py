@@ -20,6 +20,7 @@ from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
 from sow.store.files import backup, outside_writes, set_aside, state_file
 from sow.store.files.checkout_home import Home
+from sow.store.files.state_file import revision
 from sow.store.formats.yaml_text import has_conflict
 from sow.store.validators.task import validate as validate_task
 from sow.store.validators.workflow import validate as validate_workflow
@@ -108,12 +109,6 @@ def _listen(memory: weakref.ref[TrustedState]) -> None:
             run_memory.read_vouchers()
         del run_memory
         time.sleep(LISTEN_EVERY)
-
-
-def revision(text: str) -> int:
-    """Returns the revision in a text that sow wrote, or zero if there is none."""
-    number = text.partition("\nrevision: ")[2].partition("\n")[0]
-    return int(number) if number.isascii() and number.isdigit() and len(number) < 20 else 0
 
 
 def is_worker_change(remembered: str, text: str) -> bool:

@@ -6,6 +6,7 @@ import os
 
 from sow.errors import SowError
 from sow.store.formats import VERSION
+from sow.store.formats.validation import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +18,6 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
 def versions() -> list[str]:
     """Returns every version that was ever shipped, oldest first."""
     return sorted((name[1:] for name in os.listdir(FOLDER)), key=parts)
-
-
-def parts(version: str) -> tuple[tuple[int, str], ...]:
-    """Returns a version as a sort key; numbers are compared by length first, because int() refuses very long ones."""
-    numbers = (part.lstrip("0") for part in version.split("."))
-    return tuple((len(number), number) for number in numbers)
 
 
 def names(version: str = VERSION) -> list[str]:

@@ -44,6 +44,12 @@ def is_version(text: str) -> bool:
     return len(parts) == 3 and all(_digits(part) for part in parts)
 
 
+def parts(version: str) -> tuple[tuple[int, str], ...]:
+    """Returns a version as a sort key; numbers are compared by length first, because int() refuses very long ones."""
+    numbers = (part.lstrip("0") for part in version.split("."))
+    return tuple((len(number), number) for number in numbers)
+
+
 def is_uuid4(text: str) -> bool:
     """A random UUID in lower case."""
     parts = text.split("-")

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sow.domain.documents.index import Repo
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.store.files import state_file, user_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, read_text
 from sow.store.files.locks import Lock
 from sow.store.formats import VERSION, json_text
-from sow.store.formats.schema import parts
+from sow.store.formats.validation import parts
+from sow.store.validators.repo_index import validate as validate_repos
+from sow.store.validators.sink_index import validate as validate_sinks
 from sow.system.environment import user_folder
 
 MAX_ENTRIES = 1000
@@ -144,3 +147,16 @@ def has_source(entries: list[Any], source: Mapping[str, str]) -> bool:
     """Returns True if one of the entries has the same source, at any ref."""
     location = {key: value for key, value in source.items() if key != "ref"}
     return any({**entry["source"], "ref": ""} == {**location, "ref": ""} for entry in entries)
+
+
+SINKS = SourceIndex("sinks", "sink", validate_sinks)
+REPOS = SourceIndex("repos", "repository", validate_repos)
+
+
+def link_targets(environment: Mapping[str, str]) -> frozenset[str]:
+    """Returns the targets of the user's own links; a link from anybody else is not followed."""
+    try:
+        repos: list[Repo] = REPOS.load_user(environment)
+    except SowError:  # `sow repos list` reports the problem
+        return frozenset()
+    return frozenset(os.path.realpath(repo["source"]["url"]) for repo in repos if repo["mode"] == "symlink")

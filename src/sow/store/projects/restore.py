@@ -10,7 +10,7 @@ from sow.errors import SowError
 from sow.store.files import backup, set_aside
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import make_folders
-from sow.store.files.repair import move_aside
+from sow.store.files.state_file import REVISION, revision
 from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
@@ -18,10 +18,8 @@ from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 
-FIELD = "\nrevision: "
-UNREADABLE = f"{FIELD}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
+UNREADABLE = f"{REVISION}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
 ANY = 1 << 70  # more than any revision
-LONGEST = 19  # digits of a revision
 
 
 def check_branch(home: Home, branch: str) -> None:
@@ -151,24 +149,18 @@ def _is_behind(text: str | None, copy: str, *, ahead: int) -> bool:
     """
     if text is None:
         return True
-    return not has_conflict(text) and _revision(text) < _revision(copy) + ahead
+    return not has_conflict(text) and revision(text) < revision(copy) + ahead
 
 
 def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
     """Returns whether a file differs from its copy with the same revision, or is newer than sow's newest."""
     if text == copy or has_conflict(text):
         return False
-    ahead = _revision(text) - _revision(copy)
+    ahead = revision(text) - revision(copy)
     return ahead == 0 or (ahead > 0 and is_newest)
 
 
 def _set_aside(folder: TaskFolder, text: str) -> str:
     if text == UNREADABLE:
-        return move_aside(folder.home, folder.state_path)
+        return set_aside.move_broken(folder.home, folder.state_path)
     return set_aside.save_copy(folder.home, folder.id, text)
-
-
-def _revision(text: str) -> int:
-    """Returns the revision in a text that sow wrote, or zero if there is none."""
-    number = text.partition(FIELD)[2].partition("\n")[0]
-    return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0

@@ -10,7 +10,7 @@ from sow.errors import InvalidFile, MergeConflict, SowError
 from sow.store.files import backup, state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
-from sow.store.files.repair import last_good, restore_copy
+from sow.store.files.repair import restore_last_good
 from sow.store.projects import notes
 from sow.store.projects.write_rules import literal
 from sow.store.validators.workflow import validate
@@ -95,10 +95,7 @@ class WorkflowFolder:
 
     def _repaired(self, problem: InvalidFile) -> tuple[WorkflowState, str]:
         owner = backup.newest_owner(self.home, self.home.checkout.branch(), COPY)
-        text = last_good(self.home, owner, COPY, validate) if owner else None
-        if text is None:
-            raise problem
-        repaired = restore_copy(self.home, self.state_path, text, problem.message)
+        repaired = restore_last_good(self.home, owner, COPY, self.state_path, validate, problem)
         return self.load(), repaired
 
     def save(self, loaded: WorkflowState) -> None:

@@ -11,7 +11,7 @@ from sow.domain.workflows import member as rules
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.files import backup, set_aside
 from sow.store.files.checkout_home import Home, HomeLock
-from sow.store.projects import notes, restore, turn_in_progress
+from sow.store.projects import notes, restore
 from sow.store.workflows import status_view
 from sow.store.workflows.folder import COPY, VIEW_COPY, AgentFolder, WorkflowFolder, member_of
 from sow.system import clock
@@ -111,7 +111,7 @@ class WorkflowTransaction:
         """
         owner = self.workflow["id"]
         newest = not backup.is_stale(self.home, owner, COPY)
-        newer = newest and any(turn_in_progress.is_running(self.home, name) for name in self.workflow["members"])
+        newer = newest and any(self.home.has_turn(name) for name in self.workflow["members"])
         if restore.restore_if_older(self.home, owner, COPY, self.folder.state_path, edited=True, newer=newer):
             self.loaded = self.folder.load()
             self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
@@ -139,7 +139,7 @@ class WorkflowTransaction:
 
     def _apply_claim(self, name: str, status: str) -> str:
         """Accepts a status from an edit only if the agent's turn is in progress and it may make that move itself."""
-        if name != self.ending and not turn_in_progress.is_running(self.home, name):
+        if name != self.ending and not self.home.has_turn(name):
             return f"agent {name}: {status} was not taken from it: no turn of this agent is in progress"
         before = self.member(name)
         skips = before["status"] == "working" and status == "ready_for_verification"
