@@ -13,9 +13,10 @@ from conftest import Repo
 from sow.domain.actor import PERSON, WORKER, Actor
 from sow.domain.documents.state import MemberState, VerificationResults
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+from sow.store import note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk
-from sow.store.workflows import design_state, member_notes, members
+from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout
 from support.claim_holder import held
@@ -105,12 +106,14 @@ class Flow:
         members.begin_session(self.home, name, session_id="s-1")
 
     def note(self, text: str = "Is it unique?", name: str = "database_agent", category: str = "") -> None:
-        member_notes.add(self.home, name, description=text, context="creating the table", category=category)
+        words = {"description": text, "context": "creating the table", "category": category}
+        note_updates.add(self.home, name, **words, actor=itself(name))
 
     def block(self, text: str = "Is it unique?", name: str = "database_agent") -> str:
         """A note that is escalated, and its agent blocked; returns the note's id."""
-        note = member_notes.add(self.home, name, description=text, context="at work", category="requirements")
-        member_notes.escalate(self.home, name, note["note_id"], reason="not mine to decide")
+        words = {"description": text, "context": "at work", "category": "requirements"}
+        note = note_updates.add(self.home, name, **words, actor=itself(name))
+        note_updates.escalate(self.home, name, note["note_id"], reason="not mine to decide", actor=itself(name))
         self.set("blocked", name=name)
         return note["note_id"]
 

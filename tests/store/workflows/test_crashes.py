@@ -16,10 +16,11 @@ from support.workflow_store import ADA, TIME, Flow, begun, deaths, itself, resul
 from sow.domain.documents.state import RunSettings
 from sow.domain.workflows import escalation
 from sow.errors import SowError
+from sow.store import note_updates
 from sow.store.files import disk
 from sow.store.files.checkout_home import Home
 from sow.store.runs import run_folder
-from sow.store.workflows import archive, member_notes, members, note_archive, question_updates
+from sow.store.workflows import archive, members, note_archive, question_updates
 
 NAME = "database_agent"
 OTHER = "00000000-0000-4000-8000-000000000000"  # another project
@@ -42,7 +43,7 @@ def asked(flow: Flow) -> None:
 def ready(flow: Flow) -> None:
     flow.start()
     flow.note()
-    member_notes.resolve(flow.home, NAME, "1", resolution="ok", actor=ADA)
+    note_updates.resolve(flow.home, NAME, "1", resolution="ok", actor=ADA)
     flow.hand_in()
 
 
@@ -71,7 +72,7 @@ ACTS: dict[str, Act] = {
     ),
     "note": (
         started,
-        lambda home: member_notes.add(home, NAME, description="d", context="c", category=""),
+        lambda home: note_updates.add(home, NAME, description="d", context="c", category="", actor=itself(NAME)),
         lambda flow: flow.view()["agents"][NAME]["completion_drive_notes_count"] >= 1,
     ),
     "move": (

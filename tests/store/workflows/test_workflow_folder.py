@@ -13,9 +13,10 @@ from support.workflow_store import ADA, CREW, Flow, begun, itself, result
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.workflows.escalation import EscalationDecision
 from sow.errors import SowError
+from sow.store import note_updates
 from sow.store.file_kinds import validate_file
 from sow.store.projects import notes
-from sow.store.workflows import design_state, member_notes, members, question_updates
+from sow.store.workflows import design_state, members, question_updates
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_the_gate_holds_in_code(flow: Flow, escalated: bool):
     flow.start()
     flow.note()
     if escalated:
-        member_notes.escalate(flow.home, "database_agent", "1", reason="not mine")
+        note_updates.escalate(flow.home, "database_agent", "1", reason="not mine", actor=itself("database_agent"))
     flow.set("completion_drive_review")
     with pytest.raises(SowError, match="unresolved notes: note_001"):
         flow.set("ready_for_verification")
@@ -114,7 +115,7 @@ def test_an_agent_is_blocked_only_with_a_question(flow: Flow):
     flow.note()
     with pytest.raises(SowError, match="no escalated note"):
         flow.set("blocked")
-    member_notes.escalate(flow.home, "database_agent", "1", reason="not mine")
+    note_updates.escalate(flow.home, "database_agent", "1", reason="not mine", actor=itself("database_agent"))
     flow.set("blocked")
     (entry,) = flow.folder.workflow()["escalations"]
     assert (entry["member"], entry["note_id"], entry["description"]) == ("database_agent", "note_001", "Is it unique?")
@@ -241,10 +242,10 @@ def test_a_person_does_not_write_into_an_escalated_note(flow: Flow):
     """`sow note resolve` of a person is for open notes; what was escalated goes the way of all answers."""
     flow.start()
     flow.note("a detail")
-    member_notes.resolve(flow.home, "database_agent", "1", resolution="fine", actor=ADA)
+    note_updates.resolve(flow.home, "database_agent", "1", resolution="fine", actor=ADA)
     flow.block()
     with pytest.raises(SowError, match="through the workflow architect"):
-        member_notes.resolve(flow.home, "database_agent", "2", resolution="yes", actor=ADA)
+        note_updates.resolve(flow.home, "database_agent", "2", resolution="yes", actor=ADA)
 
 
 @pytest.mark.parametrize("category", ["technology", "architecture", "security", "requirements", "conflict"])
@@ -254,8 +255,8 @@ def test_what_is_beyond_an_agent_it_cannot_resolve(flow: Flow, category: str):
     flow.note(category=category)
     flow.note(category="detail")
     with pytest.raises(SowError, match="its own agent may not resolve it"):
-        member_notes.resolve(flow.home, "database_agent", "1", resolution="ok", actor=itself("database_agent"))
-    done = member_notes.resolve(flow.home, "database_agent", "2", resolution="ok", actor=itself("database_agent"))
+        note_updates.resolve(flow.home, "database_agent", "1", resolution="ok", actor=itself("database_agent"))
+    done = note_updates.resolve(flow.home, "database_agent", "2", resolution="ok", actor=itself("database_agent"))
     assert done["resolved_by"] == "agent_self"
 
 
@@ -422,7 +423,7 @@ def test_an_agent_cannot_answer_its_own_question_by_hand(flow: Flow):
     """A note that was escalated and says resolved in the file is escalated again, so the gate stays closed."""
     flow.start()
     flow.note()
-    member_notes.escalate(flow.home, "database_agent", "1", reason="not mine")
+    note_updates.escalate(flow.home, "database_agent", "1", reason="not mine", actor=itself("database_agent"))
     session = json.loads(flow.notes().read_text())
     session["notes"][0] |= {"status": "resolved", "resolution": "x", "resolved_by": "user", "resolution_timestamp": 1}
     flow.notes().write_text(json.dumps(session))

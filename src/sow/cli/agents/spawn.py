@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sow.config import Config, ExecutorConfig
     from sow.engine.turns.turn_settings import TurnResult
     from sow.store.files.checkout_home import Home
-    from sow.store.projects.tasks import TaskChange
+    from sow.store.projects.transaction import TaskChange
     from sow.system.process.generator_steps import Steps
 
 
@@ -176,7 +176,7 @@ def _run_turn(
 def _ask_and_resume(context: Context, task: str) -> int:
     """Asks the question of a paused task on the terminal, and resumes its worker with the answer."""
     from sow.cli.tasks.questions import ask_open_questions  # imported late to start the worker sooner
-    from sow.store.projects import tasks
+    from sow.store.projects.transaction import TaskChange
 
     try:
         if not ask_open_questions(context, [task]):
@@ -186,7 +186,7 @@ def _ask_and_resume(context: Context, task: str) -> int:
         raise Interrupted("the question is still open", f'sow answer {task} "…"') from None
     home = context.project_home()
     folder = task_folder.find(home, projects.load(home), task)
-    change = tasks.TaskChange(folder, folder.task(), [])
+    change = TaskChange(folder, folder.task(), [])
     return continue_task(context, change, change.task["questions"][-1]["answer"], resume=True)
 
 

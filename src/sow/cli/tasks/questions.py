@@ -18,7 +18,7 @@ from sow.reports.idle_project import ProjectRuns
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks
-from sow.store.projects.tasks import TaskChange
+from sow.store.projects.transaction import TaskChange
 from sow.store.user.saved_answers import SavedAnswers
 from sow.store.workflows import question_updates
 from sow.store.workflows.folder import WorkflowFolder

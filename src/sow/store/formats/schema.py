@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from typing import Any
 
 from sow.errors import SowError
 from sow.store.formats import VERSION
 from sow.store.formats.validation import parts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
 
@@ -37,8 +35,6 @@ def document(name: str, version: str = VERSION) -> dict[str, Any]:
     """Returns one schema as a document."""
     if name not in names(version):
         raise SowError(f"there is no schema {name!r} in {version}", "the schemas are: " + ", ".join(names(version)))
-    import json
-
     with open(os.path.join(FOLDER, f"v{version}", f"{name}.json"), encoding="utf-8") as file:
         loaded: dict[str, Any] = json.load(file)
     return loaded

@@ -15,7 +15,7 @@ from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
-from sow.store.projects.tasks import TaskChange
+from sow.store.projects.transaction import TaskChange, TaskTransaction
 from sow.system import clock
 
 
@@ -61,7 +61,7 @@ def reopen(home: Home, ident: str, reason: str, *, actor: Actor) -> Task:
     """Opens a completed task again after its work was reverted; its worker gets the reason. All retries are left."""
     now = clock.now()
     with home.lock():
-        opened = tasks.TaskTransaction(home, ident, actor)
+        opened = TaskTransaction(home, ident, actor)
         before = opened.task
         changed, _ = rules.move(before, "in_progress", actor=actor, now=now, may_reopen=True)
         text = (

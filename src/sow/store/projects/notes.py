@@ -87,14 +87,14 @@ def reconcile_member_notes(folder: AgentFolder, answers: Mapping[str, str] | Non
         session = load(folder)
         actor = Actor(kind=WORKER, name=folder.id, task=folder.id)
         if session and (before is None or is_legal_change(before, session, actor, answers)):
-            save(folder, session, folder.owner)
+            save(folder, session)
             by_hand = before is not None and is_legal_change(before, session, actor)
             return f"{shown_path} was written by hand; its notes count" if by_hand else ""
     except SowError as error:
         problem = error.message
     aside_path = folder.set_aside(folder.notes_path)
     if before is not None:
-        save(folder, before, folder.owner)
+        save(folder, before)
     outcome = "; the last good notes are back" if before is not None else "; it is set aside"
     return f"{problem}{outcome}" + (f", the edited file is {aside_path}" if aside_path else "")
 
@@ -118,7 +118,7 @@ def reconcile_task_notes(folder: TaskFolder, actor: Actor) -> None:
         from sow.store.files import set_aside
 
         set_aside.save_copy(folder.home, state_backup.notes_key(folder.id), text)
-    save(folder, before, folder.owner)
+    save(folder, before)
 
 
 def _load_backup(folder: AnyFolder) -> NoteSession | None:
@@ -134,7 +134,7 @@ def unresolved(folder: AnyFolder) -> list[str]:
     return note.unresolved(load_notes(folder))
 
 
-def save(folder: AnyFolder, session: NoteSession, owner: str) -> None:
+def save(folder: AnyFolder, session: NoteSession) -> None:
     """Replaces the notes file, and writes a backup."""
     shown_path = folder.home.relative(folder.notes_path)
     make_folders(folder.home.disk, folder.folder, ("completion_drive",))
@@ -142,7 +142,7 @@ def save(folder: AnyFolder, session: NoteSession, owner: str) -> None:
     state_file.check(session, shown_path, validate)
     text = json_text.dump(session)
     folder.home.replace(folder.notes_path, text)
-    state_backup.save(folder.home, owner, state_backup.notes_key(folder.id), text)
+    state_backup.save(folder.home, folder.owner, state_backup.notes_key(folder.id), text)
 
 
 def new_session(task_id: str, epoch: int) -> NoteSession:
@@ -150,9 +150,7 @@ def new_session(task_id: str, epoch: int) -> NoteSession:
     return {"task_id": task_id, "session_start": epoch, "notes": []}
 
 
-def add(
-    folder: AnyFolder, session: NoteSession, owner: str, *, description: str, context: str, category: str, epoch: int
-) -> Note:
+def add(folder: AnyFolder, session: NoteSession, *, description: str, context: str, category: str, epoch: int) -> Note:
     """Adds an open note to a session."""
     new_note: Note = {
         "note_id": ids.note_id(len(session["notes"])),
@@ -163,18 +161,18 @@ def add(
     }
     if category:
         new_note["category"] = category
-    save(folder, {**session, "notes": [*session["notes"], new_note]}, owner)
+    save(folder, {**session, "notes": [*session["notes"], new_note]})
     return new_note
 
 
-def replace(folder: AnyFolder, changed_notes: list[Note], owner: str) -> None:
+def replace(folder: AnyFolder, changed_notes: list[Note]) -> None:
     """Replaces notes by their changed versions."""
     session = load(folder)
     if session is None:
         return
     by_id = {entry["note_id"]: entry for entry in changed_notes}
     notes = [by_id.get(entry["note_id"], entry) for entry in session["notes"]]
-    save(folder, {**session, "notes": notes}, owner)
+    save(folder, {**session, "notes": notes})
 
 
 def find(folder: AnyFolder, number: str) -> Note:

@@ -11,11 +11,11 @@ from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.errors import SowError
 from sow.store.files import backup, state_file
 from sow.store.files.disk import remove_tree_quietly, sync_folder, system_error, write_new
-from sow.store.files.repair import load_as
 from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.transaction import TaskChange, TaskTransaction
 from sow.store.validators.task import validate
 from sow.system import clock
 from sow.system.terminal import escape_control
@@ -29,41 +29,6 @@ if TYPE_CHECKING:
 
 CRITERIA = "## Acceptance criteria"
 MOST_ANSWER = 100_000  # the same limit as in the schemas of tasks and notes
-
-
-class TaskChange:
-    """The result of a change: the task folder, the task as it is now, and remarks for the user."""
-
-    __slots__ = ("folder", "remarks", "task")
-
-    def __init__(self, folder: TaskFolder, task: Task, remarks: list[str]) -> None:
-        self.folder = folder
-        self.task = task
-        self.remarks = remarks
-
-
-class TaskTransaction:
-    """A task under the lock, ready to be changed."""
-
-    __slots__ = ("folder", "loaded", "project", "remarks")
-
-    def __init__(self, home: Home, task: str, actor: Actor) -> None:
-        self.project: ProjectState = projects.load(home)
-        self.folder = task_folders.find(home, self.project, task)
-        self.loaded: TaskState
-        self.loaded, self.remarks = load_as(self.folder, self.project["project_id"], actor)
-        if actor.is_worker:
-            from sow.store.projects import notes  # imported here and below, so that starting a worker stays fast
-
-            notes.reconcile_task_notes(self.folder, actor)
-
-    @property
-    def task(self) -> Task:
-        return self.loaded["task"]
-
-    def save(self, task: Task) -> TaskChange:
-        self.folder.save(self.loaded, task, self.project["project_id"])
-        return TaskChange(self.folder, task, self.remarks)
 
 
 def create(
@@ -367,7 +332,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> TaskChange:
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.folder, text, by=actor.name, iteration=opened.task["iteration"], now=now)
         resolved = [note.resolve(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
-        notes.replace(opened.folder, resolved, opened.project["project_id"])
+        notes.replace(opened.folder, resolved)
         changed = rules.answer_question(changed, text, actor=actor, now=now)
         log_act(home, actor, action="answer", text=f"task {task}: {text}", now=now)
         return opened.save(changed)

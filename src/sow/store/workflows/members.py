@@ -59,7 +59,7 @@ def _begin_notes(folder: AgentFolder, member: MemberState) -> int:
         session = notes.load(folder)
     if session is None:
         session = notes.new_session(member["task_id"], clock.epoch())
-        notes.save(folder, session, folder.owner)
+        notes.save(folder, session)
     return session["session_start"]
 
 

@@ -76,7 +76,7 @@ def resolve_notes(home: Home, name: str, resolutions: Mapping[str, tuple[str, st
             if note["note_id"] in resolutions and note["status"] != "resolved"
         ]
         if changed:
-            notes.replace(folder, changed, folder.owner)
+            notes.replace(folder, changed)
         member = opened.member(name)
         if member["status"] == "blocked" and not escalation.escalated(opened.notes(name)):
             return opened.save(name, rules.unblock(name, member, notes=opened.notes(name), now=clock.now()))
@@ -224,5 +224,5 @@ def _close_session(opened: WorkflowTransaction, name: str, *, reason: str) -> No
     folder = opened.agent_folder(name)
     unresolved = [note for note in opened.notes(name) if note["status"] != "resolved"]
     if unresolved:
-        notes.replace(folder, [_resolved(note, WITHDRAWN, EXECUTOR) for note in unresolved], folder.owner)
+        notes.replace(folder, [_resolved(note, WITHDRAWN, EXECUTOR) for note in unresolved])
     opened.remarks += note_archive.archive(folder, reason=reason)

@@ -8,6 +8,7 @@ from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import Escalation, MemberState, Note, Workflow, WorkflowState
 from sow.domain.workflows import escalation
 from sow.domain.workflows import member as rules
+from sow.domain.workflows.lifecycle import NOTE_STATUSES
 from sow.errors import IllegalStatusChange, SowError
 from sow.store.files import backup, set_aside
 from sow.store.files.checkout_home import Home, HomeLock
@@ -152,6 +153,33 @@ class WorkflowTransaction:
             return f"agent {name}: {status} was not taken from it: {error.message}"
         self.save(name, self.member(name))
         return f"agent {name}: only the status {status} was taken from it"
+
+
+class MemberNotes:
+    """The notes of an agent, opened under the lock; refused after it handed in its work, because they are final."""
+
+    __slots__ = ("folder", "member", "opened")
+
+    def __init__(self, home: Home, name: str) -> None:
+        self.opened = WorkflowTransaction(home)
+        self.member = self.opened.member(name)
+        self.folder = self.opened.agent_folder(name)
+        status = self.member["status"]
+        if status not in NOTE_STATUSES:
+            raise SowError(f"agent {name} is {status}: its notes are not changed now", "they are while it is at work")
+
+    def new_session_id(self, epoch: int) -> str:
+        return self.member["task_id"]
+
+    def require_open(self) -> None:
+        """Refuses nothing more."""
+
+    def ask(self, note: Note) -> None:
+        """Asks nobody yet: the question goes to the workflow architect once the agent is blocked."""
+
+    def finish(self, resolution: str, actor: Actor) -> None:
+        """Writes the view again."""
+        self.opened.folder.write_view(self.opened.loaded)
 
 
 class WorkflowLock(HomeLock):
