@@ -150,8 +150,8 @@ SABOTAGES = {
     ),
     "anybody writes on any desk": Sabotage(
         "store/note_updates.py",
-        "    if actor.is_worker and actor.task != task:\n",
-        "    if actor.is_worker and not task:\n",
+        "    if actor.is_worker and actor.task != ident:\n",
+        "    if actor.is_worker and not ident:\n",
         "guarantees/errors/test_errors.py::test_bad_surroundings",
     ),
     "a clean-up ignores the branch": Sabotage(

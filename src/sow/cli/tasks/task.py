@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.actor import Actor
     from sow.store.files.checkout_home import Home
+    from sow.store.projects.transaction import TaskChange
 
 ALIASES = {"agent": "assigned_agent", "criterion": "criteria", "reference": "references", "test": "tests"}
 
@@ -112,7 +113,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     return 0
 
 
-def print_change(change: tasks.TaskChange, field: str = "status") -> None:
+def print_change(change: TaskChange, field: str = "status") -> None:
     """Prints the new value of a task's field, and what had to be repaired."""
     for remark in change.remarks:
         err(f"warning: {escape_line(remark)}")
