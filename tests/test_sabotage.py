@@ -263,13 +263,13 @@ SABOTAGES = {
         "guarantees/final_tree/test_final_tree.py::test_a_list_that_was_broken_is_checked_before_the_next_merge",
     ),
     "a slot believes size and time": Sabotage(
-        "gitwork/slot.py",
+        "gitwork/slots.py",
         "    return (status.st_ino, status.st_ctime_ns, status.st_size)\n",
         "    return (status.st_ino, status.st_mtime_ns, status.st_size)\n",
         "gitwork/test_slot.py::test_size_and_time_are_not_believed[same process]",
     ),
     "a slot keeps what an earlier list built": Sabotage(
-        "gitwork/slot.py",
+        "gitwork/slots.py",
         "        self._restore_files(record, frozenset(spare), clean=True)\n",
         "        self._restore_files(record, frozenset(spare), clean=False)\n",
         "guarantees/evidence/test_evidence.py::test_a_build_of_one_list_is_not_there_for_the_next",

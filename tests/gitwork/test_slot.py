@@ -11,8 +11,7 @@ from support.quick_cases import few_of
 from support.worktree_repo import WorktreeRepo, home_at
 
 from sow.gitwork.repository import Repository
-from sow.gitwork.slot import Slot
-from sow.gitwork.slots import Slots, remove_free
+from sow.gitwork.slots import Slot, Slots, remove_free
 from sow.system.process.generator_steps import run_to_end
 
 

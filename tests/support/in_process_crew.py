@@ -14,7 +14,7 @@ from sow.agents.registry import AgentRegistry
 from sow.domain.actor import PERSON, WORKER, Actor
 from sow.domain.documents.state import RunSettings
 from sow.engine.turns.turn import AgentTurn
-from sow.engine.workflows import design_check, finish, start
+from sow.engine.workflows import crew_run, design_check, start
 from sow.engine.workflows.crew_run import CrewLoop
 from sow.executors.adapter import Outcome
 from sow.store import note_updates
@@ -266,7 +266,7 @@ class Stage:
 
             loop = CrewLoop(deck, tick=tick)
             code = loop.run()
-            finish.close(deck, code)
+            crew_run.close(deck, code)
             deck.journal("run_ended", **loop.counts())
         return deck.folder.run["exit"]
 

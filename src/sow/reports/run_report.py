@@ -11,7 +11,7 @@ from typing import Any
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
 from sow.domain.documents.state import Run
 from sow.errors import SowError
-from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
+from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, turn_records
 from sow.reports.hint_context import ANY_FOLDER, HintContext
 from sow.reports.run_history import RunHistory, TaskRecord, epoch, read_history
 from sow.reports.timeline import TimelineBuilder
@@ -60,9 +60,9 @@ def report_data(
         "run": summary,
         "counts": counts(rows),
         "tasks": rows,
-        "totals": totals.totals(history, rows, turns),
-        "by_agent": totals.group_totals(turns, lambda turn: turn.role),
-        "by_executor": totals.group_totals(turns, lambda turn: turn.executor),
+        "totals": turn_records.totals(history, rows, turns),
+        "by_agent": turn_records.group_totals(turns, lambda turn: turn.role),
+        "by_executor": turn_records.group_totals(turns, lambda turn: turn.executor),
         "questions": _questions(home, run, history, states),
         "limits": history.limits,
         "stops": history.stops,

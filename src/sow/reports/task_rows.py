@@ -9,7 +9,7 @@ from sow.domain.documents.state import Run
 from sow.domain.inbox import accept_command, with_finding
 from sow.domain.task import current_concerns, shown_result
 from sow.reports.run_history import RunHistory, TaskRecord, TurnRecord
-from sow.reports.totals import turn_totals, turns_by
+from sow.reports.turn_records import turn_totals, turns_by
 
 Rows = dict[str, dict[str, Any]]
 State = dict[str, Any]

@@ -14,8 +14,8 @@ from sow.engine.checks.setup_plan import commit_reader
 from sow.engine.launch.reopened_run import reopened_run
 from sow.engine.launch.run_request import pasteable_command
 from sow.engine.runs import finish
-from sow.engine.runs.integrate import Delivery
-from sow.engine.runs.integrate import integrate as bring
+from sow.engine.runs.finish import Delivery
+from sow.engine.runs.finish import integrate as bring
 from sow.engine.runs.revert import revert as take_out
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SystemFailure, Waiting

@@ -13,7 +13,7 @@ from sow.dashboard.data.runs import RunCache, entry_line
 from sow.domain.ids import is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
-from sow.reports import crew_rows, run_report, timeline, totals
+from sow.reports import crew_rows, run_report, timeline, turn_records
 from sow.reports.hint_context import HintContext
 from sow.reports.run_history import RunHistory, TurnRecord, read_history
 from sow.reports.turn_records import session_turns
@@ -104,7 +104,7 @@ def _history(folder: RunFolder, *events: str) -> RunHistory:
 def _summary(folder: RunFolder) -> Document:
     """Returns the outcomes, duration, cost and estimate of a run."""
     history = _history(folder)
-    total = totals.totals(history, (), history.turns)
+    total = turn_records.totals(history, (), history.turns)
     minutes = [task.start_entry.number("estimated_minutes") for task in history.tasks.values()]
     estimates = [estimate for estimate in minutes if estimate is not None]
     return {
@@ -140,7 +140,7 @@ def _cost_sums(turns: Sequence[TurnRecord]) -> Document:
     return {
         "agents": _groups(turns, lambda turn: turn.role),
         "executors": _groups(turns, lambda turn: turn.executor),
-        "total": _row("total", totals.turn_totals(turns)),
+        "total": _row("total", turn_records.turn_totals(turns)),
     }
 
 
@@ -175,7 +175,7 @@ def _recorded(home: Home, task: str) -> list[TurnRecord]:
 
 
 def _groups(turns: Sequence[TurnRecord], name_of: Callable[[TurnRecord], str]) -> list[Document]:
-    return [_row(row["name"], row) for row in totals.group_totals(turns, name_of)]
+    return [_row(row["name"], row) for row in turn_records.group_totals(turns, name_of)]
 
 
 def _row(name: str, total: Document) -> Document:

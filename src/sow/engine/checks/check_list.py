@@ -19,7 +19,7 @@ from sow.engine.checks.checks import CheckResult, run_check
 from sow.engine.checks.setup_plan import Setup, commit_reader
 from sow.errors import Interrupted
 from sow.gitwork import setup_files
-from sow.gitwork.slot import Slot
+from sow.gitwork.slots import Slot
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.system import git_worktree_files
 from sow.system.process.exit_code import exit_text

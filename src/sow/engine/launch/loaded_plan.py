@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from sow import config as configs
 from sow.agents.agent import STANDARD_AGENTS
@@ -48,15 +47,15 @@ class AgentNames:
         return True
 
 
-@dataclass(frozen=True)
 class LoadedPlan:
     """A plan with its source files, the folder that their names are relative to, and the checkout if there is one."""
 
-    plan: Plan
-    sources: list[PlanSource]
-    cwd: str
-    home: Home | None
-    agents: AgentNames
+    def __init__(self, plan: Plan, sources: list[PlanSource], cwd: str, home: Home | None, agents: AgentNames) -> None:
+        self.plan = plan
+        self.sources = sources
+        self.cwd = cwd
+        self.home = home
+        self.agents = agents
 
     def path_of(self, name: str) -> str:
         """Returns the path of one of its files."""

@@ -1,11 +1,16 @@
-"""Ends a call of `sow run`: saves the state, merges the user's new commits and moves the user's branch."""
+"""Ends a call of a run: delivers what is merged to the user's branch after the final checks, and saves the state."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sow.domain.task import ENDED_STATUSES
+from sow.domain.text.similar_text import answer_command
 from sow.engine.checks import final_checks
-from sow.engine.runs.integrate import Delivery, integrate
 from sow.engine.runs.run_context import Isolation, RunContext
+from sow.gitwork.fast_forward import Delivered, fast_forward
+from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.repository import DeliveryRefused
 from sow.gitwork.worktrees import Worktrees
 from sow.store.projects import project as projects
 from sow.store.projects import restore, task_folder
@@ -94,3 +99,127 @@ def _refusal_text(context: RunContext, result: Delivery) -> list[str]:
     if result.refused is None:
         return []
     return [f"{result.refused.reason}; the work is on sow/int/{context.folder.id} ({result.refused.hint})"]
+
+
+LATER = "then 'sow integrate'"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The result of a delivery: the user's branch has all of it, or a reason why not, and then nothing moved."""
+
+    commit: str = ""  # commit at which the user's branch is, or would be
+    paths: list[str] = field(default_factory=list)  # paths that came with it
+    user_commits: int = 0  # number of new commits of the user that were merged in
+    refused: DeliveryRefused | None = None
+    failed: bool = False  # a check failed: only a change of the code can fix that
+
+
+def integrate(
+    context: RunContext, integration: Integration, *, dry_run: bool = False, is_last: bool = True
+) -> Steps[Delivery]:
+    """Merge the user's new commits in, check the result, and move the user's checkout to it, if that is safe.
+
+    The state is saved with the last integration of a run only. A dry run tries the merge and looks at the checkout,
+    and changes and checks nothing.
+    """
+    repository, branch = integration.repository, context.folder.run["branch"]
+    theirs = repository.find_commit(f"refs/heads/{branch}")
+    if not theirs:
+        hint = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
+        return Delivery(refused=DeliveryRefused(f"the branch {branch} is gone", hint))
+    context.reset_moved_branch()
+    if not dry_run:
+        final_checks.drop_given_up(context)
+    head, count = integration.head, 0
+    target = Merge(commit=head, tree=repository.tree_of(head), parent=head)
+    if not repository.is_ancestor(theirs, head):
+        count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
+        if not repository.are_related(head, theirs):
+            return Delivery(user_commits=count, refused=_unrelated(integration, branch))
+        target = integration.merge_user_commits(theirs)
+        if target.conflicts:
+            return Delivery(user_commits=count, refused=_conflict(integration, target.conflicts))
+    if dry_run:
+        refused = _refuse_reopened(context)
+        if refused is not None:
+            return Delivery(user_commits=count, refused=refused)
+    else:
+        refused = yield from _check(context, integration, target, theirs, count)
+        if refused is not None:
+            return Delivery(user_commits=count, refused=refused, failed=refused.failed)
+        if count:
+            integration.advance(target.commit, head)
+    with repository.locked():
+        ended = fast_forward(repository, branch, target.commit, rehearse=True)
+        if isinstance(ended, Delivered) and not dry_run:
+            saved = integration.save_state(f"State of run {context.folder.id}") if is_last else target.commit
+            ended = fast_forward(repository, branch, saved)
+    if isinstance(ended, Delivered):
+        return Delivery(commit=ended.commit, paths=ended.paths, user_commits=count)
+    return Delivery(user_commits=count, refused=ended)
+
+
+@dataclass(frozen=True)
+class _CheckRefusal(DeliveryRefused):
+    """A final check prevents the delivery: it failed, or it did not run to its end."""
+
+    failed: bool = False
+
+
+def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
+    """Refuse while a task that a final check sent back is not settled."""
+    task = final_checks.open_again(context)
+    if task is None:
+        return None
+    reason = f"task {task['id']} was merged, a final check sent it back, and it is {task['status']}"
+    if "question" in task:
+        question = task["question"]
+        hint = f"{answer_command(str(question['number']), question['text'])}, then run the plan again"
+    else:
+        hint = "run the plan again to resume it"
+    return _CheckRefusal(reason, hint)
+
+
+def _check(
+    context: RunContext, integration: Integration, target: Merge, theirs: str, count: int
+) -> Steps[_CheckRefusal | None]:
+    """Run the final checks on what would be delivered; the user's new commits are checked in any case."""
+    is_wanted = count or context.settings.get("final_checks", "on") == "on"
+    if not is_wanted or integration.repository.is_ancestor(target.commit, theirs):
+        return None
+    refused = _refuse_reopened(context)
+    if refused is not None:
+        return refused
+    result = yield from final_checks.check(context, target)
+    if result.interrupted:
+        return _CheckRefusal("interrupted: the final checks were not ended", "'sow integrate' begins again")
+    if result.problem is not None:
+        reason = f"the final checks could not run: {result.problem.message}"
+        return _CheckRefusal(reason, f"{result.problem.hint}; {LATER}")
+    if result.broken is None:
+        return None
+    if count and (result.broken.by is None or result.broken.by.merge is None) and not result.broken.unreliable:
+        reason = f"with your new commits `{result.broken.command}` fails"
+        return _CheckRefusal(reason, f"{_merge_by_hand(integration)}, fix it and commit, {LATER}", failed=True)
+    return _CheckRefusal(result.broken.reason, "run the plan again: that sends the task back or asks", failed=True)
+
+
+def _conflict(integration: Integration, paths: tuple[str, ...]) -> DeliveryRefused:
+    names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    return DeliveryRefused(
+        f"your new commits conflict with the run in {names}",
+        f"{_merge_by_hand(integration)}, resolve and commit what conflicts, {LATER}",
+    )
+
+
+def _unrelated(integration: Integration, branch: str) -> DeliveryRefused:
+    command = f"sow project save && git merge --allow-unrelated-histories {integration.branch}"
+    return DeliveryRefused(
+        f"{branch} and the run have no commit in common", f"{command}, {LATER}; or git switch to another branch"
+    )
+
+
+def _merge_by_hand(integration: Integration) -> str:
+    """Return the merge command; it saves the state first, because git does not merge over untracked files."""
+    return f"sow project save && git merge {integration.branch}"

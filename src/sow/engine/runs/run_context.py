@@ -19,7 +19,7 @@ from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
 from sow.engine.consent import load_consents
-from sow.engine.runs.executor_pool import ExecutorPool
+from sow.engine.runs.job import ExecutorPool
 from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings

@@ -6,8 +6,7 @@ import os
 
 from sow.domain.runs.stages import needs_integrator
 from sow.engine.runs import budget
-from sow.engine.runs.executor_pool import LIMITED
-from sow.engine.runs.job import JobEnd, did_nothing
+from sow.engine.runs.job import LIMITED, JobEnd, did_nothing
 from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
 from sow.engine.turns import recovery, task_turn
 from sow.gitwork.activity import HomeSnapshot

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.engine.turns import settle
-from sow.engine.turns.runner import read_connection
-from sow.engine.turns.transcript import refusals_of
+from sow.engine.turns.runner import read_connection, refusals_of
 from sow.errors import SowError
 from sow.executors.events import TurnSummary
 from sow.executors.registry import recorded_adapter

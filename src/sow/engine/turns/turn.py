@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from sow.agents import briefing
 from sow.engine.turns.own_paths import sow_path
 from sow.engine.turns.recovery import redact_turn
-from sow.engine.turns.runner import StoredCaches, SupervisedRunner
-from sow.engine.turns.transcript import files_of, record_turn, refusals_of
+from sow.engine.turns.runner import StoredCaches, SupervisedRunner, files_of, record_turn, refusals_of
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role

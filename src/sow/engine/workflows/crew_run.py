@@ -1,4 +1,4 @@
-"""Runs a workflow: schedules its agents in the order of the plan."""
+"""Runs a workflow: schedules its agents in the order of the plan, and archives their sessions at the end."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 from sow.config import ExecutorConfig
 from sow.domain.plans import graph
 from sow.domain.runs.scheduler import Job
-from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.domain.workflows.lifecycle import ARCHITECT, DONE_STATUSES
+from sow.domain.workflows.lifecycle import DONE_STATUSES as VERIFIED
 from sow.domain.workflows.member import is_removed_from_design
+from sow.engine.runs.finish import record_end
 from sow.engine.runs.job import JobEnd
-from sow.engine.runs.loop import Loop
+from sow.engine.runs.loop import DONE, STOPPED, WAITS, Loop
 from sow.engine.runs.state_guard import changed
-from sow.engine.workflows import design_check, escalate, finish, outputs, start
+from sow.engine.workflows import design_check, escalate, outputs, start
 from sow.engine.workflows.crew_context import CrewContext
-from sow.engine.workflows.finish import DROPPED_FIELDS
 from sow.engine.workflows.member_job import MemberJob
 from sow.errors import SowError
 from sow.store.projects import restore
@@ -42,7 +43,7 @@ class CrewLoop(Loop):
         super().__init__(crew, start.session_folders(crew.home), tick=tick)
 
     def close(self, code: int) -> list[str]:
-        return finish.close(self.context, code)
+        return close(self.context, code)
 
     def jobs(self) -> list[Job]:
         """Return the agents, blocked ones first, the longest blocked of them before the others."""
@@ -160,3 +161,73 @@ class CrewLoop(Loop):
         text = f"{problem.message} ({problem.hint})"
         state = question_updates.ask_person(self.context.home, ident, text, kind="approval").member
         return f"w{state['question']['number']}"
+
+
+DROPPED_FIELDS = {
+    "status": "abandoned",
+    "result": None,
+    "retry_count": 0,
+}  # end of an agent that is no longer in the crew
+PROGRESS = {WAITS: "blocked", STOPPED: "in_progress"}
+
+
+def close(crew: CrewContext, code: int) -> list[str]:
+    """Archive what is done and record the progress; returns remarks. The exit code is in the run."""
+    remarks: list[str] = []
+    if code == DONE:
+        try:
+            remarks = _complete(crew)
+        except SowError as problem:  # such as a note that somebody wrote at the last moment
+            code, remarks = WAITS, [f"{problem.message} ({problem.hint})"]
+    if code != DONE:
+        members.set_workflow_status(crew.home, PROGRESS.get(code, "failed"))
+        remarks += _waiting_for_approval(crew)
+    record_end(crew, code)
+    return remarks
+
+
+def _complete(crew: CrewContext) -> list[str]:
+    """Archive every agent's session, then complete the workflow; each step can be repeated after a crash."""
+    doers, messages = crew.active_agents(), []
+    _refuse_changed(crew)
+    for name, member in list(crew.workflow()["members"].items()):
+        if member["kind"] == ARCHITECT and member["status"] == "pending":
+            continue  # it was never asked
+        if name not in doers and member["status"] not in VERIFIED:
+            messages += _end_dropped(crew, name)
+            continue
+        remarks = members.complete_member(crew.home, name).remarks
+        messages += [remark for remark in remarks if "not archived" in remark]
+        for remark in remarks:
+            crew.journal("archived", task=name, file=remark[:500])
+    members.set_workflow_status(crew.home, "completed")
+    return messages
+
+
+def _refuse_changed(crew: CrewContext) -> None:
+    """Refuse to complete a workflow with an output that differs from what was verified."""
+    for name, member in crew.workflow()["members"].items():
+        paths = outputs.changed_since_verified(crew, name) if member["status"] == "verified" else []
+        if paths:
+            raise SowError(
+                f"output {paths[0]} of agent {name} changed after it was verified", "go on: sow workflow run"
+            )
+
+
+def _end_dropped(crew: CrewContext, name: str) -> list[str]:
+    """End a dropped agent; the journal records it, unless it did when the agent's question was withdrawn."""
+    answers = crew.workflow().get("answers", [])
+    is_reported = any(
+        answer["member"] == name and answer["answered_by"] == question_updates.EXECUTOR for answer in answers
+    )
+    remarks = question_updates.dismiss(crew.home, name)
+    if not is_reported:
+        crew.journal("task_ended", task=name, **DROPPED_FIELDS, reason=question_updates.WITHDRAWN)
+    return remarks
+
+
+def _waiting_for_approval(crew: CrewContext) -> list[str]:
+    names = [name for name in crew.active_agents() if not crew.approved(name)]
+    if not names:
+        return []
+    return [f"the design has changed for {', '.join(names)}: sow workflow verify, then sow workflow approve"]
