@@ -257,7 +257,7 @@ class Stage:
                 yes=yes,
                 turn=seat_with(script, self.log),
             )
-            deck.journal("run_started", **start.start_fields(deck), recovered=goes_on)
+            deck.journal("run_started", **start.crew_fields(deck), recovered=goes_on)
             ticks = iter(range(MOST_TICKS))
 
             def tick(now: float) -> None:

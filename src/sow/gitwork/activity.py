@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.text.units import listed
 from sow.gitwork.repository import Repository
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import claim_times
@@ -85,15 +86,11 @@ class HomeSnapshot:
         if self.head != earlier.head:
             changes.append(f"the home checkout is at {self.head[:12]} and was at {earlier.head[:12]}")
         if paths := _differing(self.files, earlier.files):
-            changes.append(f"files of the home checkout changed: {_first_names(paths)}")
+            changes.append(f"files of the home checkout changed: {listed(paths, MOST)}")
         if names := _differing(self.refs, earlier.refs):
-            changes.append(f"branches, tags or the stash changed: {_first_names(names)}")
+            changes.append(f"branches, tags or the stash changed: {listed(names, MOST)}")
         return changes
 
 
 def _differing(current: dict[str, str], earlier: dict[str, str]) -> list[str]:
     return sorted(name for name in current.keys() | earlier.keys() if current.get(name) != earlier.get(name))
-
-
-def _first_names(names: list[str]) -> str:
-    return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from sow.domain.text.units import listed
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below, path_of
 from sow.gitwork.worktree import remove_file
@@ -78,10 +79,9 @@ def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Del
     touched = list(dict.fromkeys(_overlapping(list(dirty), paths) + _blocking_files(repository, old, paths)))
     if not touched:
         return None
-    examples = ", ".join(touched[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
     untracked = {path for path, code in dirty.items() if code == UNTRACKED}
     return DeliveryRefused(
-        f"the run changes files that you have changed or not committed: {examples}",
+        f"the run changes files that you have changed or not committed: {listed(touched, 4)}",
         stash_hint(touched, changed=dirty.keys() - untracked, untracked=untracked),
     )
 

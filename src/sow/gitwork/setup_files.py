@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sow.gitwork.repository import is_below
-from sow.gitwork.worktree import SETUP_MARK, EnvironmentProblem, Worktree, is_behind_link, remove_file
+from sow.gitwork.worktree import SETUP_MARK, EnvironmentProblem, Worktree, is_behind_link, remove_file, remove_tree
 from sow.system import crash_points, git_worktree_files
 
 LIST = "sow-furniture"
@@ -111,7 +111,8 @@ def copy_into(root: str, folder: str, path: str) -> None:
         return
     crash_points.crash_point()
     try:
-        _remove_all(temporary)
+        if os.path.lexists(temporary):  # the remains of an interrupted copy
+            remove_tree(temporary)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         _copy(f"{root}/{os.path.normpath(path)}", temporary)
         os.replace(temporary, target)
@@ -135,17 +136,6 @@ def _copy(source: str, target: str) -> None:
             while data := old.read(1 << 20):
                 new.write(data)
         os.chmod(target, stat.S_IMODE(mode))
-
-
-def _remove_all(path: str) -> None:
-    """Remove the remains of an interrupted copy."""
-    crash_points.crash_point(f"remove {path}")
-    if os.path.isdir(path) and not os.path.islink(path):
-        for name in os.listdir(path):
-            _remove_all(f"{path}/{name}")
-        os.rmdir(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
 
 
 def _problem(act: str, path: str, error: OSError) -> EnvironmentProblem:

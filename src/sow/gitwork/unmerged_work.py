@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sow.domain.documents.state import Task
 from sow.domain.task import ENDED_STATUSES
+from sow.domain.text.units import listed
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
 from sow.gitwork.setup_files import setup_paths
@@ -30,9 +31,7 @@ def refuse_work_elsewhere(home: Home, tasks: Sequence[Task], command: str) -> No
     if not undelivered:
         return
     single, first = len(undelivered) == 1, next(iter(undelivered))
-    task_list = ", ".join(list(undelivered)[:SHOWN]) + (
-        f" and {len(undelivered) - SHOWN} more" if len(undelivered) > SHOWN else ""
-    )
+    task_list = listed(list(undelivered), SHOWN)
     subject = (
         f"task {task_list} has work in its worktree" if single else f"tasks {task_list} have work in their worktrees"
     )

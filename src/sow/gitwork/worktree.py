@@ -203,6 +203,25 @@ def remove_file(root: str, path: str) -> None:
         return
 
 
+def remove_tree(path: str) -> None:
+    """Remove a file, link or folder with its content; raises OSError. Nothing behind a link is touched."""
+    crash_points.crash_point(f"remove {path}")
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.unlink(path)
+        return
+    for folder, folders, names in os.walk(path, topdown=False, onerror=_refuse):
+        for name in names:
+            os.unlink(f"{folder}/{name}")
+        for name in folders:
+            inner = f"{folder}/{name}"
+            (os.unlink if os.path.islink(inner) else os.rmdir)(inner)
+    os.rmdir(path)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
 def _escaped(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]\\!# " else letter for letter in path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.domain.checks import refusals
 from sow.domain.ids import is_member
 from sow.domain.text.similar_text import answer_command
-from sow.domain.text.units import counted, format_seconds, stopwatch
+from sow.domain.text.units import counted, format_seconds, listed, stopwatch
 from sow.system import clock, width
 from sow.system.process.exit_code import exit_text
 from sow.system.terminal import escape_line
@@ -196,10 +196,9 @@ def _archived(entry: JournalEntry, history: RunHistory) -> str:
 
 def _git_changed(entry: JournalEntry, history: RunHistory) -> str:
     changes = entry.texts("changes")
-    more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
     if len(changes) == 1:
         return f"{changes[0]} during the run; sow ignores it"
-    return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
+    return f"sow ignores these changes during the run: {listed(changes, MOST_CHANGES)}"
 
 
 def _task_ended(entry: JournalEntry, history: RunHistory) -> str:

@@ -12,6 +12,7 @@ from support.worktree_repo import home_at
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.engine.checks.check_list import CheckListResult, reusable_evidence, run_list
+from sow.engine.consent import load_consents
 from sow.engine.runs.run_context import RunContext
 from sow.store.runs import run_folder
 from sow.system.process.generator_steps import run_to_end
@@ -40,7 +41,8 @@ def ship_of(plan_repo: PlanRepo) -> RunContext:
     environment = plan_repo.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
     folder = run_folder.find(home, plan_repo.runs()[-1]["id"])
-    return RunContext(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
+    config = configs.load(environment)
+    return RunContext(home, config, environment, agents, folder, [], load_consents(home, config, environment))
 
 
 def ran(ship: RunContext, *, fresh: bool = False) -> CheckListResult:

@@ -86,7 +86,7 @@ def _execute(
         )
         if goes_on:
             live.load_past(crew.folder.journal())
-        started = {**start.start_fields(crew), "asked": [*asked], "recovered": goes_on}
+        started = {**start.crew_fields(crew), "asked": [*asked], "recovered": goes_on}
         remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
     for note in remarks:
         err(f"note: {escape_line(note)}")

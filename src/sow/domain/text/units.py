@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sow.errors import SowError
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 task`, `3 tasks`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names as a list, and the number of those beyond `most`: `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_minutes(minutes: float) -> str:

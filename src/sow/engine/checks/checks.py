@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sow.domain.checks import test_counts
 from sow.domain.checks.consent import Consent
@@ -35,6 +36,12 @@ class CheckResult:
     evidence: Evidence
     tail: str
     interrupted: bool = False
+
+
+def failed_evidence(kind: str, command: str, iteration: int) -> Evidence:
+    """Return the evidence of something that failed and is no command, such as a merge."""
+    facts: dict[str, Any] = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
+    return {"kind": kind, "command": command, "iteration": iteration, **facts}  # type: ignore[typeddict-item]
 
 
 def command_arguments(command: str) -> list[str]:

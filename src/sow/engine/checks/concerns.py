@@ -9,10 +9,11 @@ from sow.domain.checks.protected_paths import PathChange
 from sow.domain.documents.state import Evidence, Task, TestCounts
 from sow.domain.runs.stages import PROTECTED
 from sow.engine.checks.baseline import run_on_base
+from sow.engine.checks.checks import failed_evidence
 from sow.gitwork.collect import CollectedWork
 from sow.gitwork.repository import Repository
 from sow.store.projects import task_updates
-from sow.system import clock, git
+from sow.system import git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,17 +108,8 @@ def _fail(job: TaskJob, task: Task, collected: CollectedWork, broken: Sequence[P
     """Record the violation like a failed check, with the paths as its output."""
     paths = [change.label for change in broken]
     lines = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
-    evidence: Evidence = {
-        "kind": "criterion",
-        "command": PROTECTED,
-        "exit": 1,
-        "passed": False,
-        "seconds": 0,
-        "output": "0" * 64,
-        "tree": collected.tree,
-        "iteration": task["iteration"],
-        "at": clock.now(),
-    }
+    evidence = failed_evidence("criterion", PROTECTED, task["iteration"])
+    evidence["tree"] = collected.tree
     task_updates.save_output(job.context.checks_folder(job.id), PROTECTED, "\n".join(lines))
     task_updates.add_evidence(job.folder, job.project, [evidence])
     facts = {"kind": "criterion", "command": f"{PROTECTED}: {protected_paths.join_paths(paths)}", "exit": 1}

@@ -14,6 +14,7 @@ from sow.domain.checks import check_list
 from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
 from sow.domain.runs.stages import FINAL, last_failed_final_check
 from sow.engine.checks.check_list import CheckListResult, run_list
+from sow.engine.checks.checks import failed_evidence
 from sow.errors import Interrupted, SowError
 from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
@@ -22,7 +23,6 @@ from sow.store.projects import task_folder as task_folders
 from sow.store.projects import task_updates
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.restore import check_branch
-from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
 from sow.system.process.exit_code import exit_text
 
@@ -167,14 +167,13 @@ def drop_given_up(context: RunContext) -> None:
         way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
         task_updates.save_output(context.checks_folder(ident), MERGE, f"{where}\n{way}")
         number = task_updates.ask(
-            folder, project, f"task {why}", found=f"{where}\n\n{way}", evidence=[_conflict(folder)]
+            folder,
+            project,
+            f"task {why}",
+            found=f"{where}\n\n{way}",
+            evidence=[failed_evidence("merge", MERGE, folder.iteration)],
         )
         context.journal("question", task=ident, number=number, text=f"task {why}")
-
-
-def _conflict(folder: TaskFolder) -> Evidence:
-    facts = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
-    return {"kind": "merge", "command": MERGE, "iteration": folder.iteration, **facts}  # type: ignore[typeddict-item]
 
 
 def check(context: RunContext, target: Merge) -> Steps[FinalResult]:
@@ -183,18 +182,17 @@ def check(context: RunContext, target: Merge) -> Steps[FinalResult]:
         return context.final_results[target.tree]
     try:
         verdict = yield from _check(context, target)
+    except Interrupted:
+        return FinalResult(interrupted=True)
     except EnvironmentProblem as problem:  # no task is at fault, and nothing is delivered unchecked
         verdict = FinalResult(problem=problem)
-    if not verdict.interrupted:
-        context.final_results[target.tree] = verdict
+    context.final_results[target.tree] = verdict
     return verdict
 
 
 def _check(context: RunContext, target: Merge) -> Steps[FinalResult]:
     lists = missing(context, target.tree)
     results = yield from _run_all(context, lists, target)
-    if results is None:
-        return FinalResult(interrupted=True)
     for digest, (checks, owners) in lists.items():
         done = results[digest]
         _record(context, digest, owners, target.tree, done)
@@ -202,7 +200,7 @@ def _check(context: RunContext, target: Merge) -> Steps[FinalResult]:
             _prove(context, digest, owners, target.tree, done)
             continue
         found = yield from _explain(context, digest, checks, owners, target, done)
-        if found.interrupted or found.broken is not None:
+        if found.broken is not None:
             return found
     return FinalResult()
 
@@ -215,8 +213,6 @@ def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[
     head = integration.head
     target = Merge(commit=head, tree=integration.repository.tree_of(head), parent=head)
     results = yield from _run_all(context, lists, target)
-    if results is None:
-        raise Interrupted("interrupted: the checks of the final tree were not ended", "run the same command again")
     return [(owners, results[digest]) for digest, (_, owners) in lists.items()]
 
 
@@ -289,8 +285,8 @@ def _target(context: RunContext) -> Merge | None:
     return None if tried.conflicts else tried
 
 
-def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str, CheckListResult] | None]:
-    """Run lists side by side, as many as the user allows; nothing where a person stopped it."""
+def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str, CheckListResult]]:
+    """Run lists side by side, as many as the user allows; raises Interrupted if a person stopped it."""
     waiting = list(lists.items())
     running: dict[str, Steps[CheckListResult]] = {}
     done: dict[str, CheckListResult] = {}
@@ -298,15 +294,17 @@ def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str
     most = max(int(context.config.setting("checks", "parallel")), 1)
     try:
         while waiting or running:
+            begun = list(running)
             while waiting and len(running) < most:
                 digest, (checks, _) = waiting.pop(0)
                 _step(context, f"checks the final tree: {checks[0]['command']}")
                 running[digest] = _run(context, digest, checks, target.commit, target.tree)
-                _advance(digest, running, done, None)
-            for digest in list(running):
-                _advance(digest, running, done, word)
-            if any(each.interrupted for each in done.values()):
-                return None
+            for digest, steps in list(running.items()):
+                try:
+                    steps.send(word) if digest in begun else next(steps)
+                except StopIteration as end:
+                    done[digest] = end.value
+                    del running[digest]
             word = (yield) if running else ""
     finally:
         for steps in running.values():
@@ -319,23 +317,14 @@ def _step(context: RunContext, text: str) -> None:
     context.journal("final_step", text=text[:120])
 
 
-def _advance(
-    digest: str, running: dict[str, Steps[CheckListResult]], done: dict[str, CheckListResult], word: str | None
-) -> None:
-    try:
-        if word is None:
-            next(running[digest])
-        else:
-            running[digest].send(word)
-    except StopIteration as end:
-        done[digest] = end.value
-        del running[digest]
-
-
 def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tree: str) -> Steps[CheckListResult]:
     """Run a list with a setup that is built again: a list that ran before may have changed what the setup made."""
-    name = f"final-{digest[:12]}"
-    return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=name, kind="final", fresh=True)
+    done = yield from run_list(
+        context, checks, commit=commit, tree=tree, iteration=1, name=f"final-{digest[:12]}", kind="final", fresh=True
+    )
+    if done.interrupted:
+        raise Interrupted("interrupted: the checks of the final tree were not ended", "run the same command again")
+    return done
 
 
 def _record(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
@@ -379,8 +368,6 @@ def _explain(
 ) -> Steps[FinalResult]:
     """Run a failed list once more, then search the merge that broke it."""
     again = yield from _run(context, digest, checks, target.commit, target.tree)
-    if again.interrupted:
-        return FinalResult(interrupted=True)
     if again.passed:
         return FinalResult(broken=BrokenList(owners, first, unreliable=FLAKY, asked=_asked(context, owners)))
     points = _points(context, target)
@@ -388,8 +375,6 @@ def _explain(
     low, high = max(merged, default=0), len(points) - 1
     if not merged:  # of an earlier run: it may have failed before this one began
         before = yield from _run(context, digest, checks, points[0].commit, points[0].tree)
-        if before.interrupted:
-            return FinalResult(interrupted=True)
         if not before.passed:
             _note_cause(context, digest, target.tree, BEFORE)
             return FinalResult()
@@ -397,8 +382,6 @@ def _explain(
         passes = False
         if points[low].tree != target.tree:
             tried = yield from _run(context, digest, checks, points[low].commit, points[low].tree)
-            if tried.interrupted:
-                return FinalResult(interrupted=True)
             passes = tried.passed
         if not passes:
             return FinalResult(broken=BrokenList(owners, first, unreliable=CHANGED, asked=_asked(context, owners)))
@@ -406,8 +389,6 @@ def _explain(
         middle = (low + high) // 2
         _step(context, f"searches the merge that broke `{checks[0]['command']}`: {high - low} left")
         tried = yield from _run(context, digest, checks, points[middle].commit, points[middle].tree)
-        if tried.interrupted:
-            return FinalResult(interrupted=True)
         low, high = (middle, high) if tried.passed else (low, middle)
     if points[high].merge is None:
         _note_cause(context, digest, target.tree, USER)

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from sow.domain.text.branch_name import is_branch_name
+from sow.engine.runs.start import require_commit
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import branch_conflict_error
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home
 from sow.system import git
 from sow.system.terminal import err
-
-
-def require_commit(home: Home) -> str:
-    """Returns the current branch; raises an error if HEAD is detached or there is no commit."""
-    branch = home.checkout.branch()
-    if not branch:
-        raise SowError(f"HEAD is detached in {home.root}: a run works for a branch", "git switch -c feature/NAME")
-    if not git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip():
-        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
-    return branch
 
 
 def exists(home: Home, name: str) -> bool:

@@ -30,7 +30,6 @@ from sow.store.projects import project as projects
 from sow.store.projects.plan_import import PlanImport
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
-from sow.system import git
 from sow.system.terminal import err, escape_line, out
 
 
@@ -80,7 +79,6 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
                 claim=claim,
                 name=request.reading.plan.name[:200] or "plan",
                 branch=project["branch"],
-                base=git.run(["rev-parse", "HEAD"], cwd=request.home.root).strip(),
                 plans=[{"path": path, "digest": intake.digests[name]} for name, path in intake.paths.items()],
                 tasks=chosen,
                 settings=request.settings,
@@ -174,11 +172,11 @@ def _execute(
             home,
             request.config,
             request.environment,
-            agents=request.agents,
-            folder=folder,
-            listeners=[live.tell],
+            request.agents,
+            folder,
+            [live.tell],
+            agreed,
             judges=request.reviewers,
-            agreed=agreed,
             verbs=request.verbs,
         )
         started = {
@@ -192,7 +190,6 @@ def _execute(
 
 def _start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
     """Returns the facts about the run and its tasks for the first journal entry."""
-    run = folder.run
     chosen = [
         {
             "id": task["id"],
@@ -204,9 +201,9 @@ def _start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
             "status": task["status"],
         }
         for _, task in task_folder.load_readable(folder.home, project)[0]
-        if task["id"] in run["tasks"]
+        if task["id"] in folder.run["tasks"]
     ]
-    return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": chosen, "settings": run["settings"]}
+    return start.start_fields(folder.run, chosen)
 
 
 def _ask_questions(request: RunRequest, folder: RunFolder, display: Display) -> tuple[int, bool]:

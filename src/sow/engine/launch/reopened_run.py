@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sow import config as configs
+from sow.engine.consent import load_consents
 from sow.engine.runs import finish
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError, Waiting
@@ -31,7 +32,8 @@ def reopened_run(
     with home.claim("run", purpose=f"{command} of {folder.id}"), git_watch.sealed_repository(home):
         config = configs.load(environment)
         agents = config.agents(home.root, environment)
-        run_context = RunContext(home, config, environment, agents=agents, folder=folder, listeners=[], verbs=verbs)
+        agreed = load_consents(home, config, environment)
+        run_context = RunContext(home, config, environment, agents, folder, [], agreed, verbs=verbs)
         try:
             if run_context.isolation is not None:
                 yield run_context, run_context.isolation.integration

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.similar_text import answer_command
+from sow.domain.text.units import listed
 from sow.engine.checks import final_checks
 from sow.engine.runs.run_context import Isolation, RunContext
 from sow.gitwork.fast_forward import Delivered, fast_forward
@@ -206,9 +207,8 @@ def _check(
 
 
 def _conflict(integration: Integration, paths: tuple[str, ...]) -> DeliveryRefused:
-    names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     return DeliveryRefused(
-        f"your new commits conflict with the run in {names}",
+        f"your new commits conflict with the run in {listed(paths, 5)}",
         f"{_merge_by_hand(integration)}, resolve and commit what conflicts, {LATER}",
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from sow.domain.actor import Actor
 from sow.domain.documents.state import ProjectState, Task
+from sow.domain.text.units import listed
 from sow.errors import SowError, Waiting
 from sow.gitwork.fast_forward import fast_forward
 from sow.gitwork.integration_branch import TRAILER, Integration, Merge, merge_changes
@@ -126,9 +127,8 @@ def _message(task: Task, merges: list[str], reason: str) -> str:
 
 
 def _conflict(ident: str, made: Merge) -> SowError:
-    names = ", ".join(made.conflicts[:5]) + (f" and {len(made.conflicts) - 5} more" if len(made.conflicts) > 5 else "")
     return Waiting(
-        f"later commits changed what task {ident} did, so it cannot be undone alone: {names}",
+        f"later commits changed what task {ident} did, so it cannot be undone alone: {listed(made.conflicts, 5)}",
         f"revert the tasks that build on it first, or undo it by hand: git revert {made.parent[:12]},\n"
         f'resolve and commit, then reopen the task: sow revert {ident} --reason "…"',
     )

@@ -18,7 +18,6 @@ from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
-from sow.engine.consent import load_consents
 from sow.engine.runs.job import ExecutorPool
 from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
@@ -122,45 +121,33 @@ def _open_isolation(home: Home, folder: RunFolder) -> Isolation | None:
     return Isolation(Worktrees(repository, folder.id), integration)
 
 
-def _slots(isolation: Isolation, config: Config) -> Slots:
-    return Slots(isolation.integration.repository, int(config.setting("checks", "parallel")))
-
-
+@dataclass
 class RunContext:
     """The context of one run, without its loop."""
 
-    def __init__(
-        self,
-        home: Home,
-        config: Config,
-        environment: Mapping[str, str],
-        *,
-        agents: AgentRegistry,
-        folder: RunFolder,
-        listeners: list[Callable[[dict[str, Any]], None]],
-        judges: Sequence[str] | None = None,
-        agreed: Consent | None = None,
-        verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
-    ) -> None:
-        self.home = home
-        self.config = config
-        self.environment = environment
-        self.agents = agents
-        self.agreed = agreed or load_consents(home, config, environment)
-        self.folder = folder
+    home: Home
+    config: Config
+    environment: Mapping[str, str]
+    agents: AgentRegistry
+    folder: RunFolder
+    listeners: list[Callable[[dict[str, Any]], None]]
+    agreed: Consent  # the commands that may run
+    judges: Sequence[str] | None = None  # the reviewing roles; None: those of the config
+    verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what workers send from their sandbox
+    turn_class: type[AgentTurn] = AgentTurn  # takes the turns of judges
+
+    def __post_init__(self) -> None:
+        home, folder = self.home, self.folder
         self.settings: RunSettings = folder.run["settings"]
-        self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))
+        self.setups = Setups(home, self.config, self.environment, accepted=folder.run.get("accepted", ()))
         self.isolation = _open_isolation(home, folder)  # None if all tasks share one folder
-        self.slots = None if self.isolation is None else _slots(self.isolation, config)
-        self.listeners = listeners
-        self.verbs = verbs  # runs the commands that workers send from their sandbox
-        self.judges = config.setting("review", "agents") if judges is None else judges
+        most = int(self.config.setting("checks", "parallel"))
+        self.slots = Slots(self.isolation.repository, most) if self.isolation is not None else None
         self.merge_queue = JobQueue()
         self.baselines = Baselines()
         self.final_results: dict[str, FinalResult] = {}  # results of the final checks in this process, by tree
         self.passed_lists: set[tuple[str, str]] = set()  # pairs of tree and check list that passed in this process
         self.pool = ExecutorPool(self)
-        self.turn_class = AgentTurn  # class that takes the turns of judges
         self.seen = StateWatcher(home, is_shared=True)
         self.started_at = time.monotonic()
         self.stopping = False  # a person wants the run to end
@@ -276,7 +263,8 @@ class RunContext:
 
     def reviewers(self) -> list[str]:
         """Return the reviewing roles; none if reviews are off."""
-        return list(dict.fromkeys(self.judges)) if self.settings["review"] == "on" else []
+        roles = self.config.setting("review", "agents") if self.judges is None else self.judges
+        return list(dict.fromkeys(roles)) if self.settings["review"] == "on" else []
 
     def check_limits(self) -> ProcessLimits:
         """Return the limits of time and output for a command of the plan."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
 from sow.domain.task import ENDED_STATUSES
 from sow.engine.turns.recovery import is_needed, recover
+from sow.errors import SowError
 from sow.gitwork.check_processes import remarks_on_left_checks
 from sow.gitwork.prune import leftover_worktrees, remove_leftovers
 from sow.store.files import temp_files
@@ -18,7 +20,7 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import AgentFolder
-from sow.system import clock
+from sow.system import clock, git
 
 
 def open_run_folder(
@@ -28,7 +30,6 @@ def open_run_folder(
     claim: Claim,
     name: str,
     branch: str,
-    base: str,
     plans: list[RunPlan],
     tasks: list[str],
     settings: RunSettings,
@@ -48,7 +49,7 @@ def open_run_folder(
         "project_id": owner,
         "name": name,
         "branch": branch,
-        "base": base,
+        "base": git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
         "status": "running",
         "started_at": clock.now(),
         "plans": plans,
@@ -57,6 +58,21 @@ def open_run_folder(
     }
     claim.record_run(run["id"])
     return run_folder.create(home, run), False
+
+
+def require_commit(home: Home, noun: str = "a run") -> str:
+    """Return the current branch; refuse a detached HEAD and a repository without a commit."""
+    branch = home.checkout.branch()
+    if not branch:
+        raise SowError(f"HEAD is detached in {home.root}: {noun} works for a branch", "git switch -c feature/NAME")
+    if not git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip():
+        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
+    return branch
+
+
+def start_fields(run: Run, tasks: list[dict[str, Any]]) -> dict[str, object]:
+    """Return the fields of a run and its tasks or agents that the journal keeps when a call begins."""
+    return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": tasks, "settings": run["settings"]}
 
 
 def recover_project(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from sow.domain.runs import stages
 from sow.domain.text import commit_message
 from sow.engine.checks import check_network, concerns, final_checks, outside_imports
 from sow.engine.checks.check_list import CheckFolder, CheckListResult, is_set_up, reusable_evidence, run_list, run_setup
+from sow.engine.checks.checks import failed_evidence
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
 from sow.engine.runs.job import JobEnd, RunJob
@@ -23,7 +24,6 @@ from sow.gitwork import diffs, manual_merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
-from sow.system import clock
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
 
@@ -417,16 +417,7 @@ def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:
     """Record a conflict like a failed check, with advice how to resolve it."""
-    evidence: Evidence = {
-        "kind": "merge",
-        "command": "git merge",
-        "exit": 1,
-        "passed": False,
-        "seconds": 0,
-        "output": "0" * 64,
-        "iteration": task["iteration"],
-        "at": clock.now(),
-    }
+    evidence = failed_evidence("merge", "git merge", task["iteration"])
     conflicts = "\n".join(tried.messages or tried.conflicts)
     advice = f"Merge the branch {branch} (what other tasks did) into yours, resolve what conflicts so that both sides\n"
     advice += "keep what they are for, and run the tests of both."

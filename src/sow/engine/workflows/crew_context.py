@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
 
 from sow.agents.agent import Agent
 from sow.domain.documents.state import MemberState, Note, Workflow
@@ -29,16 +29,15 @@ SOLUTION_ARCHITECT = "solution-architect"
 DEFAULT_ROLE = "implementer"
 
 
+@dataclass
 class CrewContext(RunContext):
     """The context of one workflow run: the crew's state and plan, besides what every run has."""
 
-    def __init__(
-        self, *given: Any, plan: WorkflowPlan, yes: bool = False, turn: type[AgentTurn] = AgentTurn, **more: Any
-    ) -> None:
-        super().__init__(*given, **more, judges=())
-        self.plan = plan
-        self.approves_changes = yes  # the design is approved as it is, and so are changes of it during this run
-        self.turn_class = turn  # class that takes the turns
+    plan: WorkflowPlan = field(kw_only=True)
+    approves_changes: bool = False  # the design is approved as it is, and so are changes of it during this run
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.workflow_folder = WorkflowFolder(self.home)
         self.architect_queue = JobQueue()  # for the workflow architect, which serves one agent at a time
         self.digested = DigestCache()

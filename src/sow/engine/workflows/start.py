@@ -10,7 +10,8 @@ from sow.config import Config
 from sow.domain.documents.state import RunSettings, Workflow
 from sow.domain.ids import is_member
 from sow.domain.workflows.crew_plan import WorkflowPlan
-from sow.engine.runs.start import open_run_folder, recover_turn
+from sow.engine.consent import load_consents
+from sow.engine.runs.start import open_run_folder, recover_turn, require_commit, start_fields
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import design_check
 from sow.engine.workflows.crew_context import CrewContext
@@ -20,7 +21,6 @@ from sow.store.files.disk import list_folder
 from sow.store.files.locks import Claim
 from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import AgentFolder, WorkflowFolder
-from sow.system import git
 
 
 def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:
@@ -61,14 +61,26 @@ def open_crew(
         workflow["id"],
         claim=claim,
         name=workflow["name"],
-        branch=_branch(home),
-        base=_base(home),
+        branch=require_commit(home, "a workflow"),
         plans=[{"path": plan.file, "digest": plan.digest}],
         tasks=[member.name for member in plan.members],
         settings=settings,
     )
-    given = {"agents": agents, "folder": folder, "listeners": listeners, "verbs": verbs}
-    return CrewContext(home, config, environment, **given, plan=plan, yes=yes, turn=turn), continues
+    agreed = load_consents(home, config, environment)
+    crew = CrewContext(
+        home,
+        config,
+        environment,
+        agents,
+        folder,
+        listeners,
+        agreed,
+        verbs=verbs,
+        turn_class=turn,
+        plan=plan,
+        approves_changes=yes,
+    )
+    return crew, continues
 
 
 def _checked_plan(home: Home, agents: AgentRegistry) -> WorkflowPlan:
@@ -92,32 +104,14 @@ def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> 
         raise Waiting("nobody has approved the design as it stands", "sow workflow approve, or add --yes")
 
 
-def _branch(home: Home) -> str:
-    branch = home.checkout.branch()
-    if not branch:
-        raise SowError(f"HEAD is detached in {home.root}: a workflow works for a branch", "git switch -c feature/NAME")
-    return branch
-
-
-def _base(home: Home) -> str:
-    commit = git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip()
-    if not commit:
-        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
-    return commit
-
-
-def start_fields(crew: CrewContext) -> dict[str, object]:
+def crew_fields(crew: CrewContext) -> dict[str, object]:
     """Return the fields that the journal keeps when a call begins."""
-    run, needs, members = crew.folder.run, crew.needs(), crew.workflow()["members"]
-    tasks = [
-        {
-            "id": name,
-            "number": "",
-            "name": member["task_id"],
-            "agent": member["agent"],
-            "needs": needs.get(name, []),
-            "estimated_minutes": None,
-        }
-        for name, member in members.items()
-    ]
-    return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": tasks, "settings": run["settings"]}
+    needs = crew.needs()
+    facts = {"number": "", "estimated_minutes": None}
+    return start_fields(
+        crew.folder.run,
+        [
+            {"id": name, "name": member["task_id"], "agent": member["agent"], "needs": needs.get(name, []), **facts}
+            for name, member in crew.workflow()["members"].items()
+        ],
+    )
