@@ -7,10 +7,11 @@ RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
 DOCS := $(VENV)/.docs
+RELEASE := $(VENV)/.release
 # Compiled tests are kept: to compile them takes most of the start of each worker.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(RERUNS) -n auto --dist worksteal
 
-.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots docs bench check generate format clean
+.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots docs test-docs test-release recording bench check generate format clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,16 +36,16 @@ demo: $(RUNTIME)  ## A run of eight tasks with simulated agents, in a scratch re
 
 test: $(STAMP)  ## The ordinary tests (TESTS=tests/domain for some of them)
 	@$(BIN)/python -m compileall -q src
-	@$(PYTEST) -m "not full and not real and not browser" $(or $(TESTS),tests)
+	@$(PYTEST) -m "not full and not real and not browser and not site and not release" $(or $(TESTS),tests)
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part, TESTS=folder some of them)
 	@$(BIN)/python -m compileall -q src
-	@SOW_TEST_FULL=1 $(PYTEST) -m "not real and not browser" $(or $(TESTS),tests)
+	@SOW_TEST_FULL=1 $(PYTEST) -m "not real and not browser and not site and not release" $(or $(TESTS),tests)
 
 test-sample: $(STAMP)  ## Some tests of test-full, chosen by SEED (the current commit if you give none)
 	@$(BIN)/python -m compileall -q src
 	@seed="$${SEED:-$$(git rev-parse --short=12 HEAD)}"; echo "seed $$seed: repeat with make test-sample SEED=$$seed"; \
-	SOW_TEST_SAMPLE="$$seed" $(PYTEST) -m "full and not real and not browser" $(or $(TESTS),tests)
+	SOW_TEST_SAMPLE="$$seed" $(PYTEST) -m "full and not real and not browser and not site and not release" $(or $(TESTS),tests)
 
 test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
 	@$(BIN)/python -m compileall -q src
@@ -77,6 +78,19 @@ $(DOCS): $(STAMP)
 docs: $(DOCS)  ## The documentation as a static site in site/, which needs no network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+test-docs: docs  ## The built documentation: every page, link and search, without a network
+	@$(BIN)/python -m pytest $(RERUNS) -m site $(or $(TESTS),tests/docs_site)
+
+$(RELEASE): $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[release]' || { echo "missing download: pip could not fetch build, hatchling, pipx and uv" >&2; exit 1; }
+	@touch $@
+
+test-release: $(RELEASE)  ## Wheel, sdist and install.sh in real installers, outside the repository
+	@PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest $(RERUNS) -n 2 --dist worksteal -m release $(or $(TESTS),tests/release)
+
+recording: $(RUNTIME)  ## A recording of the demo for docs/images, from a real run
+	@$(BIN)/python -m tools.recording
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
 	@$(BIN)/python -m compileall -q src bench

@@ -1,4 +1,4 @@
-"""The README is true: what it tells a newcomer to type works as it stands."""
+"""The README and the tutorial are true: what they tell a newcomer to type works as it stands."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ import subprocess
 from pathlib import Path
 
 from conftest import Repo
+from support.docs_commands import calls, parsed
 from support.paths import ROOT
 from support.quick_cases import few_of
 
 README = (ROOT / "README.md").read_text()
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text()
+PLACES = ["a fresh clone", "an empty folder"]
+MOST_LINES = 60
 
 
-def blocks(word: str) -> list[str]:
-    return re.findall(rf"^```{word}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
-@few_of("place", ["a fresh clone", "an empty folder"], 1)
-def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
-    """All `sh` blocks, in order and in one shell, end well: in a clone and in an empty folder (D3)."""
-    folder = tmp_path / "here"
+def run_page(page: str, place: str, folder: Path, environment: dict[str, str]) -> str:
+    """Runs all `sh` blocks of a page in order and in one shell, and returns what they print."""
     if place == "a fresh clone":
         subprocess.run(["git", "clone", "-q", ROOT, folder], env=environment, check=True)
     else:
         folder.mkdir()
-    assert len(blocks("sh")) >= 8
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "".join(blocks("sh"))],
+        ["bash", "-euo", "pipefail", "-c", "".join(blocks(page))],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -36,33 +37,46 @@ def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: P
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "task 020: status is completed" in done.stdout
-    assert "clean: no project state in this checkout" in done.stdout
-    assert "2 GREEN" in done.stdout
-    repo = Repo(folder / "shop", environment)
+    return done.stdout
+
+
+@few_of("place", PLACES, 1)
+def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
+    """The commands of the README end with two merged tasks on a clean branch, anywhere (D3)."""
+    printed = run_page(README, place, tmp_path / "here", environment)
+    assert "2 GREEN" in printed
+    assert "nothing waits for you" in printed
+    repo = Repo(tmp_path / "here/shop", environment)
+    assert repo.git("branch", "--show-current") == "sow/help-pages\n"
+    assert repo.git("ls-tree", "-r", "--name-only", "HEAD") == "simulated/010.md\nsimulated/020.md\n"
+    assert repo.git("log", "--format=%s") == "Write the index\nWrite the first page\nFirst commit\n"
+
+
+@few_of("place", PLACES, 1)
+def test_the_whole_tutorial_as_one_script(environment: dict[str, str], tmp_path: Path, place: str):
+    """The commands of the tutorial, in order and in one shell, end well: in a clone and in an empty folder."""
+    assert len(blocks(TUTORIAL)) >= 10
+    printed = run_page(TUTORIAL, place, tmp_path / "here", environment)
+    assert "task 020: status is completed" in printed
+    assert "clean: no project state in this checkout" in printed
+    assert "2 GREEN" in printed
+    repo = Repo(tmp_path / "here/shop", environment)
     assert repo.git("branch", "--show-current") == "feat/login\n"
     assert repo.git("ls-tree", "-r", "--name-only", "HEAD", ".sow/project") == ""
     assert repo.git("ls-files", "simulated") == "simulated/010.md\nsimulated/020.md\n"
 
 
-def test_every_other_command_is_one_of_sow():
-    """The lines that are shown and not run name commands that exist."""
-    from sow.cli.command import find
-
-    lines = [line.split() for block in blocks("text") for line in block.splitlines() if line.startswith("sow ")]
-    assert len(lines) >= 6
-    for words in lines:
-        assert find(words[1:])[0].name.split()[0] == words[1]
+def test_every_block_of_the_tutorial_is_run():
+    """No block of the tutorial is only shown."""
+    assert TUTORIAL.count("```") == 2 * len(blocks(TUTORIAL))
 
 
-def test_run_a_workflow():
-    """The README's workflow is the example that the tests run, and its commands are those of the program."""
-    from sow.cli.command import find
-
-    section = README.partition("## Run a workflow\n")[2].partition("\n## ")[0]
-    assert "```text\nsh examples/workflow-user-management/run.sh\n```" in section
-    for line in re.findall(r"`sow (workflow [^`]*)`", section):
-        assert find(line.split())[0].name.startswith("workflow ")
+def test_the_readme_is_one_screen():
+    """The README has one picture, six commands after the plan, and little else."""
+    fenced, _ = calls(README)
+    assert len(README.splitlines()) <= MOST_LINES
+    assert README.count("![") == 1
+    assert [parsed(line)[0].name for line in fenced] == ["doctor", "run", "status", "inbox", "runs show", "cleanup"]
 
 
 def test_the_demo_needs_no_developer_tools(tmp_path: Path):

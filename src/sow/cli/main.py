@@ -88,9 +88,9 @@ def _flush_output() -> None:
 def _dispatch(arguments: list[str]) -> int:
     arguments, leading = _split_global_options(arguments)
     if arguments == ["--version"]:
-        from sow import __version__
+        from sow import version_text
 
-        sys.stdout.write(f"sow {__version__}\n")
+        sys.stdout.write(f"sow {version_text()}\n")
         return 0
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         return _help(arguments[1:])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from sow import __version__
+from sow import version_text
 from sow.store.formats import VERSION
 from sow.store.formats.schema import names
 
@@ -26,8 +26,8 @@ MIGRATION = [
 
 def test_the_versions(bare_repo: Repo):
     """`--version` and `version` tell the program's version, `version --schema` that of the schemas, anywhere."""
-    assert bare_repo.ok("--version").out == f"sow {__version__}\n"
-    assert bare_repo.ok("version").out == f"sow {__version__}\n"
+    assert bare_repo.ok("--version").out == f"sow {version_text()}\n"
+    assert bare_repo.ok("version").out == f"sow {version_text()}\n"
     assert bare_repo.ok("version", "--schema", cwd=bare_repo.root.parent).out == f"{VERSION}\n"
 
 

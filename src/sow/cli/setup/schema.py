@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from sow import __version__
+from sow import __version__, version_text
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_findings
@@ -125,7 +125,7 @@ def _resolve(context: Context, name: str) -> str:
 def version(context: Context, *, schema: bool, json: bool) -> int:
     if json:
         return emit({"version": __version__, "schema": VERSION})
-    out(VERSION if schema else f"sow {__version__}")
+    out(VERSION if schema else f"sow {version_text()}")
     return 0
 
 
