@@ -46,11 +46,15 @@ def lifecycles() -> str:
 
 def docs() -> dict[Path, str]:
     """Returns the generated pages; the import is late because the command line needs the validators."""
-    from tools.reference import reference
+    from tools import reference
 
+    folder = ROOT / "docs" / "reference"
+    schemas = sorted((PACKAGE / "store" / "schemas" / f"v{VERSION}").glob("*.json"))
     return {
-        ROOT / "docs" / "reference" / "lifecycles.md": lifecycles(),
-        ROOT / "docs" / "reference" / "commands.md": reference(),
+        folder / "lifecycles.md": lifecycles(),
+        folder / "commands.md": reference.reference(),
+        folder / "executors.md": reference.executors((folder / "executors.md").read_text()),
+        folder / "fields.md": reference.fields({path.stem: json.loads(path.read_text()) for path in schemas}),
     }
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from sow.cli.command import GLOBAL, GROUPS, Command, find, parse
 from sow.errors import SowError
 
+ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S+ )+")
 PLACEHOLDER = re.compile(r"…|[A-Z]+…?")
 
 
 def calls(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a text that start with `sow `: those in fences, and those in backticks inside the text."""
+    """The lines of a text that start with `sow ` (after variables): those in fences, and those in backticks."""
     fenced: list[str] = []
     inline: list[str] = []
     fence = ""
@@ -22,7 +23,7 @@ def calls(text: str) -> tuple[list[str], list[str]]:
         if len(mark) >= 3 and (not fence or mark == fence):
             fence = "" if fence else mark
         elif fence:
-            said = line.strip().removeprefix("$ ")
+            said = ASSIGNMENTS.sub("", line.strip().removeprefix("$ ").removeprefix("cd shop && "))
             fenced += [said] if said.startswith("sow ") else []
         else:
             inline += re.findall(r"`(sow [^`]*)`", line)
