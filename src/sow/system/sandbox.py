@@ -23,6 +23,8 @@ NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--new-session", "--die-with-parent",
 )  # fmt: skip
 TEMPORARY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 (these get a private, empty folder)
+# In /proc, root could change the kernel of the machine with these: core_pattern names a program that runs outside.
+KERNEL_FILES = ("sys", "sysrq-trigger", "scsi", "acpi", "fs")
 # Folders below a home in which people install programs and libraries. They are readable; keys and logins are not there.
 TOOLS = (
     ".pyenv", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx",
@@ -121,6 +123,8 @@ class Box:
         reported = ["--json-status-fd", str(status)] if status >= 0 else []
         # Devices come before the mounts, because a repository may lie in /dev/shm.
         base = ["--cap-drop", "ALL", *reported, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for name in KERNEL_FILES:
+            base += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
         base += [] if self.network == ALL else ["--unshare-net"]
         return [self.program, *NAMESPACES, *base, *self.mounts, "--chdir", cwd, "--", *command]
 
