@@ -11,7 +11,8 @@ RELEASE := $(VENV)/.release
 # Compiled tests are kept: to compile them takes most of the start of each worker.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(RERUNS) -n auto --dist worksteal
 
-.PHONY: help demo test test-full test-sample test-real test-browser first-hour screenshots docs test-docs test-release recording bench check generate format clean
+.PHONY: help demo test test-as-user test-full test-sample test-real test-browser first-hour screenshots docs test-docs test-release
+.PHONY: recording bench check generate format clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ demo: $(RUNTIME)  ## A run of eight tasks with simulated agents, in a scratch re
 test: $(STAMP)  ## The ordinary tests (TESTS=tests/domain for some of them)
 	@$(BIN)/python -m compileall -q src
 	@$(PYTEST) -m "not full and not real and not browser and not site and not release" $(or $(TESTS),tests)
+
+test-as-user: $(STAMP)  ## The tests of the sandbox as an ordinary user, who exists only for them if you are root
+	@tools/as_ordinary_user.sh make test TESTS="$(or $(TESTS),tests/guarantees/sandbox)"
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part, TESTS=folder some of them)
 	@$(BIN)/python -m compileall -q src

@@ -130,7 +130,7 @@ class SupervisedRunner:
         try:
             if self.on_start is not None:
                 self.on_start()
-            log = child_process.LogTail(self.adapter.log_path(request, environment))
+            log = child_process.LogTail(self._log_path(request, environment))
             yield from self._follow(child, summary, log, connections)
             if self.shares_thread:
                 yield CONTINUE  # other turns may have ended, too: one scan of the process table then serves all
@@ -147,6 +147,13 @@ class SupervisedRunner:
                 "see what sow doctor says about the sandbox",
             )
         return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
+
+    def _log_path(self, request: Request, environment: Mapping[str, str]) -> str:
+        """Return the path of the CLI's own log, which is in the private home if there is one."""
+        path, home = self.adapter.log_path(request, environment), environment.get("HOME", "")
+        if self.sandbox is None or not path.startswith(f"{home}/"):
+            return path
+        return f"{self.sandbox.home}{path.removeprefix(home)}"
 
     def _follow(
         self,

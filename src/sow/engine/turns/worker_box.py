@@ -40,10 +40,11 @@ HOME_DAYS = 30
 class OpenBox:
     """The sandbox of one turn: what the process sees, and the variables that it needs there."""
 
-    __slots__ = ("box", "remarks", "variables")
+    __slots__ = ("box", "home", "remarks", "variables")
 
-    def __init__(self, box: Box, variables: Mapping[str, str]) -> None:
+    def __init__(self, box: Box, variables: Mapping[str, str], home: str) -> None:
         self.box = box
+        self.home = home  # the folder that stands in for the user's home
         self.variables = dict(variables)
         self.remarks: list[str] = []
 
@@ -59,7 +60,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     logins = Logins(turn.adapter.capabilities.private_home, environment, folder)
     box = Box(environment, home=folder)
     box.limit_network(settings.network_of(turn.agent.name), settings.hosts_of(turn.adapter))
-    opened = OpenBox(box, logins.variables)
+    opened = OpenBox(box, logins.variables, folder)
     channel = None
     if private_git is not None:
         with repository.locked():
@@ -140,6 +141,10 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         # Agents of a workflow share its files; sow undoes what they may not change.
         _open_folder(box, home.workflow if own.startswith(f"{home.workflow}/") else own)
     box.show(*request.readable, *request.external_readable, *turn.adapter.needed_files(request))
+    for path in turn.adapter.written_files(request):
+        if not os.path.lexists(path):
+            plain_file.write(path, "")
+        box.allow(path)
     box.show(*settings.config.sandbox_paths("read"))
     box.allow(*settings.config.sandbox_paths("write"))
 

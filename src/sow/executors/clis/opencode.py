@@ -14,6 +14,7 @@ from sow.executors.adapter import (
     Adapter,
     AgentCommand,
     Capabilities,
+    PrivateHome,
     Request,
 )
 from sow.executors.clis.claude import tool_event
@@ -62,6 +63,10 @@ class OpenCode(Adapter):
         variables=("OPENCODE_CONFIG_CONTENT", "OPENCODE_AUTH_CONTENT", "OPENCODE_API_KEY", "OPENCODE_DISABLE_"),
         help_arguments=("run", "--help"),
         required_flags=("--format", "--session", "--model", "--title", "--dir", "--auto"),
+        private_home=PrivateHome(
+            ".local/share/opencode", files=("auth.json",), beside=(".config/opencode",), logins=("auth.json",)
+        ),
+        model_hosts=("opencode.ai", "models.dev"),
     )
     not_found = ("Session not found",)
 

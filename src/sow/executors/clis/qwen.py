@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, PrivateHome, Request
 from sow.executors.clis.claude import claude_format_events
 from sow.executors.events import Event
 from sow.executors.json_lines import as_integer, as_mapping, http_status, parse
@@ -51,6 +51,17 @@ class Qwen(Adapter):
             "--session-id", "--resume", "--model", "--yolo", "--approval-mode", "--allowed-tools", "--exclude-tools",
             "--add-dir", "--safe-mode", "--output-format", "stream-json",
         ),
+        private_home=PrivateHome(
+            ".qwen",
+            variable="QWEN_HOME",
+            files=(
+                "oauth_creds.json", "settings.json", "installation_id", "QWEN.md", ".env", "trustedFolders.json",
+                "commands", "agents", "skills",
+            ),
+            logins=("oauth_creds.json",),
+        ),
+        model_hosts=("chat.qwen.ai", "portal.qwen.ai", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com"),
+        url_variables=("OPENAI_BASE_URL",),
     )  # fmt: skip
     not_found = ("No saved session found with ID",)
     in_use = ("already exists (active or archived)",)
