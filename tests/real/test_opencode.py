@@ -23,6 +23,7 @@ class TestOpenCode(ReadsReferences):
     write_words = ("filePath", "content")
     cost = 0.0006
     patience = "30s"
+    network = "all"  # it looks for packages, which would be told as a refused connection
 
     def check_busy(self, workshop: Workshop, status: str, code: int, outcome: str) -> None:
         """It tries six times without a word, and waits between as long as the server says."""

@@ -283,10 +283,6 @@ class Adapter:
         """Returns files outside of the working folder that it reads, which the sandbox must show."""
         return []
 
-    def written_files(self, request: Request) -> list[str]:
-        """Returns files in the session's folder that it writes itself; in the sandbox that folder is read-only."""
-        return []
-
     def lost_session_reason(self, request: Request) -> str:
         """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
         return ""

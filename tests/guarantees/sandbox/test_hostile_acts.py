@@ -59,7 +59,7 @@ FILES = {
 # These would harm this machine, so they are tried in the sandbox only.
 POWERS = {
     "reads a key through the first process": "cat /proc/1/root{home}/.netrc",
-    "names a program for the kernel to run": "cd /proc/sys/kernel; cp core_pattern /tmp; cat /tmp/core_pattern > core_pattern",
+    "names a program for the kernel": "cd /proc/sys/kernel; cp core_pattern /tmp; cat /tmp/core_pattern > core_pattern",
     "changes the kernel's memory": "cat /proc/sys/vm/swappiness > own; cat own > /proc/sys/vm/swappiness",
     "sees a process of the user": "test -d /proc/{pid}",
     "stops a process of the user": "kill -STOP {pid}",

@@ -55,6 +55,7 @@ class DescriptionTurn:
         self.mark = random_ids.uuid4().replace("-", "")
         self.binary = settings.config.require_program(executor, ROLE, settings.environment)
         refuse_untrusted_files(settings, executor, self.adapter)
+        settings.require_open_network(ROLE, f"sow sinks describe runs {executor.name} outside of the sandbox")
 
     def ask(self, name: str, documents: str) -> Steps[DescriptionAnswer]:
         """Return the agent's description; an unreadable or missing answer is an error."""

@@ -111,22 +111,22 @@ class TurnSettings:
         """Tell whether a turn runs in the sandbox; raises if the user wants one that is not available."""
         mode = self.config.sandbox_mode(role)
         if mode == "off":
-            self._require_open_network(role, f"the sandbox of {role} is off")
+            self.require_open_network(role, f"the sandbox of {role} is off")
             return False
         from sow.system.sandbox import BWRAP, sandbox_state  # here, because it looks for bubblewrap
 
         state = sandbox_state(mode, self.environment)
         state.require()
         if not state.is_on:
-            self._require_open_network(role, state.problem, state.hint)
+            self.require_open_network(role, state.problem, state.hint)
             return False
         if adapter.capabilities.private_home is None and mode == BWRAP:
             raise SowError(
                 f"{executor} cannot run in the sandbox yet, and the sandbox of {role} is {BWRAP}",
-                f"use claude-code, codex or gemini, or run it without: sow config set sandbox.roles.{role} off",
+                f"use another executor (docs/security.md), or run it without: sow config set sandbox.roles.{role} off",
             )
         if adapter.capabilities.private_home is None or self.verbs is None:
-            self._require_open_network(role, f"{executor} does not run in the sandbox")
+            self.require_open_network(role, f"{executor} does not run in the sandbox")
             return False
         return True
 
@@ -148,7 +148,7 @@ class TurnSettings:
         hosts = (*known.model_hosts, *filter(None, named), *self.config.sandbox_hosts())
         return Hosts(hosts, silent=known.silent_hosts)
 
-    def _require_open_network(self, role: str, problem: str, hint: str = "") -> None:
+    def require_open_network(self, role: str, problem: str, hint: str = "") -> None:
         """Raise if a turn that runs outside of the sandbox should have a limited network."""
         network = self.network_of(role)
         if network != OPEN_NETWORK:

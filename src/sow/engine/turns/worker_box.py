@@ -141,10 +141,6 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         # Agents of a workflow share its files; sow undoes what they may not change.
         _open_folder(box, home.workflow if own.startswith(f"{home.workflow}/") else own)
     box.show(*request.readable, *request.external_readable, *turn.adapter.needed_files(request))
-    for path in turn.adapter.written_files(request):
-        if not os.path.lexists(path):
-            plain_file.write(path, "")
-        box.allow(path)
     box.show(*settings.config.sandbox_paths("read"))
     box.allow(*settings.config.sandbox_paths("write"))
 

@@ -12,7 +12,6 @@ from sow.executors.adapter import (
     AgentCommand,
     Capabilities,
     Outcome,
-    PrivateHome,
     ProcessEnd,
     Request,
     first_line,
@@ -59,12 +58,6 @@ class Aider(Adapter):
             "--yes-always", "--no-pretty", "--no-stream", "--no-fancy-input", "--no-gitignore", "--no-dirty-commits",
             "--no-detect-urls", "--chat-mode", "--model", "--load",
         ),
-        private_home=PrivateHome(
-            ".aider",
-            files=("oauth-keys.env",),
-            beside=(".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
-        ),
-        url_variables=("OPENAI_API_BASE", "AIDER_OPENAI_API_BASE"),
     )  # fmt: skip
     exits_without_result = True
 
@@ -91,9 +84,6 @@ class Aider(Adapter):
         arguments += [] if request.yolo and not request.role.reads_only else NO_COMMANDS
         arguments += ["--chat-mode", "ask"] if request.role.reads_only else []
         return AgentCommand([*arguments, *request.custom_args], environment={"COLUMNS": TERMINAL_COLUMNS})
-
-    def written_files(self, request: Request) -> list[str]:
-        return [history(request), f"{request.session_folder}/input"]
 
     def lost_session_reason(self, request: Request) -> str:
         return "" if os.path.isfile(history(request)) else "its chat history file is gone"
