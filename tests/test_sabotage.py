@@ -577,6 +577,12 @@ SABOTAGES = {
         'from __future__ import annotations\n\nTARGET = "runs.recheck:verify"\n',
         "test_architecture.py::test_imports_point_one_way",
     ),
+    "the proxy of a box connects to every host": Sabotage(
+        "system/process/network_proxy.py",
+        '        if scheme not in ("http", "https") or not self.hosts.allows(host, port):\n',
+        '        if scheme not in ("http", "https"):\n',
+        "system/test_network_proxy.py::test_everything_else_is_refused",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 

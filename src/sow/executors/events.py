@@ -6,6 +6,7 @@ MOST_ID = 200
 MOST_CALLS = 10_000  # tool calls that are remembered by their id
 MOST_REFUSALS = 50  # distinct refused calls that are kept for one turn
 MAX_TOOL_LENGTH = 200
+NETWORK = "network"  # stands for the tool if the sandbox refused a connection
 MAX_COMMAND_LENGTH = 4000
 MAX_REASON_LENGTH = 500
 MOST_LINES = 20  # of one tool's output in the readable transcript
@@ -151,7 +152,7 @@ class TurnSummary:
         key = (event.tool, event.command)
         if key in self.refusals or len(self.refusals) < MOST_REFUSALS:
             self.refusals.setdefault(key, RefusedCall(*key, event.text)).count += 1
-        self.refusal_count += 1
+        self.refusal_count += event.tool != NETWORK  # a connection is no call of a tool
         return True
 
     def _finish(self, event: Event) -> None:

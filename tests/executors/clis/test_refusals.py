@@ -9,6 +9,7 @@ import pytest
 from support.quick_cases import all_of
 
 from executors.sample_turn import SESSION, told
+from sow.engine.turns.runner import read_connection
 from sow.executors.clis.amp import Amp
 from sow.executors.clis.claude import Claude
 from sow.executors.clis.codex import Codex
@@ -192,3 +193,16 @@ def test_a_story_of_many_refusals_stays_small() -> None:
         story.add(Event("refused", "no" * 1000, tool="Bash", command=f"{number} " * 5000))
     assert (story.refusal_count, len(story.refusals)) == (1000, MOST_REFUSALS)
     assert all(len(each.command) <= 4000 and len(each.reason) <= 500 for each in story.refusals.values())
+
+
+def test_a_refused_connection_is_no_refused_tool_call():
+    """A connection that the sandbox refused is told, but the tool calls of the turn took place all the same."""
+    story = TurnSummary()
+    story.add(Event("tool", "Bash: curl", tool="Bash", command="curl", call="1"))
+    for line in ("2026-11-18T21:00:00Z refused example.org:443", "2026-11-18T21:00:00Z allowed example.org:80", "cut"):
+        for event in read_connection(line):
+            story.add(event)
+    assert (story.tool_count, story.refusal_count) == (1, 0)
+    assert [(each.tool, each.command, each.count) for each in story.refusals.values()] == [
+        ("network", "example.org:443", 1)
+    ]

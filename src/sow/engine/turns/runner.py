@@ -6,7 +6,7 @@ import os
 import time
 
 from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
-from sow.executors.events import Event, TurnSummary
+from sow.executors.events import NETWORK, Event, TurnSummary
 from sow.executors.events import transcript_line as story_text
 from sow.executors.registry import adapter as find_adapter
 from sow.store.files.disk import crash_counted, remove_tree_quietly
@@ -198,10 +198,8 @@ class SupervisedRunner:
 
 def read_connection(line: str) -> list[Event]:
     """Parse a line of the log of a box's connections; a refused one is told like a refused command."""
-    from sow.domain import network  # here, because few turns have a limited network
-
     _, kind, host = [*line.split(" ", 2), "", ""][:3]
-    return [Event("refused", NO_CONNECTION, tool=network.TOOL, command=host)] if kind == network.REFUSED else []
+    return [Event("refused", NO_CONNECTION, tool=NETWORK, command=host)] if kind == "refused" else []
 
 
 class StoredCaches:
