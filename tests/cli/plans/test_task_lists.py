@@ -163,3 +163,34 @@ def test_an_other_json_file_is_refused(lists: Repo):
     result = lists.sow("plan", "show", "package.json")
     assert result.code == 2
     assert "there is no tag 'master'" in result.err
+
+
+def test_a_task_of_backlog_stays_itself_under_another_name(lists: Repo):
+    """A new title renames the file and `backlog task complete` moves it: import and update still know the task."""
+    lists.ok("plan", "import", "backlog")
+    path = lists.root / SEARCH
+    moved = path.rename(path.with_name("task-2 - Find-a-note.md"))
+    assert "3 unchanged" in lists.ok("plan", "import", "backlog").out
+    alone = ("plan", "import", f"backlog/tasks/{moved.name}")
+    assert "depends on task 3, which was not given" in lists.sow(*alone).err
+    assert "2 unchanged" in lists.ok(*alone, "backlog/tasks/task-3 - Store-notes.md").out
+    complete(lists, "020")
+    moved = moved.rename(lists.root / "backlog/completed" / moved.name)
+    rows = lists.ok("plan", "update", "--json").json["changes"]
+    assert [(row["id"], row["after"], Path(row["file"]).name) for row in rows] == [("2", "Done", moved.name)]
+    assert "status: Done" in moved.read_text()
+    assert not path.exists()
+
+
+def test_a_list_that_gets_tags_stays_itself(lists: Repo):
+    """Task Master turns its old file into one with the tag master: the tasks are the same."""
+    path = lists.root / "tasks/tasks.json"
+    path.parent.mkdir()
+    tasks = {"tasks": [{"id": 1, "title": "One", "status": "pending"}]}
+    path.write_text(json.dumps(tasks))
+    assert "1 new" in lists.ok("plan", "import", "tasks").out
+    path.write_text(json.dumps({"master": tasks, "other": tasks}))
+    assert "1 unchanged" in lists.ok("plan", "import", "tasks").out
+    assert "this file has no tags" not in lists.ok("plan", "show", "tasks", "--tag", "other").err
+    path.write_text(json.dumps(tasks))
+    assert "this file has no tags" in lists.sow("plan", "show", "tasks", "--tag", "other").err

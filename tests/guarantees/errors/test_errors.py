@@ -308,7 +308,7 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("plan", "show", ".git"), "there is no plan file in this folder"),
     (("plan", "show", "notes.txt", "--graph", "png"), "--graph cannot be 'png'"),
     (("plan", "waves", "missing.md"), "missing.md: there is no such file"),
-    (("plan", "show", "list.json"), "list.json:1: this JSON is not a task list"),
+    (("plan", "show", "list.json"), "list.json#master:1: this JSON is not a task list"),
     (("plan", "show", "list.json", "--tag", "x"), "list.json#x:1: this JSON is not a task list"),
     (("plan", "show", EXAMPLE, "--tag", "x"), "--tag: this is no task list of Task Master"),
     (("plan", "waves", EXAMPLE, "--parallel-stories"), "--parallel-stories: this is no task list of spec-kit"),

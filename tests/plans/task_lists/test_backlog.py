@@ -77,7 +77,7 @@ def test_two_files_with_one_id_are_an_error():
 
 BAD = {
     "an unknown status": (["status: Lost"], "the status 'Lost' is unknown"),
-    "a missing dependency": (["dependencies: [TASK-9]"], "depends on task 9, which does not exist"),
+    "a missing dependency": (["dependencies: [TASK-9]"], "depends on task 9, which was not given"),
     "a draft": (["dependencies: [DRAFT-9]"], "is not the id of a task"),
     "words": (["dependencies: [the search]"], "is not the id of a task"),
     "itself": (["dependencies: [TASK-1]"], "depends on itself"),

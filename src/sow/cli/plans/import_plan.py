@@ -18,18 +18,10 @@ MOST_ROWS = 100
 
 
 def import_plan(
-    context: Context,
-    *,
-    plan: list[str],
-    tag: str,
-    parallel_stories: bool,
-    phase: str,
-    yes: bool,
-    dry_run: bool,
-    json: bool,
+    context: Context, *, plan: list[str], phase: str, yes: bool, dry_run: bool, json: bool, **options: object
 ) -> int:
     actor = context.require_non_worker("import a plan")
-    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
+    reading = load.load_valid(context, plan, **options)
     if reading is None:
         return load.BAD_PLAN
     home = context.project_home()

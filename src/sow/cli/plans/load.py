@@ -17,9 +17,10 @@ BAD_PLAN = 2  # exit code
 MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
 
 
-def read(context: Context, paths: list[str], tag: str = "", *, parallel_stories: bool = False) -> LoadedPlan:
+def read(context: Context, paths: list[str], **options: object) -> LoadedPlan:
     """Reads and checks a plan, and says which other tool wrote it; its findings say what is wrong with it."""
     feature = context.environment.get("SPECIFY_FEATURE_DIRECTORY", "")
+    tag, parallel_stories = str(options.get("tag") or ""), bool(options.get("parallel_stories"))
     choice = ListChoice(tag, parallel_stories=parallel_stories, feature_directory=feature)
     reading = loaded_plan.read(paths, _home(context), context.environment, context.cwd, choice)
     tools = reading.plan.formats.values()
@@ -49,11 +50,9 @@ def _home(context: Context) -> Home | None:
         return None
 
 
-def load_valid(
-    context: Context, paths: list[str], tag: str = "", *, parallel_stories: bool = False
-) -> LoadedPlan | None:
+def load_valid(context: Context, paths: list[str], **options: object) -> LoadedPlan | None:
     """Returns a plan without errors, or None; prints its warnings and then its errors on stderr."""
-    reading = read(context, paths, tag, parallel_stories=parallel_stories)
+    reading = read(context, paths, **options)
     print_warnings(reading.plan)
     _complain_all(reading.plan.errors)
     return None if reading.plan.errors else reading

@@ -27,8 +27,8 @@ def finding(warning: PlanFinding) -> dict[str, Any]:
     return {**location, "message": warning.message, "hint": warning.hint or None, "asks": warning.needs_confirmation}
 
 
-def validate(context: Context, *, plan: list[str], tag: str, parallel_stories: bool, json: bool) -> int:
-    reading = load.read(context, plan, tag, parallel_stories=parallel_stories)
+def validate(context: Context, *, plan: list[str], json: bool, **options: object) -> int:
+    reading = load.read(context, plan, **options)
     parsed = reading.plan
     for problem in parsed.warnings if json else (*parsed.errors, *parsed.warnings):
         load.print_finding(problem)
@@ -51,8 +51,8 @@ def _counted_or_no(count: int, noun: str) -> str:
     return counted(count, noun) if count else f"no {noun}s"
 
 
-def show(context: Context, *, plan: list[str], tag: str, parallel_stories: bool, graph: str, json: bool) -> int:
-    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
+def show(context: Context, *, plan: list[str], graph: str, json: bool, **options: object) -> int:
+    reading = load.load_valid(context, plan, **options)
     if reading is None:
         return load.BAD_PLAN
     if graph:
@@ -141,8 +141,8 @@ def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
     return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
 
 
-def waves(context: Context, *, plan: list[str], tag: str, parallel_stories: bool, json: bool) -> int:
-    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
+def waves(context: Context, *, plan: list[str], json: bool, **options: object) -> int:
+    reading = load.load_valid(context, plan, **options)
     if reading is None:
         return load.BAD_PLAN
     parsed = reading.plan

@@ -31,17 +31,10 @@ def _parse_concurrency(text: str) -> int:
 
 
 def simulate(
-    context: Context,
-    *,
-    plan: list[str],
-    tag: str,
-    parallel_stories: bool,
-    max_concurrency: str,
-    schedule: str,
-    json: bool,
+    context: Context, *, plan: list[str], max_concurrency: str, schedule: str, json: bool, **options: object
 ) -> int:
     count = _parse_concurrency(max_concurrency) if max_concurrency else 0
-    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
+    reading = load.load_valid(context, plan, **options)
     return _simulate(reading, count, schedule, json=json) if reading else load.BAD_PLAN
 
 

@@ -38,7 +38,7 @@ def run(
     if not dry_run:
         home.refuse_second_run()
     config = context.config()
-    reading = load.load_valid(context, plan, tag, parallel_stories=parallel_stories)
+    reading = load.load_valid(context, plan, tag=tag, parallel_stories=parallel_stories)
     if reading is None:
         return load.BAD_PLAN
     settings = run_request.settings_of(config, reading.plan, call)

@@ -9,7 +9,6 @@ from typing import Any
 from sow.config import ExecutorConfig
 from sow.domain.documents.state import LogEntry, Task
 from sow.domain.plans import graph
-from sow.domain.plans.plan import file_and_tag
 from sow.domain.runs.forecast import Forecast
 from sow.domain.runs.scheduler import JOB_STATUS, Job
 from sow.domain.task import ENDED_STATUSES as ENDED
@@ -22,7 +21,7 @@ from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
 from sow.errors import SowError
-from sow.store.projects import log, past_tasks, plan_import, task_updates
+from sow.store.projects import log, past_tasks, plan_import, task_lists, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.project import WrongBranch
@@ -46,8 +45,10 @@ class PlanLoop(Loop):
             project,
             [folder for folder in task_folders.all_folders(context.home, project) if folder.id in run_ids],
         )
-        root = context.home.root
-        self.plans = {os.path.join(root, file_and_tag(plan["path"])[0]): plan for plan in context.folder.run["plans"]}
+        self.plans = {
+            task_lists.current_path(os.path.join(context.home.root, plan["path"])): plan
+            for plan in context.folder.run["plans"]
+        }
         self.seen_plans: dict[str, tuple[int, int]] = {}
         self.log_lengths: dict[str, int] = {}  # number of entries in a task's log when its job began
         super().__init__(context, [folder for folder, _ in tasks], tick=tick)

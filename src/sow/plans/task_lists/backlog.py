@@ -54,7 +54,8 @@ class _BacklogConfig:
         self.name = fields.text("project_name")
         self.sentences = fields.texts("definition_of_done")[:MOST_SENTENCES]
         self.done = self.statuses[-1].lower()
-        _show_hook(plan, source, fields, 0)
+        if next(iter(plan.formats), source.name) == source.name:  # once for all files
+            _show_hook(plan, source, fields, 0)
 
     def meaning(self, word: str) -> str:
         """Returns the plan's status for a word, or an empty text for an unknown one."""

@@ -68,9 +68,17 @@ def read(plan: Plan, source: PlanSource, text: str, tool: str) -> str:
 
 
 def check_together(plan: Plan) -> None:
-    """Checks what only all files together show: a task of Backlog.md is one file, and its id must be the only one."""
+    """Checks what only all files of Backlog.md together show: each id is there once, and dependencies were given."""
     first: dict[str, str] = {}
-    for task in plan.tasks:
-        if plan.formats.get(task.file) == BACKLOG and first.setdefault(task.number, task.file) != task.file:
+    tasks = [task for task in plan.tasks if plan.formats.get(task.file) == BACKLOG]
+    for task in tasks:
+        if first.setdefault(task.number, task.file) != task.file:
             message = f"task {task.number} is also in {first[task.number]}"
             plan.error(task.file, task.line_of("id"), message, "give one of the two files another id")
+    for task in tasks:
+        for reference in task.dependency_references:
+            if reference.task not in first:
+                message = f"task {task.number} depends on task {reference.task}, which was not given"
+                hint = "give the folder of all task files; --task of sow run chooses among them"
+                plan.error(task.file, reference.line, message, hint)
+        task.dependency_references = [each for each in task.dependency_references if each.task in first]

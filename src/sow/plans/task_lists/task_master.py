@@ -76,7 +76,7 @@ def _task_nodes(plan: Plan, file: str, root: JsonNode, tag: str) -> list[Node] |
             names = ", ".join(shortened(name) for name in list(root.value)[:12])
             plan.error(file, root.line, f"there is no tag {tag!r:.60}", f"choose one with --tag: {names}")
             return None
-    elif tag:
+    elif tag not in ("", "master"):
         plan.error(file, root.line, "this file has no tags", "leave --tag out")
         return None
     tasks = section.value.get("tasks") if isinstance(section.value, dict) else None

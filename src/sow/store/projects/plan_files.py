@@ -77,8 +77,10 @@ class _PlanReader:
                 )
             return
         # An empty name or one with a NUL byte is never a file.
-        file = file_and_tag(name)[0]
-        full = os.path.join(self.cwd, file) if name and "\0" not in name else ""
+        given = os.path.join(self.cwd, file_and_tag(name)[0]) if name and "\0" not in name else ""
+        full = task_lists.current_path(given)
+        if full != given:
+            name = os.path.normpath(os.path.join(name, os.path.relpath(full, given)))
         try:
             data, facts = _contents(full, max(MAX_BYTES - self.size, 0) + 1)
         except (OSError, InvalidFile) as error:
@@ -177,7 +179,7 @@ def _line(data: bytes, index: int) -> int:
 
 def replace(home: Home, path: str, before: str, after: str) -> None:
     """Replaces the text that was read, unless the file changed; for a link, its target is replaced."""
-    real = os.path.realpath(file_and_tag(path)[0])
+    real = os.path.realpath(task_lists.current_path(path))
     with home.lock():
         bom, mode = _unchanged(real, path, before)
         if after != before:

@@ -16,6 +16,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
+from sow.store.projects import task_lists
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import log_act, write_task_folder
 from sow.system import clock
@@ -59,7 +60,7 @@ def digest(text: str) -> str:
 
 def state_path(home: Home, path: str) -> str:
     """Returns a plan's path for the state: relative to the root if it is below it, else absolute."""
-    full = os.path.realpath(path)
+    full = task_lists.recorded_path(os.path.realpath(path))
     root = os.path.realpath(home.root)
     return os.path.relpath(full, root) if full.startswith(f"{root}/") else full
 

@@ -92,10 +92,31 @@ def with_tag(name: str, data: bytes, path: str, choice: ListChoice) -> str:
     if not file.lower().endswith(JSON_ENDING) or tag:
         return name
     keys = _object(data).keys()
-    if not keys - {"tasks", "metadata"}:
-        return f"{file}#{choice.tag}" if choice.tag else name
     current = _object(_text(f"{os.path.dirname(os.path.dirname(path))}/state.json")).get("currentTag")
     return f"{file}#{choice.tag or (current if isinstance(current, str) and current in keys else 'master')}"
+
+
+def recorded_path(path: str) -> str:
+    """Returns a path for the state: a task of Backlog.md keeps it when it is renamed or filed."""
+    folder, name = os.path.split(path)
+    ident, dash, _ = name.partition(" - ")
+    is_backlog = dash and _is_task(name) and os.path.basename(folder) in ("tasks", "completed")
+    if is_backlog and ident.rpartition("-")[2].replace(".", "").isdigit():
+        return f"{os.path.dirname(folder)}/tasks/{ident}"
+    return path
+
+
+def current_path(path: str) -> str:
+    """Returns the file that a path of the state or of the user names, without a tag."""
+    file, _ = file_and_tag(path)
+    folder, ident = os.path.split(file)
+    if os.path.basename(folder) == "tasks" and not os.path.lexists(file):
+        for place in (folder, f"{os.path.dirname(folder)}/completed"):
+            names = os.listdir(place) if os.path.isdir(place) else []
+            found = [name for name in names if name.startswith(f"{ident} - ") and _is_task(name)]
+            if len(found) == 1:
+                return f"{place}/{found[0]}"
+    return file
 
 
 def neighbours_of(path: str, choice: ListChoice) -> Mapping[str, str]:
