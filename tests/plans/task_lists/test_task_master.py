@@ -89,10 +89,13 @@ def test_a_task_that_waits_for_one_put_off_is_asked_about():
     """A deferred task is left out, so whoever waits for it would not wait: a run asks."""
     plan = of({"id": 1, "status": "deferred"}, {"id": 2, "dependencies": [1]})
     assert [kind for kind, _ in kinds(plan)] == ["status", "dependency"]
+    parent = {"id": 1, "status": "blocked", "subtasks": [{"id": 1, "title": "a"}]}
+    message = "task 2 depends on 1.1, which is blocked: it does not wait"
+    assert message in [warning.message for warning in of(parent, {"id": 2, "dependencies": [1]}).warnings]
 
 
 BAD = {
-    "no JSON": ("{", "a key in double quotes is missing"),
+    "no JSON": ("{", "this is not JSON: Expecting property name"),
     "a list": ("[]", "is not a task list"),
     "no tasks": ('{"name": "x"}', "there is no tag"),
     "tasks of another type": ('{"tasks": {}}', "is not a task list"),
@@ -100,13 +103,20 @@ BAD = {
     "an id of a server": ('{"tasks": [{"id": "HAM-1", "title": "x"}]}', "HAM-1 lives on a server"),
     "an odd id": ('{"tasks": [{"id": "a b", "title": "x"}]}', "has no number as its id"),
     "one id twice": ('{"tasks": [{"id": 1, "title": "x"}, {"id": "1", "title": "y"}]}', "task 1 is there twice"),
+    "an id of a parent": (
+        '{"tasks": [{"id": 1, "title": "x", "subtasks": [{"id": 1, "title": "z"}]}, {"id": 1, "title": "y"}]}',
+        "task 1 is there twice: also in line 1",
+    ),
     "no title": ('{"tasks": [{"id": 1}]}', "task 1 has no title"),
     "a task that is a text": ('{"tasks": ["x"]}', "is not an object"),
     "a subtask that is a text": ('{"tasks": [{"id": 1, "title": "x", "subtasks": ["y"]}]}', "is not an object"),
     "a key twice": ('{"tasks": [], "tasks": []}', "is here a second time"),
-    "too deep": ('{"tasks": ' + "[" * 200, "nested deeper than 60 levels"),
+    "too deep": ('{"tasks": ' + "[" * 200 + "]" * 200 + "}", "nested deeper than 60 levels"),
     "half a character": ('{"tasks": [{"id": 1, "title": "\\ud83d"}]}', "half a character"),
-    "more text": ('{"tasks": []} x', "more text after the end"),
+    "more text": ('{"tasks": []} x', "this is not JSON: Extra data"),
+    "a number without end": ('{"tasks": ' + "1" * 5000 + "}", "too large or too deep"),
+    "no end of depth": ('{"tasks": ' + "[" * 100_000, "too large or too deep"),
+    "NaN": ('{"tasks": [{"id": NaN, "title": "x"}]}', "has no number as its id"),
     "a dependency of words": ('{"tasks": [{"id": 1, "title": "x", "dependencies": ["the one"]}]}', "is not understood"),
     "nothing": ('{"tasks": []}', "there are no tasks"),
 }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from bisect import bisect_right
-from json import JSONDecodeError
+from bisect import bisect_left
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from sow.plans.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS, MAX_NODES, BadYamlError, Node
 
-SPACE = re.compile(r"[ \t\n\r]*")
-PLAIN_VALUE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+GAP = re.compile(r"[ \t\n\r:,]*")  # between two tokens of valid JSON
+PLAIN_VALUE = re.compile(r"[-+.\w]+")
 HINT = "fix the JSON at this line"
 
 
@@ -29,10 +29,19 @@ class JsonNode(Node):
 
 def parse(text: str) -> JsonNode:
     """Returns the value of a whole text; raises BadYamlError with its line if it is not JSON or too large."""
-    return _JsonParser(text).whole()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadYamlError(error.lineno, f"this is not JSON: {error.msg}", HINT) from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of levels
+        raise BadYamlError(1, "this JSON is too large or too deep to read", HINT) from None
+    parser = _JsonParser(text)
+    return parser.value(parser.after_gap(0), 0)
 
 
 class _JsonParser:
+    """Goes through a text that is known to be valid JSON."""
+
     __slots__ = ("breaks", "count", "text")
 
     def __init__(self, text: str) -> None:
@@ -40,83 +49,55 @@ class _JsonParser:
         self.breaks = [index for index, character in enumerate(text) if character == "\n"]
         self.count = 0
 
-    def whole(self) -> JsonNode:
-        node = self._value(self._after_space(0), 0)
-        end = self._after_space(node.end)
-        if end < len(self.text):
-            raise self._error(end, "more text after the end of the document")
-        return node
-
-    def _after_space(self, position: int) -> int:
-        found = SPACE.match(self.text, position)
+    def after_gap(self, position: int) -> int:
+        found = GAP.match(self.text, position)
         return found.end() if found is not None else position
 
     def _line(self, position: int) -> int:
-        return bisect_right(self.breaks, position - 1) + 1
+        return bisect_left(self.breaks, position) + 1
 
-    def _error(self, position: int, message: str) -> BadYamlError:
-        return BadYamlError(self._line(min(position, len(self.text) - 1)), message, HINT)
-
-    def _value(self, position: int, depth: int) -> JsonNode:
+    def value(self, position: int, depth: int) -> JsonNode:
+        """Returns the value that begins at a position."""
         self.count += 1
-        if depth > MAX_DEPTH:
-            raise self._error(position, f"nested deeper than {MAX_DEPTH} levels")
-        if self.count > MAX_NODES:
-            raise self._error(position, f"more than {MAX_NODES:,} values")
-        first = self.text[position : position + 1]
+        if depth > MAX_DEPTH or self.count > MAX_NODES:
+            message = f"nested deeper than {MAX_DEPTH} levels, or more than {MAX_NODES:,} values"
+            raise BadYamlError(self._line(position), message, HINT)
+        first = self.text[position]
+        if first in "{[":
+            return self._collection(position, depth, is_object=first == "{")
         if first == '"':
             value, end = self._string(position)
             return JsonNode(value, self._line(position), start=position, end=end, quoted=True)
-        if first in ("{", "["):
-            return self._collection(position, depth, is_object=first == "{")
         found = PLAIN_VALUE.match(self.text, position)
-        if found is None:
-            raise self._error(position, "a value is missing" if not first else f"{first!r} begins no value")
-        return JsonNode(None if found[0] == "null" else found[0], self._line(position), start=position, end=found.end())
+        word = found[0] if found is not None else ""
+        return JsonNode(
+            None if word == "null" else word, self._line(position), start=position, end=position + len(word)
+        )
 
     def _string(self, position: int) -> tuple[str, int]:
+        value, end = scanstring(self.text, position + 1, True)
         try:
-            value, end = scanstring(self.text, position + 1, True)
             value.encode()
-        except JSONDecodeError as error:
-            raise self._error(position, f"a text is broken: {error.msg}") from None
         except UnicodeEncodeError:
-            raise self._error(position, "half a character that UTF-8 does not have") from None
+            raise BadYamlError(self._line(position), "half a character that UTF-8 does not have", HINT) from None
         return value, end
 
     def _collection(self, start: int, depth: int, *, is_object: bool) -> JsonNode:
         entries: dict[str, Node] = {}
         items: list[Node] = []
-        closing = "}" if is_object else "]"
-        position = self._after_space(start + 1)
-        while self.text[position : position + 1] != closing or (items or entries):
+        position = self.after_gap(start + 1)
+        while self.text[position] not in "]}":
             key = ""
             if is_object:
-                key, position = self._key(position, entries)
-            node = self._value(position, depth + 1)
+                key, end = self._string(position)
+                position = self.after_gap(end)
+            node = self.value(position, depth + 1)
+            if key in entries or len(items) >= MAX_ENTRIES or len(entries) >= MAX_KEYS:
+                message = f"the key {key!r:.60} is here a second time" if key in entries else "too many entries"
+                raise BadYamlError(node.line, message, HINT)
             if is_object:
                 entries[key] = node
             else:
                 items.append(node)
-            if len(items) > MAX_ENTRIES or len(entries) > MAX_KEYS:
-                raise self._error(position, "too many entries")
-            position = self._after_space(node.end)
-            sign = self.text[position : position + 1]
-            if sign == closing:
-                break
-            if sign != ",":
-                raise self._error(position, f"a comma or {closing} is missing")
-            position = self._after_space(position + 1)
-        value: Any = entries if is_object else items
-        return JsonNode(value, self._line(start), start=start, end=position + 1)
-
-    def _key(self, position: int, entries: dict[str, Node]) -> tuple[str, int]:
-        if self.text[position : position + 1] != '"':
-            raise self._error(position, "a key in double quotes is missing")
-        key, end = self._string(position)
-        if key in entries:
-            raise self._error(position, f"the key {key!r:.60} is here a second time")
-        end = self._after_space(end)
-        if self.text[end : end + 1] != ":":
-            raise self._error(end, "a colon is missing")
-        return key, self._after_space(end + 1)
+            position = self.after_gap(node.end)
+        return JsonNode(entries if is_object else items, self._line(start), start=start, end=position + 1)

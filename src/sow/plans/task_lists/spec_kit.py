@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 
 from sow.domain.plans.plan import DependencyReference, Plan, PlanSource, PlanTask
 from sow.plans.dependencies import MAX_REFERENCES
@@ -202,17 +203,10 @@ def edits(
     """Returns the edits that tick the box of each completed task, and the new words by task."""
     plan = Plan()
     read(plan, source, text)
-    starts = _line_starts(text)
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     changes = []
     for task in plan.tasks:
         if task.status == "pending" and task.number in progress and progress[task.number].status == "completed":
             place = text.index("[", starts[task.line - 1]) + 1
             changes.append((place, place + 1, "X", task.number))
     return [change[:3] for change in changes], {change[3]: "[X]" for change in changes}
-
-
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    return starts

@@ -37,9 +37,20 @@ WORDS = {
     "completed": "done",
     "abandoned": "cancelled",
 }
-# Fields that the worker sees as context; the others are part of its text, or bookkeeping.
-CONTEXT = ("priority", "complexity", "scopeBoundaries", "implementationApproach", "technicalConstraints")
-BOOKKEEPING = ("recommendedSubtasks", "expansionPrompt", "updatedAt", "createdAt", "previousStatus", "parentId")
+# Keys that are no context of the worker: parts of its text, of the order, and bookkeeping.
+OWN_KEYS = frozenset(
+    {
+        *("id", "title", "description", "details", "status", "testStrategy", "acceptanceCriteria"),
+        *("dependencies", "subtasks", "recommendedSubtasks", "expansionPrompt", "updatedAt", "createdAt"),
+        *("previousStatus", "parentId"),
+    }
+)
+CONTEXT = frozenset(
+    {
+        *("priority", "complexity", "scopeBoundaries", "implementationApproach", "technicalConstraints"),
+        "relevantFiles",
+    }
+)
 SIBLINGS_BELOW = 100  # a bare number below this is a sibling of the subtask, above it a task
 LONGEST_PARENT = 4000  # characters of a parent's text, which each of its subtasks gets
 NO_LIST = 'give a tasks.json of Task Master: {"master": {"tasks": […]}}'
@@ -89,12 +100,13 @@ def _task_nodes(plan: Plan, file: str, root: JsonNode, tag: str) -> list[Node] |
 class _TagReader:
     """The tasks of one tag while they are read."""
 
-    __slots__ = ("file", "parents", "plan", "put_off", "subtask_count", "tasks", "unknown_keys", "waits")
+    __slots__ = ("file", "lines", "parents", "plan", "put_off", "subtask_count", "tasks", "unknown_keys", "waits")
 
     def __init__(self, plan: Plan, file: str) -> None:
         self.plan = plan
         self.file = file
         self.tasks: dict[str, PlanTask] = {}
+        self.lines: dict[str, int] = {}  # of each id
         self.parents: dict[str, list[PlanTask]] = {}  # the subtasks of each task that has some
         self.waits: list[tuple[list[PlanTask], str, FieldReader]] = []  # tasks, their parent, and their entry
         self.put_off: dict[str, str] = {}
@@ -132,8 +144,9 @@ class _TagReader:
         entry, ident = found
         subtasks = entry.entries("subtasks")
         task, word = self._task(entry, ident)
+        self._check_id(task)
         if not subtasks:
-            self._keep(task)
+            self.tasks[ident] = task
             self.waits.append(([task], "", entry))
             return
         about = self._parent_text(task)
@@ -148,6 +161,8 @@ class _TagReader:
                     self.file, made.line, message, "run task-master set-status for one of them", kind="status"
                 )
                 made.status = STATUSES[word]
+                if word in PUT_OFF:
+                    self.put_off[made.number] = word
             children.append(made)
         self.parents[ident] = children
         self.waits.append((children, "", entry))
@@ -165,14 +180,15 @@ class _TagReader:
             message = f"task {task.number} has subtasks of its own, which are not read"
             self.plan.warn(self.file, deeper.line, message, "one level is read", kind="task")
             break
-        self._keep(task)
+        self._check_id(task)
+        self.tasks[task.number] = task
         self.waits.append(([task], parent, entry))
         return task
 
-    def _keep(self, task: PlanTask) -> None:
-        first = self.tasks.setdefault(task.number, task)
-        if first is not task:
-            message = f"task {task.number} is there twice: also in line {first.line}"
+    def _check_id(self, task: PlanTask) -> None:
+        first = self.lines.setdefault(task.number, task.line)
+        if task.number in self.tasks or task.number in self.parents:
+            message = f"task {task.number} is there twice: also in line {first}"
             self.plan.error(self.file, task.line, message, "give one of them another id")
 
     def _task(self, entry: FieldReader, ident: str) -> tuple[PlanTask, str]:
@@ -187,18 +203,17 @@ class _TagReader:
         task.success_criteria = [Criterion(text.strip()) for text in entry.texts("acceptanceCriteria") if text.strip()]
         if strategy := entry.text("testStrategy").strip():
             task.success_criteria.append(Criterion(strategy))
-        self._add_files(entry, task)
-        for key in CONTEXT:
-            if (node := entry.node_of(key)) is not None:
-                task.context[key] = node.data()
-        word = self._set_status(entry, task)
-        for key in (*BOOKKEEPING, "dependencies", "subtasks"):
-            entry.node_of(key)
-        for key, node in entry.node.value.items():
-            if key not in entry.known_keys:
-                self.unknown_keys.setdefault(key, node.line)
-                task.context[key] = node.data()
-        return task, word
+        task.context = {
+            key: node.data() for key, node in entry.node.value.items() if key not in OWN_KEYS and node.value
+        }
+        for key in task.context:
+            if key not in CONTEXT:
+                self.unknown_keys.setdefault(key, task.lines[key])
+        files = task.context.get("relevantFiles")
+        for file in files if isinstance(files, list) else ():  # those that are only referred to are not the task's own
+            if isinstance(file, dict) and file.get("action") in ("create", "modify") and file.get("path"):
+                task.files.append(str(file["path"]))
+        return task, self._set_status(entry, task)
 
     def _set_status(self, entry: FieldReader, task: PlanTask) -> str:
         word = (entry.text("status") or "pending").strip().lower()
@@ -215,17 +230,6 @@ class _TagReader:
             message = f"task {task.number} waits for a person's review: it is read as unfinished"
             self.plan.warn(self.file, line, message, "finish the review first: done", kind="status")
         return word
-
-    def _add_files(self, entry: FieldReader, task: PlanTask) -> None:
-        """Reads relevantFiles: files to create or modify are the task's own, all of them are shown to the worker."""
-        node = entry.node_of("relevantFiles")
-        if node is None:
-            return
-        task.context["relevantFiles"] = node.data()
-        for each in node.value if isinstance(node.value, list) else ():
-            fields = each.data()
-            if isinstance(fields, dict) and fields.get("action") in ("create", "modify") and fields.get("path"):
-                task.files.append(str(fields["path"]))
 
     def _parent_text(self, parent: PlanTask) -> dict[str, str]:
         criteria = [f"- {criterion.text}" for criterion in parent.success_criteria]
