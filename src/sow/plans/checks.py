@@ -18,7 +18,7 @@ REVIEWERS = ("explicit_list", "additional", "blocked")
 
 def check(plan: Plan, agents: Collection[str]) -> None:
     """Checks each task and the whole plan, and orders tasks that overlap."""
-    _numbers(plan)
+    check_numbers(plan)
     for task in plan.tasks:
         _type(plan, task)
         task.protected = list(dict.fromkeys((*plan.protected, *task.protected)))
@@ -31,7 +31,8 @@ def check(plan: Plan, agents: Collection[str]) -> None:
         _order_overlaps(plan)
 
 
-def _numbers(plan: Plan) -> None:
+def check_numbers(plan: Plan) -> None:
+    """Checks that each number is there once and above 0."""
     seen: dict[str, PlanTask] = {}
     for task in plan.tasks:
         first = seen.setdefault(task.id, task)

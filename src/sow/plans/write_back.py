@@ -8,7 +8,7 @@ from typing import Any
 
 from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.errors import SowError
-from sow.plans import reader, values
+from sow.plans import checks, reader, values
 from sow.plans.markdown import status as markdown_status
 from sow.plans.task_lists import formats
 from sow.plans.task_lists.progress import Progress
@@ -43,6 +43,7 @@ def with_progress(
     tool = formats.module_of(formats.format_of(source.name, text))
     plan = Plan()
     tool.read(plan, source, text)
+    checks.check_numbers(plan)
     for error in plan.errors:
         raise SowError(f"{error.location}: {error.message}", error.hint)
     before: dict[str, str] = tool.words(source, text)

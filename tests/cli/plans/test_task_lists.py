@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -68,6 +69,21 @@ def test_the_active_feature_of_the_environment_counts(lists: Repo):
     assert "spec-kit: specs/002-x/tasks.md" in shown.err
     (lists.root / ".specify/feature.json").write_text('{"feature_directory": "../../elsewhere"}')
     assert "there is no plan file in this folder" in lists.sow("plan", "show", ".specify").err
+
+
+@pytest.mark.parametrize(
+    ("planted", "given"),
+    [
+        (".specify/feature.json", ".specify"),
+        (".taskmaster/state.json", ".taskmaster"),
+        ("backlog/config.yml", "backlog"),
+    ],
+)
+def test_a_pipe_beside_a_list_is_not_opened(lists: Repo, planted: str, given: str):
+    """A planted pipe would make sow wait for ever."""
+    (lists.root / planted).unlink()
+    os.mkfifo(lists.root / planted)
+    assert lists.sow("plan", "show", given).code in (0, 2)
 
 
 def test_a_tag_is_chosen(lists: Repo):
@@ -194,3 +210,11 @@ def test_a_list_that_gets_tags_stays_itself(lists: Repo):
     assert "this file has no tags" not in lists.ok("plan", "show", "tasks", "--tag", "other").err
     path.write_text(json.dumps(tasks))
     assert "this file has no tags" in lists.sow("plan", "show", "tasks", "--tag", "other").err
+
+
+def test_another_file_in_the_folder_of_tasks_is_named(lists: Repo):
+    """A readme beside the tasks of Backlog.md is left out with a warning."""
+    (lists.root / "backlog/tasks/readme.md").write_text("# About\n\nOne file per task.\n")
+    shown = lists.ok("plan", "show", "backlog")
+    assert "readme.md: there are no tasks in this file (it is left out)" in shown.err
+    assert "3 tasks in 3 waves" in shown.out

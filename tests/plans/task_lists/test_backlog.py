@@ -183,3 +183,9 @@ def test_quotes_of_a_status_stay_and_a_missing_time_is_added():
     assert written("a.md", text, {"1": "completed"})[0] == (
         "---\nid: TASK-1\ntitle: A\nstatus: 'Done'\nupdated_date: '2026-11-18 09:30'\n---\n"
     )
+
+
+def test_a_task_file_without_an_id_is_an_error():
+    """Its name says that it is a task, so it is not left out."""
+    plan = read_list("backlog/tasks/task-1 - A.md", "---\ntitle: A\nstatus: To Do\n---\n")
+    assert "'' is not an id of a task" in errors(plan)[0]

@@ -23,6 +23,12 @@ def test_a_sample_is_recognised(name: str):
     assert format_of(f"moved/copy.{name.rpartition('.')[2]}", sample(name)) == KNOWN[name]
 
 
+def test_a_heading_about_tasks_is_no_task_of_sow():
+    """`### Task Dependencies` occurs in lists of spec-kit."""
+    text = "# Tasks: x\n\n## Phase 1: y\n\n### Task Dependencies\n\n- [ ] T001 One\n"
+    assert format_of("tasks.md", text) == "spec-kit"
+
+
 def test_no_plan_of_sow_is_taken_for_another():
     """All examples and fixtures stay plans."""
     plans = [path for folder in (FIXTURES, ROOT / "examples") for path in folder.rglob("*.[my]*") if path.is_file()]

@@ -11,6 +11,7 @@ from plans.task_lists.lists import (
     kinds,
     needs,
     read_list,
+    refusal,
     sample,
     written,
 )
@@ -113,6 +114,7 @@ def test_a_box_without_an_id_is_asked_about():
     assert kinds(plan) == [("task", 6), ("task", 7)]
     assert [task.id for task in plan.tasks] == ["T001"]
     assert "Write the docs" in plan.tasks[0].context["phase"]
+    assert kinds(of("- [ ] T001 One", "## Checklist", "- [ ] It builds")) == [("note", 6)]
 
 
 def test_ids_are_used_once_and_references_exist():
@@ -121,6 +123,23 @@ def test_ids_are_used_once_and_references_exist():
     assert "depends on task T099, which does not exist" in errors(of("- [ ] T001 One (depends on T099)"))[0]
     assert "a cycle" in errors(of("- [ ] T001 One (depends on T002)", "- [ ] T002 Two"))[0]
     assert kinds(of("- [ ] T001 One (depends on the tests)")) == [("dependency", 5)]
+    assert kinds(of("- [ ] T001 A", "- [ ] T002 B", "- [ ] T003 C (depends on T001-T002)")) == [("dependency", 7)]
+
+
+def test_an_inserted_task_has_a_letter():
+    """T012a is an id, as a task and as a dependency, and words beside it are a remark."""
+    plan = of("- [ ] T001 A", "- [X] T001a [P] B", "- [ ] T002 C (depends on T001a failing)")
+    assert kinds(plan) == []
+    assert needs(plan) == {"T001": [], "T001a": ["T001"], "T002": ["T001a"]}
+    after, _ = written("tasks.md", HEAD + "- [ ] T001a A\n", {"T001a": "completed"})
+    assert after == HEAD + "- [X] T001a A\n"
+
+
+def test_an_indented_box_is_a_step():
+    """Steps below a task belong to its text; an indented task is a task."""
+    plan = of("- [ ] T001 One", "  - [ ] a step", "  - [ ] T002 Two")
+    assert kinds(plan) == []
+    assert [task.text for task in plan.tasks] == ["T001 One\n  - [ ] a step", "T002 Two"]
 
 
 def test_many_parallel_tasks_do_not_explode():
@@ -139,3 +158,9 @@ def test_only_a_box_is_written():
     assert [line[:10] for line in changed_lines(text, after)] == ["- [X] T002", "- [X] T010"]
     assert after.replace("[X] T002", "[ ] T002").replace("[X] T010", "[ ] T010") == text
     assert written(SPEC_KIT, after, statuses) == (after, [])
+
+
+def test_a_repeated_id_gets_no_status():
+    """Nobody knows which of the two was completed."""
+    text = HEAD + "- [ ] T001 One\n- [ ] T001 Two\n"
+    assert "T001 is there twice" in refusal("tasks.md", text, {"T001": "completed"})

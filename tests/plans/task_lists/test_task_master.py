@@ -160,6 +160,14 @@ def test_a_word_that_means_the_same_stays():
     assert written("tasks.json", text, {"1": "completed", "2": "abandoned"}) == (text, [])
 
 
+def test_nobody_s_word_is_taken_back_by_an_import():
+    """A task in progress comes in as pending and stays in progress; a subtask of a deferred task is not cancelled."""
+    subtasks = '"subtasks": [{"id": 1, "title": "c", "status": "pending"}]'
+    text = f"""{{"tasks": [{{"id": 1, "title": "a", "status": "in-progress"}},
+        {{"id": 2, "title": "b", "status": "deferred", {subtasks}}}]}}"""
+    assert written("tasks.json", text, {"1": "pending", "2.1": "abandoned"}) == (text, [])
+
+
 def test_a_task_without_a_status_is_refused():
     """There is no value to replace, so nothing is written."""
     assert "it has none" in refusal("tasks.json", '{"tasks": [{"id": 1, "title": "a"}]}', {"1": "completed"})

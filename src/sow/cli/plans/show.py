@@ -37,7 +37,7 @@ def validate(context: Context, *, plan: list[str], json: bool, **options: object
         emit({"valid": not errors, "errors": errors, "warnings": [finding(warning) for warning in parsed.warnings]})
         return load.BAD_PLAN if errors else 0
     error_count, warning_count = len(parsed.errors), len(parsed.warnings)
-    names = ", ".join(parsed.files) or ", ".join(plan)
+    names = _files(parsed) or ", ".join(plan)
     counts = (
         _counted_or_no(len(parsed.tasks), "task"),
         _counted_or_no(error_count, "error"),
@@ -119,10 +119,13 @@ def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
     }
 
 
+def _files(plan: Plan) -> str:
+    return ", ".join(plan.files[:3]) + (f" and {len(plan.files) - 3} more" if len(plan.files) > 3 else "")
+
+
 def _headline(plan: Plan, levels: int) -> str:
-    files = ", ".join(plan.files[:3]) + (f" and {len(plan.files) - 3} more" if len(plan.files) > 3 else "")
     size = f"{counted(len(plan.tasks), 'task')} in {counted(levels, 'wave')}"
-    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(files)}): {size}"
+    return f"{paint(escape_line(plan.name), 'bold')} ({escape_line(_files(plan))}): {size}"
 
 
 def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:

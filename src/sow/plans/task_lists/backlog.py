@@ -37,11 +37,9 @@ SUMMARY = ("<!-- SECTION:FINAL_SUMMARY:BEGIN -->", "<!-- SECTION:FINAL_SUMMARY:E
 class _BacklogConfig:
     """The settings that decide what a status means."""
 
-    __slots__ = ("default", "done", "name", "sentences", "statuses")
+    __slots__ = ("default", "name", "sentences", "statuses")
 
     def __init__(self, plan: Plan, source: PlanSource) -> None:
-        self.statuses = [*STATUSES]
-        self.default, self.name, self.sentences = "", "", list[str]()
         try:
             root = parse(source.neighbours.get(CONFIG, ""))
         except BadYamlError as error:
@@ -49,11 +47,10 @@ class _BacklogConfig:
             plan.error(source.name, 0, message, error.hint)
             root = Node({}, 1)
         fields = FieldReader(plan, source.name, root, "the configuration of Backlog.md: ")
-        self.statuses = fields.texts("statuses") or self.statuses
+        self.statuses = fields.texts("statuses") or [*STATUSES]
         self.default = fields.text("default_status") or self.statuses[0]
         self.name = fields.text("project_name")
         self.sentences = fields.texts("definition_of_done")[:MOST_SENTENCES]
-        self.done = self.statuses[-1].lower()
         if next(iter(plan.formats), source.name) == source.name:  # once for all files
             _show_hook(plan, source, fields, 0)
 
@@ -124,7 +121,7 @@ def read(plan: Plan, source: PlanSource, text: str) -> str:
         if (node := fields.node_of(key)) is not None and key in CONTEXT and node.value not in ([], ""):
             task.context[key] = node.data()
     task.context.update(fields.warn_unknown_keys("the worker sees it as context"))
-    task.text, criteria = _sections(body.split("\n"))
+    task.text, criteria = _sections(body)
     task.success_criteria = [Criterion(each) for each in dict.fromkeys([*criteria, *config.sentences])]
     plan.tasks.append(task)
     return config.name or "backlog"
@@ -165,36 +162,30 @@ def _depend(plan: Plan, source: PlanSource, fields: FieldReader, task: PlanTask)
             task.dependency_references.append(DependencyReference(number, line=node.line))
 
 
-def _sections(lines: list[str]) -> tuple[str, list[str]]:
-    """Returns the text without markers and criteria, and the criteria; a line that is no criterion stays."""
-    kept: list[str] = []
-    criteria: list[str] = []
-    section = ""
-    for line in lines:
+def _lines(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
+    """Yields each line with its position, and as a match if it is a criterion."""
+    position, section = 0, ""
+    for line in text.split("\n"):
         level, name = heading(line)
         section = name.lower().partition(" (")[0] if level else section
-        item = ITEM.fullmatch(line)
-        if item is not None and section in CRITERIA:
-            criteria.append(item[3].strip())
-        elif not _is_marker(line):
-            kept.append(line)
-    return _without_empty_sections(kept), [text for text in criteria if text]
+        yield position, line, ITEM.fullmatch(line) if section in CRITERIA else None
+        position += len(line) + 1
 
 
-def _is_marker(line: str) -> bool:
-    bare = line.strip()
-    return bare.startswith("<!--") and bare.endswith((":BEGIN -->", ":END -->"))
-
-
-def _without_empty_sections(lines: list[str]) -> str:
-    """Removes the headings of sections in which nothing is left."""
-    parts: list[list[str]] = [[]]
-    for line in lines:
+def _sections(body: str) -> tuple[str, list[str]]:
+    """Returns the text without markers, criteria and sections in which nothing is left, and the criteria."""
+    parts: list[list[str]] = [[""]]  # each begins with its heading
+    criteria: list[str] = []
+    for _, line, item in _lines(body):
+        bare = line.strip()
         if heading(line)[0] == 2:
-            parts.append([])
-        parts[-1].append(line)
-    full = [part for part in parts if any(line.strip() for line in part[heading(part[0] if part else "")[0] == 2 :])]
-    return "\n\n".join("\n".join(part).strip("\n") for part in full)
+            parts.append([line])
+        elif item is not None:
+            criteria += filter(None, [item[3].strip()])
+        elif not (bare.startswith("<!--") and bare.endswith((":BEGIN -->", ":END -->"))):
+            parts[-1].append(line)
+    full = [part for part in parts if any(line.strip() for line in part[1:])]
+    return "\n\n".join("\n".join(part).strip("\n") for part in full), criteria
 
 
 def words(source: PlanSource, text: str) -> dict[str, str]:
@@ -247,19 +238,11 @@ def edits(
     return changes, {number: wanted} if wanted.lower() != word.lower() else {}
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields each line with its position."""
-    position = 0
-    for line in text.split("\n"):
-        yield position, line
-        position += len(line) + 1
-
-
 def _time_edit(text: str, now: str) -> list[Edit]:
     """Replaces updated_date, or inserts it after the status."""
     value = f"{now[:10]} {now[11:16]}"
     header_end = text.find("\n---", 3)
-    for position, line in _lines(text[:header_end]):
+    for position, line, _ in _lines(text[:header_end]):
         if line.startswith("updated_date:"):
             old = line.partition(":")[2].strip()
             quote = old[0] if old[:1] in ("'", '"') else ""
@@ -270,15 +253,11 @@ def _time_edit(text: str, now: str) -> list[Edit]:
 
 def _ticks(text: str, passed: frozenset[str]) -> list[Edit]:
     """Ticks each open criterion that quotes a command that passed."""
-    section = ""
-    ticks = []
-    for position, line in _lines(text):
-        level, name = heading(line)
-        section = name.lower().partition(" (")[0] if level else section
-        item = ITEM.fullmatch(line) if section in CRITERIA else None
-        if item is not None and item[1] == " " and not passed.isdisjoint(item[3].split("`")[1::2]):
-            ticks.append((position + item.start(1), position + item.end(1), "x"))
-    return ticks
+    return [
+        (position + item.start(1), position + item.end(1), "x")
+        for position, _, item in _lines(text)
+        if item is not None and item[1] == " " and not passed.isdisjoint(item[3].split("`")[1::2])
+    ]
 
 
 def _summary_edit(text: str, summary: str) -> list[Edit]:

@@ -17,7 +17,10 @@ def format_of(name: str, text: str) -> str:
         return TASK_MASTER
     if not file.lower().endswith((".md", ".markdown")):
         return ""
-    if text.startswith("---") and _is_backlog(text[: text.find("\n---", 3) + 1]):
+    folder, _, base = f"/{file}".rpartition("/")
+    if text.startswith("---") and (
+        (folder.endswith("/tasks") and " - " in base) or _is_backlog(text[: text.find("\n---", 3) + 1])
+    ):
         return BACKLOG
     is_tasks_file = file.rpartition("/")[2].lower() == "tasks.md"
     if "] T" in text and (is_tasks_file or "\n## Phase " in text) and _is_spec_kit(text):
@@ -39,7 +42,8 @@ def _is_spec_kit(text: str) -> bool:
     found = False
     for line in text.split("\n"):
         bare = line.lstrip()
-        if bare.startswith("#") and bare.lstrip("#")[:6].lower() in (" task ", " task-"):
+        name = bare.lstrip("# ").lower() if bare.startswith("#") else ""
+        if name.startswith(("task ", "task-")) and name[5:6].isdigit():
             return False
         found = found or (bare.startswith(BOXES) and (bare[7:10].isdigit() or bare[7:10] == "XXX"))
     return found

@@ -14,10 +14,11 @@ from sow.plans.task_lists.progress import Progress
 from sow.plans.values import Edit, shortened, without_line_numbers
 
 BOX = re.compile(r"[ \t]*[-*] \[([ xX])\] ?")
-IDENT = re.compile(r"(T\d{3,9})(?![\w])[:.]?[ \t]*")
+IDENT = re.compile(r"(T\d{3,9}[a-z]?)(?!\w)[:.]?[ \t]*")  # T012a stands for a task that was inserted later
 LABEL = re.compile(r"\[(P|US\d+)\][ \t]*")
 DEPENDS = re.compile(r"\(depends on ([^()]{1,2000})\)", re.IGNORECASE)
-TASK_ID = re.compile(r"\bT\d{3,9}\b")
+TASK_ID = re.compile(r"\bT\d{3,9}[a-z]?\b")
+UNCLEAR = re.compile(r"\d|[-–—…]|\b(?:to|through|all)\b")  # in a dependency beside the ids: a range, or another task
 PATH = re.compile(r"[\w.@+()\[\]-]+(?:/[\w.@+()\[\]-]+)*\.[A-Za-z]\w{0,9}")
 BEFORE_A_FILE = ("in", "to", "into", "at")
 UNFILLED = ("TXXX", "[Entity", "[FEATURE NAME]")
@@ -27,13 +28,14 @@ LONGEST_PROSE = 4000  # every task of a phase gets the phase's text
 class _SpecPhase:
     """A section: its heading, its text without tasks, and its tasks in groups that run one after the other."""
 
-    __slots__ = ("groups", "index", "is_story", "name", "new_group", "part", "prose", "tasks")
+    __slots__ = ("boxes", "groups", "index", "is_story", "name", "new_group", "part", "prose", "tasks")
 
     def __init__(self, name: str, index: int) -> None:
         self.name = name
         self.index = index
         self.is_story = "user story" in name.lower()
         self.prose: list[str] = []
+        self.boxes: list[tuple[int, str]] = []  # without an id: its line and text
         self.tasks: list[PlanTask] = []
         self.groups: list[list[PlanTask]] = []
         self.part = ""
@@ -84,7 +86,7 @@ def _phases(plan: Plan, source: PlanSource, page: MarkdownPage) -> tuple[str, li
             task = None
         elif level:
             phases[-1].part, phases[-1].new_group, task = name, True, None
-        elif kind == PLAIN and (box := BOX.match(line)):
+        elif kind == PLAIN and (box := BOX.match(line)) and (task is None or _begins_task(line, box.end())):
             task = _task(plan, source, phases[-1], line, (box[1], box.end(), page.number(index)))
         elif task is not None and line[:1] in (" ", "\t") and line.strip() and kind != COMMENT:
             more.setdefault(task.number, []).append(line)
@@ -97,12 +99,16 @@ def _phases(plan: Plan, source: PlanSource, page: MarkdownPage) -> tuple[str, li
     return title, phases
 
 
+def _begins_task(line: str, end: int) -> bool:
+    """Returns whether a box is a task of its own; an indented one without an id is a step of the task above."""
+    return line[0] not in " \t" or IDENT.match(line, end) is not None
+
+
 def _task(plan: Plan, source: PlanSource, phase: _SpecPhase, line: str, place: tuple[str, int, int]) -> PlanTask | None:
     box, end, number = place
     ident = IDENT.match(line, end)
     if ident is None:
-        message = f"{shortened(line.strip())!r} looks like a task but has no id such as T012"
-        plan.warn(source.name, number, message, "it is read as text of its phase", kind="task")
+        phase.boxes.append((number, line.strip()))
         phase.prose.append(line)
         return None
     position = ident.end()
@@ -123,8 +129,8 @@ def _task(plan: Plan, source: PlanSource, phase: _SpecPhase, line: str, place: t
     for found in DEPENDS.finditer(text):
         references = [DependencyReference(each, line=number) for each in TASK_ID.findall(found[1])]
         task.dependency_references += references
-        if not references:
-            message = f"task {ident[1]}: the dependency {found[1]!r:.80} is not understood"
+        if not references or UNCLEAR.search(TASK_ID.sub("", found[1])):
+            message = f"task {ident[1]}: the dependency {found[1]!r:.80} is not understood completely"
             plan.warn(source.name, number, message, "write: (depends on T012, T013)", kind="dependency")
     task.files = _files(text)
     phase.add(task, parallel="P" in labels)
@@ -180,6 +186,9 @@ def _describe(plan: Plan, source: PlanSource, phase: _SpecPhase, line: int) -> N
             message = f"{what}, and no agent reads it"
             plan.warn(source.name, line, message, "put what a worker must know into a task or into plan.md")
         return
+    for number, text in phase.boxes:
+        message = f"{shortened(text)!r} looks like a task but has no id such as T012"
+        plan.warn(source.name, number, message, "it is read as text of its phase", kind="task")
     if len(prose) > LONGEST_PROSE:
         message = f"the text of '## {shortened(phase.name)}' is cut after {LONGEST_PROSE:,} characters"
         plan.warn(source.name, line, message, "put the rest into a task or into plan.md")

@@ -302,8 +302,8 @@ class _TagReader:
             self.plan.warn(self.file, line, message, "each subtask gets the text of its parent as context")
 
 
-def _places(source: PlanSource, text: str) -> Iterator[tuple[str, dict[str, JsonNode], list[str]]]:
-    """Yields each task and subtask of the tag: its number, its fields, and the numbers of its subtasks."""
+def _places(source: PlanSource, text: str) -> Iterator[tuple[str, dict[str, JsonNode], list[str], str]]:
+    """Yields each subtask and task of the tag: its number, fields, the numbers of its subtasks, its parent's status."""
     for node in _task_nodes(Plan(), source.name, json_nodes.parse(text), file_and_tag(source.name)[1]) or ():
         fields = node.value
         ident = values.normalized_id(str(fields["id"].value))
@@ -312,17 +312,21 @@ def _places(source: PlanSource, text: str) -> Iterator[tuple[str, dict[str, Json
         for child in children:
             own = values.normalized_id(str(child.value["id"].value))
             numbers.append(own if own.startswith(f"{ident}.") else f"{ident}.{own}")
-            yield numbers[-1], child.value, []
-        yield ident, fields, numbers
+            yield numbers[-1], child.value, [], _word(fields)
+        yield ident, fields, numbers, ""
 
 
 def _value(fields: Mapping[str, Node], key: str) -> Any:
     return fields[key].value if key in fields else None
 
 
+def _word(fields: Mapping[str, Node]) -> str:
+    return str(_value(fields, "status") or "pending").strip().lower()
+
+
 def words(source: PlanSource, text: str) -> dict[str, str]:
     """Returns the status of each task and subtask, as written."""
-    return {number: str(_value(fields, "status") or "pending") for number, fields, _ in _places(source, text)}
+    return {number: str(_value(fields, "status") or "pending") for number, fields, _, _ in _places(source, text)}
 
 
 def edits(
@@ -331,15 +335,14 @@ def edits(
     """Returns the edits of statuses and times, and the new words; a parent is done when its subtasks are."""
     changes: list[Edit] = []
     new: dict[str, str] = {}
-    ended: dict[str, str] = {}
-    for number, fields, children in _places(source, text):
-        word = str(_value(fields, "status") or "pending").lower()
-        wanted = word
+    ended: dict[str, bool] = {}
+    for number, fields, children, parent in _places(source, text):
+        word = wanted = _word(fields)
         if number in progress and not children:
-            wanted = _wanted(word, progress[number].status)
+            wanted = _wanted(word, parent, progress[number].status)
         elif not new.keys().isdisjoint(children) and all(ended[each] for each in children):
             wanted = "done" if STATUSES.get(word) != "completed" else word
-        ended[number] = STATUSES.get(wanted, "") if STATUSES.get(wanted) in ("completed", "skipped") else ""
+        ended[number] = STATUSES.get(wanted) in ("completed", "skipped")
         if wanted == word:
             continue
         if not isinstance(_value(fields, "status"), str):
@@ -352,9 +355,9 @@ def edits(
     return changes, new
 
 
-def _wanted(word: str, status: str) -> str:
-    """Returns the new word; one that already means the same stays."""
-    wanted = WORDS[status]
-    if wanted in ("done", "cancelled") and STATUSES.get(word) == STATUSES[wanted]:
-        return word
-    return wanted
+def _wanted(word: str, parent: str, status: str) -> str:
+    """Returns the new word; one that means the same stays, and so does the word of a task that sow never began."""
+    wanted, meaning = WORDS[status], STATUSES.get(word)
+    stays = wanted in ("done", "cancelled") and meaning == STATUSES[wanted]
+    stays = stays or (wanted == "pending" and meaning == "in_progress")
+    return word if stays or (wanted == "cancelled" and parent in PUT_OFF) else wanted

@@ -60,7 +60,7 @@ class _PlanReader:
         listed = task_lists.files_of(full, names, self.choice)
         if listed is not None:
             for name in listed:
-                self._add_file(os.path.normpath(f"{path}/{name}"), in_folder=False)
+                self._add_file(os.path.normpath(f"{path}/{name}"), in_folder=len(listed) > 1)
             return
         if not names:
             hint = f"put one there: its name ends with {', '.join(ENDINGS)}"

@@ -66,9 +66,11 @@ def _object(text: str | bytes) -> dict[str, object]:
 
 def _text(path: str) -> str:
     """Returns the text of a small file, or an empty text."""
+    if not os.path.isfile(path):  # to open a pipe would wait for its writer
+        return ""
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read(MOST_CONFIG) if os.path.isfile(path) else ""
+            return file.read(MOST_CONFIG)
     except (OSError, UnicodeDecodeError):
         return ""
 
