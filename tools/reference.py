@@ -17,11 +17,12 @@ Schema = dict[str, Any]
 def reference() -> str:
     """Returns every command with its help text."""
     parts = [
-        "# Commands\n\nWritten by `make generate` from the table that parses the command line.\n\n"
-        "Where a text can come from a file, the help says (TEXT, @FILE or -): `@` and one word names a file, `-` is\n"
-        'standard input, and anything else is the text itself. `"@ada approved"` is a text; a text that is one word\n'
-        "with an `@` begins with `@@`. A file with a space in its name goes through standard input:\n"
-        "`sow log -`. Over MCP no value names a file.\n"
+        "# Commands\n\n"
+        "Every command with its help. `make generate` writes this page from the table that parses the command line.\n\n"
+        "If the help says (TEXT, @FILE or -), the value can come from a file: `@` and one word name a file, `-` is\n"
+        'standard input, and anything else is the text itself. So `"@ada approved"` is a text. If a text of one word\n'
+        "starts with `@`, begin it with `@@`. For a file with a space in its name, use standard input: `sow log -`.\n"
+        "Over MCP no value names a file.\n"
     ]
     for group in GROUPS:
         for command in commands(group):
