@@ -169,7 +169,7 @@ class FirstHour:
         return done.stdout
 
     def install_sow(self) -> None:
-        """Install sow from its checkout, as the README says, without developer tools."""
+        """Install sow from its checkout without developer tools."""
         self.run(sys.executable, "-m", "venv", str(self.folder / "sow"), cwd=self.folder)
         pip = [str(self.folder / "sow/bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         self.run(*pip, str(ROOT), cwd=self.folder)
