@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from pathlib import Path
@@ -62,8 +63,8 @@ class Studio:
         self.repo = Repo(folder / "billing", {**home, "PATH": f"{folder}/bin:{home['PATH']}"})
         self.process: subprocess.Popen[bytes] | None = None
         self._write("bin/check", f"#!/bin/sh\nuntil [ -e {self.open} ]; do sleep 0.1; done\n", 0o755)
-        self._write("worker.yaml", yaml.safe_dump({"tasks": self._workers()}))
-        self._write("judge.yaml", yaml.safe_dump({"tasks": self._judges()}))
+        self._write("worker.yaml", json.dumps({"tasks": self._workers()}))
+        self._write("judge.yaml", json.dumps({"tasks": self._judges()}))
         self._write("home/.config/sow/config.yaml", yaml.safe_dump(self._settings()))
         self._write("billing/plan.md", plan())
         self._write("billing/.gitignore", "__pycache__/\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sow.domain import phase as phases
@@ -31,11 +31,13 @@ def next_step(
     inbox: Sequence[Item],
     idle: Mapping[str, str],
     left: Sequence[str] = (),
+    plan_command: Callable[[Task], str] | None = None,
 ) -> Step:
     """Return the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
     `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
-    turn that still runs although its sow process has ended.
+    turn that still runs although its sow process has ended. `plan_command` returns the command that runs the plan of an
+    imported task.
     """
     if inbox:
         item = inbox[0]
@@ -73,6 +75,8 @@ def next_step(
     startable = [task for task in ready(tasks) if phase_of[task["id"]] in begun_phases]
     if startable:
         task = startable[0]
+        if plan_command and "source" in task:
+            return _step("run the plan", plan_command(task))
         return _step(f"start a worker on task {task['id']}: {task['name']}", resume_command(task, resumes=True))
     stuck = [task for task in tasks if task["status"] == "pending" and phase_of[task["id"]] in begun_phases]
     if stuck:

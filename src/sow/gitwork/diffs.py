@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sow.gitwork.repository import Repository
 from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import Run
 
 # No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
 DIFF_OPTIONS = (
@@ -13,6 +18,7 @@ DIFF_OPTIONS = (
 )  # fmt: skip
 OPTIONS = ("-c", "core.bigFileThreshold=10m", "-c", "diff.context=3")
 LONGEST_NAME = 1000  # bytes read per file, at most
+WITHOUT_STATE = ("--", ".", ":(exclude).sow/project")  # the paths of a change without the state files of the project
 LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the list of files
 
 
@@ -22,16 +28,19 @@ def changed_paths(repository: Repository, base: str, commit: str) -> list[str]:
     return [path for path in output.split("\0") if path]
 
 
-def patch(repository: Repository, base: str, commit: str, limit: int) -> tuple[str, bool]:
+def patch(repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()) -> tuple[str, bool]:
     """Return the difference as a patch of at most `limit` bytes, and whether it is complete."""
     arguments = ["diff-tree", "-p", "-r", *DIFF_OPTIONS, repository.commit_of(base), repository.commit_of(commit)]
+    arguments += paths
     return git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit)
 
 
-def changed_files(repository: Repository, base: str, commit: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+def changed_files(
+    repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], bool]:
     """Return at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
     arguments = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
-    arguments += [repository.commit_of(base), repository.commit_of(commit)]
+    arguments += [repository.commit_of(base), repository.commit_of(commit), *paths]
     output, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit * LONGEST_NAME)
     rows = [line.split("\t", 2) for line in output.split("\0")]
     files = [
@@ -39,6 +48,12 @@ def changed_files(repository: Repository, base: str, commit: str, limit: int) ->
         for added, removed, path in (row for row in rows if len(row) == 3)
     ]
     return files[:limit], complete and len(files) <= limit
+
+
+def ends_of_run(repository: Repository, run: Run) -> tuple[str, str] | None:
+    """Return the commit on which a run began and the one of its last merge, or None if one of them is not here."""
+    base, head = repository.find_commit(run["base"]), repository.find_commit(run.get("head") or run["base"])
+    return (base, head) if base and head else None
 
 
 def _count(text: str) -> int | None:

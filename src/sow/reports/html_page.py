@@ -33,7 +33,8 @@ OUTCOME_BADGES = {
     "unknown": ("calm", "?"),
 }
 VERDICTS = {"GREEN": ("good", "✓"), "YELLOW": ("warn", "!"), "RED": ("bad-word", "✗")}
-HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Tries", "Agent", "Time", "Cost")
+CHANGES_HEAD = (("File", None), ("Added", "n"), ("Removed", "n"))
+HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Iterations", "Agent", "Time", "Cost")
 
 
 def page(document: Facts) -> str:
@@ -62,6 +63,7 @@ def _sections(document: Facts) -> list[Html | None]:
         _section("Next", _next(document["next"])),
         _section("Timeline", chart(timeline)) if timeline else None,
         _section("Tasks", _tasks(document["tasks"]), long=True),
+        _section("Changed files", _changes(document.get("changes")), long=True),
         _section("Questions and answers", _questions(document)),
         _section("Cost", _costs(document)),
         _section("Limits", _plain([*map(_limit, document["limits"]), *document["stops"]])),
@@ -89,7 +91,7 @@ def _header(document: Facts) -> Html:
         h(
             "p",
             _badge(*_outcome(document)),
-            f"{done} in {format_seconds(document['totals']['wall_seconds'])}",
+            done,
             class_="lead",
         ),
         h(
@@ -108,7 +110,7 @@ def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
     if counts["failed"]:
         return "something failed", OUTCOME_BADGES["failed"]
     if counts["waiting"] or (run["exit"] == 4 and run["status"] != "ended"):
-        return "waits for somebody", OUTCOME_BADGES["waiting"]
+        return "needs input", OUTCOME_BADGES["waiting"]
     if counts["total"] and counts["completed"] + counts["abandoned"] == counts["total"]:
         return "all done", OUTCOME_BADGES["completed"]
     return run["status"], OUTCOME_BADGES["blocked"]
@@ -146,7 +148,7 @@ def _tiles(document: Facts) -> Html:
         (
             "Time",
             format_seconds(total["wall_seconds"]),
-            f"waited {' and '.join(waits)}" if waits else "from start to end",
+            f"waited {' and '.join(waits)}" if waits else "while the run was active",
         ),
         (
             "Work of agents",
@@ -154,7 +156,7 @@ def _tiles(document: Facts) -> Html:
             words.speed(total) or words.plural(total["turns"], "turn"),
         ),
         ("Cost", _cost(total), _unknown_cost(total) or words.plural(total["turns"], "turn")),
-        ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "not told"),
+        ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "unknown"),
         (
             "Evidence",
             str(sum(checks.values())),
@@ -203,7 +205,7 @@ def _other_counts(total: Facts) -> str:
 def _tasks(rows: Sequence[Facts]) -> Html:
     if not rows:
         return Html("")
-    numbers = ("Evidence", "Tries", "Time", "Cost")
+    numbers = ("Evidence", "Iterations", "Time", "Cost")
     head = h("tr", [h("th", name, scope="col", class_="n" if name in numbers else None) for name in HEAD])
     body = [_task(row) for row in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
@@ -227,7 +229,7 @@ def _task(row: Facts) -> Html:
         (_badge(row["outcome"], OUTCOME_BADGES.get(row["outcome"], ("calm", "?"))), "Outcome", None),
         (h("span", verdicts, class_="verdicts") if verdicts else "–", "Reviews", None),
         (evidence, "Evidence", "n"),
-        (row["tries"], "Tries", "n"),
+        (row["tries"], "Iterations", "n"),
         (agent or "–", "Agent", "quiet"),
         (words.time_of(row), "Time", "n"),
         (_cost(row), "Cost", "n"),
@@ -253,6 +255,23 @@ def _open_reason(row: Facts) -> str:
     return "; ".join(reasons + ([row["why"]] if row["why"] and row["outcome"] == "failed" else []))
 
 
+def _changes(changes: Facts | None) -> Html:
+    if not changes or not changes["files"]:
+        return Html("")
+    rows = [
+        h(
+            "tr",
+            h("td", h("code", escape_line(file["path"]))),
+            h("td", "binary" if file["added"] is None else f"+{file['added']}", class_="n"),
+            h("td", "" if file["removed"] is None else f"\N{MINUS SIGN}{file['removed']}", class_="n"),
+        )
+        for file in changes["files"]
+    ]
+    names = h("tr", [h("th", name, scope="col", class_=kind) for name, kind in CHANGES_HEAD])
+    more = None if changes["complete"] else h("p", "and more files", class_="why")
+    return h("div", h("div", h("table", h("thead", names), h("tbody", rows)), class_="scroll"), more, class_="card")
+
+
 def _questions(document: Facts) -> Html:
     names = {row["id"]: f"{words.task_label(row)} {row['name']}" for row in document["tasks"]}
     items = [_question(question, names.get(question["task"], question["task"])) for question in document["questions"]]
@@ -263,7 +282,7 @@ def _question(question: Facts, task: str) -> Html:
     waited = f" after {format_seconds(question['waited_seconds'])}" if question["waited_seconds"] is not None else ""
     origin = f" by {escape_line(question['origin'])}" if question["origin"] else ""
     number = f", question {question['number']}" if question["number"] is not None else ""
-    answer = question.get("answer") or ("answered" if question["answered_at"] else "nobody has answered yet")
+    answer = question.get("answer") or ("answered" if question["answered_at"] else "not answered yet")
     return h(
         "li",
         h("small", escape_line(f"Task {task}{number}, asked {_time(question['asked_at'])}")),

@@ -93,11 +93,15 @@ class ProjectRuns:
                 return f"sow task set --id {task['id']} status in_progress"
             return f"{self.command(run)} --retry-failed"
         if is_approved(task) and "source" in task:  # the run was in another clone
-            sow = self.hint_context.sow_command(self.home.root)
-            return shlex.join([*sow, "run", self.hint_context.plan_path(self.home.root, task["source"]["plan"])])
+            return self.plan_command(task)
         from sow.reports.resume_command import task_resume_command  # seldom needed
 
         return task_resume_command(folder, task)
+
+    def plan_command(self, task: Task) -> str:
+        """Return the command that runs the plan of an imported task."""
+        sow = self.hint_context.sow_command(self.home.root)
+        return shlex.join([*sow, "run", self.hint_context.plan_path(self.home.root, task["source"]["plan"])])
 
 
 def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> tuple[list[str], dict[str, str]]:

@@ -27,6 +27,7 @@ Document = dict[str, Any]
 WORKFLOW_MISSING = (
     "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
 )
+MOST_FILES = 500
 SHARED_VALUES = ("status", "result", "assigned_agent")  # fields with the same few values in all tasks
 
 
@@ -265,14 +266,29 @@ FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": 
 
 
 def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext = ANY_FOLDER) -> str:
-    """Render the report in a format. HTML also shows the timeline."""
+    """Render the report in a format. HTML also shows the timeline and the changed files."""
     if form != "html":
         return FORMATS[form](report_data(home, folder, hint_context))
+    changes = _changes(folder)
     builder = TimelineBuilder(RunHistory(is_complete=True))
     try:
         builder.read(folder.journal())
     except SowError:  # the remarks of the report say why
-        return render_html(report_data(home, folder, hint_context))
+        return render_html({**report_data(home, folder, hint_context), "changes": changes})
     timeline = builder.document(run=folder.id, live=run_folder.is_live(folder), now=time.time())
     builder.history.finish()
-    return render_html({**report_data(home, folder, hint_context, builder.history), "timeline": timeline})
+    document = report_data(home, folder, hint_context, builder.history)
+    return render_html({**document, "timeline": timeline, "changes": changes})
+
+
+def _changes(folder: RunFolder) -> Document | None:
+    """Return the files that a run changed, without the state of the project; None if its commits are not here."""
+    from sow.gitwork import diffs
+    from sow.gitwork.repository import Repository
+
+    repository = Repository(folder.home)
+    ends = diffs.ends_of_run(repository, folder.run)
+    if not ends:
+        return None
+    files, is_complete = diffs.changed_files(repository, *ends, MOST_FILES, diffs.WITHOUT_STATE)
+    return {"files": files, "complete": is_complete}

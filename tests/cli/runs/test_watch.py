@@ -40,22 +40,30 @@ def until(true: Callable[[], object], what: str) -> None:
 class Watcher:
     """`sow watch` in a terminal of its own."""
 
-    def __init__(self, repo: Repo, *words: str, columns: int = 100) -> None:
+    def __init__(self, repo: Repo, *words: str, columns: int = 100, keys: bool = False) -> None:
         self.master, slave = pty.openpty()
+        self.settings = termios.tcgetattr(slave)
         self.screen = Screen(columns, 24)
         termios.tcsetwinsize(slave, (24, columns))
         self.process = subprocess.Popen(
-            [SOW, "watch", *words],
+            [*(["setsid", "--ctty"] if keys else []), SOW, "watch", *words],
             cwd=repo.root,
             env={**repo.environment, "TERM": "xterm", "NO_COLOR": "1"},
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            start_new_session=True,
+            start_new_session=not keys,
         )
         os.close(slave)
         os.set_blocking(self.master, False)
         self.bytes = b""
+
+    def types(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def is_restored(self) -> bool:
+        """Whether the terminal has the settings that it had before the watch."""
+        return termios.tcgetattr(self.master) == self.settings
 
     def resize(self, columns: int) -> None:
         termios.tcsetwinsize(self.master, (24, columns))
@@ -418,3 +426,74 @@ def test_a_spawned_worker_is_followed(yard: Yard) -> None:
         (yard.repo.root / "go").touch()
         spawned.communicate(timeout=300)
     assert "there is no run here" in yard.repo.sow("watch").err
+
+
+@pytest.mark.skipif(not shutil.which("setsid"), reason="there is no setsid")
+class TestKeys:
+    """Keys act through the sow command, ask first, and leave the terminal as it was."""
+
+    @pytest.fixture
+    def asking(self, plan_repo: Any) -> Iterator[Any]:
+        """A live run: one task asks, another waits at a gate."""
+        gate = plan_repo.folder / "gate"
+        plan_repo.simulated(
+            "hand",
+            "implementer",
+            [{"run": ["sh", "-c", f"until [ -e {gate} ]; do sleep 0.05; done"]}, {"status": "needs_review"}],
+            t010=[[{"ask": "Which colour?"}], [{"write": {"path": "a.txt", "text": "a"}}, {"status": "needs_review"}]],
+        )
+        plan_repo.plan("First", "Second")
+        run = plan_repo.start("--yes")
+        until(lambda: plan_repo.has_happened("question"), "the question")
+        yield plan_repo
+        gate.touch()
+        run.communicate(timeout=LONG)
+
+    def test_a_question_is_answered(self, asking: Any) -> None:
+        """`a` shows the question and takes one line, which reaches the task; then the picture goes on."""
+        window = Watcher(asking.repo, keys=True)
+        try:
+            window.sees("keys: a answer")
+            assert not window.is_restored()
+            window.types("a")
+            window.sees("Your answer to 1")
+            assert window.is_restored()
+            window.types("Green, like --grass\r")
+            until(lambda: asking.task("010").get("questions"), "the answer")
+            assert asking.task("010")["questions"][0]["answer"] == "Green, like --grass"
+            window.sees("keys: a answer")
+            os.kill(window.process.pid, signal.SIGTERM)
+            assert window.ends() == 130
+            assert window.is_restored() and window.screen.cursor
+        finally:
+            window.close()
+
+    def test_a_stop_is_confirmed(self, asking: Any) -> None:
+        """`s` stops the run after a yes only; keys that were typed before the question do not answer it."""
+        window = Watcher(asking.repo, keys=True)
+        try:
+            window.sees("keys: a answer")
+            window.types("s")
+            window.sees("Stop the run?")
+            window.types("\r")
+            window.sees("keys: a answer")
+            assert [run["status"] for run in asking.runs()] == ["running"]
+            window.types("s")
+            until(lambda: sum("Stop the run?" in line for line in window.look()) == 2, "the second question")
+            window.types("y\r")
+            assert window.ends() == 0
+            assert [run["status"] for run in asking.runs()] == ["stopped"]
+            assert window.is_restored() and window.screen.cursor
+        finally:
+            window.close()
+
+    def test_a_worker_has_no_keys(self, asking: Any) -> None:
+        """An agent that watches in a terminal of its own gets the picture, but no keys."""
+        asking.repo.environment |= {"SOW_AGENT": "implementer", "SOW_TASK": "010"}
+        window = Watcher(asking.repo, keys=True)
+        try:
+            window.sees("0/2")
+            assert window.is_restored()
+            assert not any("keys:" in line for line in window.look())
+        finally:
+            window.close()

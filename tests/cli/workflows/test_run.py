@@ -227,7 +227,7 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
     assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
     assert "the workflow of this run is not here" in after["remarks"][0]
     assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
-    assert "waits for somebody" not in repo.ok("runs", "report", "--format", "html").out
+    assert "needs input" not in repo.ok("runs", "report", "--format", "html").out
     (shown,) = facts.runs()["runs"]
     assert (shown["status"], shown["waiting"]) == ("ended", 0)
     assert (fresh(facts)["run"]["status"], fresh(facts)["run"]["go_on"]) == ("ended", "")

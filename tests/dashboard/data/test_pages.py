@@ -204,6 +204,17 @@ def test_evidence_shows_what_a_command_said(finished: PlanRepo):
     assert facts.evidence("010", "0", "", "")["text"] == "by 010"
 
 
+def test_a_run_has_one_diff(finished: PlanRepo):
+    """The diff of a run has the files of all merged tasks, without sow's own state, page by page."""
+    facts = facts_of(finished.repo)
+    (run,) = facts.runs()["runs"]
+    whole = facts.run_diff(run["id"], "", "")
+    assert [file["path"] for file in whole["files"]] == ["part_010.txt", "part_020.txt"]
+    assert "+better" in whole["text"] and ".sow/" not in whole["text"]
+    page = facts.run_diff(run["id"], "0", "20")
+    assert (page["text"], page["more"]) == (whole["text"][:20], True)
+
+
 def test_runs_are_listed_with_their_sums(finished: PlanRepo):
     """The list has what `sow runs list` has, and time, speed-up and tokens besides; a report is the whole."""
     facts = facts_of(finished.repo)
@@ -212,10 +223,7 @@ def test_runs_are_listed_with_their_sums(finished: PlanRepo):
     assert {key: run[key] for key in known} == known
     assert run["seconds"] > 0
     assert run["cost_usd"] is None
-    words = ("--root", str(finished.repo.root), "runs", "show", "--json")
-    assert (
-        facts.run(run["id"]) == finished.repo.ok(*words, cwd=finished.folder).json
-    )  # where its paths are absolute too
+    assert facts.run(run["id"]) == finished.repo.ok("runs", "show", "--json").json
     shown = facts.timeline(run["id"])
     assert [lane["id"] for lane in shown["lanes"]] == ["010", "020", "030", "040"]
     assert {each["outcome"] for each in shown["spans"] if each["kind"] == "review"} == {"GREEN", "RED"}

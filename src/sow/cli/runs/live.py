@@ -124,6 +124,11 @@ class RunView:
         shown = width.cut(escape_line(text), columns - 5)
         return f" {self.signs[sign]} {shown}", f" {self._tint(self.signs[sign], colour)} {self._tint(shown, colour)}"
 
+    def hint(self, text: str, columns: int) -> Line:
+        """Returns a line that names the keys."""
+        shown = width.cut(text, columns - 2)
+        return f" {shown}", f" {self._tint(shown, 'dim')}"
+
     def _tint(self, text: str, colour: str) -> str:
         return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.colours and text else text
 
@@ -169,6 +174,7 @@ class Live:
         self._view = RunView(
             RemainingTime(self._history, expected), colours=terminal.use_colour(self.stream), rich=rich
         )
+        self.hint = ""  # a last line of the block
         self._above: list[str] = []
         self._changed = False
         self._drawn = float("-inf")
@@ -241,7 +247,8 @@ class Live:
         if not self._block.drawn:
             atexit.register(self.close)
         columns, rows = self._block.size()
-        lines = self._view.lines(self._history, now, columns, rows - 1)
+        lines = self._view.lines(self._history, now, columns, rows - 1 - bool(self.hint))
+        lines += [self._view.hint(self.hint, columns)] if self.hint else []
         above, self._above = self._above, []
         self._drawn, self._second, self._changed = now, second, False
         self._guard(lambda: self._block.draw(above, lines))
@@ -250,6 +257,12 @@ class Live:
         """Rings the bell of the terminal; does nothing for JSON output."""
         if self.form != "json" and self.stream.isatty() and not self._over:
             self._guard(lambda: self._send("\a"))
+
+    def hold(self) -> None:
+        """Removes the block, so that something else can be printed; the next tick draws it again."""
+        self._guard(lambda: self._block.close(self._above))
+        self._above, self._changed = [], True
+        atexit.unregister(self.close)
 
     def close(self) -> None:
         """Removes the block and restores the cursor; printed lines stay."""

@@ -6,7 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from sow.cli.context import Context
 from sow.cli.runs import show
@@ -27,6 +28,9 @@ from sow.system import plain_file
 from sow.system.process.generator_steps import Interrupts
 from sow.system.terminal import err, escape_control, escape_line, out
 
+if TYPE_CHECKING:
+    from sow.cli.runs.watch_keys import WatchKeys
+
 PAUSE = 0.1  # seconds between reads of the journal
 LOOK_EVERY = 1.0  # seconds between checks whether the run's process is alive
 
@@ -34,19 +38,20 @@ LOOK_EVERY = 1.0  # seconds between checks whether the run's process is alive
 class RunWatch:
     """Follows one run until it ends."""
 
-    __slots__ = ("bell", "checked_at", "ended", "folder", "live", "tail")
+    __slots__ = ("bell", "checked_at", "context", "ended", "folder", "live", "tail")
 
-    def __init__(self, folder: RunFolder, live: Live, *, bell: bool) -> None:
+    def __init__(self, folder: RunFolder, live: Live, *, bell: bool, context: Context | None = None) -> None:
         self.folder = folder
         self.live = live
         self.bell = bell
+        self.context = context  # of the user, whose keys are taken
         self.tail = JournalTail(folder.journal_path)
         self.checked_at = time.monotonic()
         self.ended = False
 
     def follow(self) -> None:
         """Prints events until the run ends or the output is closed."""
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, self._keys(interrupts) as keys:
             self.live.catch_up(self._recorded_entries())
             self.ended = self.ended and not self._is_live()  # the entry may belong to an earlier call
             while not (self.ended or self.live.closed):
@@ -56,8 +61,20 @@ class RunWatch:
                 self._show()
                 if not goes_on:
                     return
+                if keys:
+                    keys.handle()
                 self.live.tick(time.time())
                 interrupts.sleep(0 if self.tail.has_more else PAUSE)
+
+    def _keys(self, interrupts: Interrupts) -> AbstractContextManager[WatchKeys | None]:
+        """Returns the keys of the terminal, or nothing if it shows no block."""
+        if self.context is None or self.live.form != "block":
+            return nullcontext()
+        from sow.cli.runs.watch_keys import WatchKeys
+
+        return WatchKeys(
+            self.context, self.folder.home, self.folder.id, self.live, goes_on=lambda: not interrupts.waiting
+        )
 
     def _recorded_entries(self) -> Iterator[dict[str, Any]]:
         """Yields the entries that are in the journal now."""
@@ -101,7 +118,7 @@ def watch(context: Context, *, run: str, json: bool) -> int:
     folder = run_folder.find(home, run) if run or current is None else current
     with Live(json=json, clock=time.time, expected=remaining_time.expected_minutes(folder)) as live:
         if current is not None and current.id == folder.id:
-            RunWatch(folder, live, bell=_has_bell(context)).follow()
+            RunWatch(folder, live, bell=_has_bell(context), context=context).follow()
         elif json:
             for entry in folder.journal():
                 live.tell(entry)

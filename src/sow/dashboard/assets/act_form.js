@@ -28,7 +28,7 @@ export function actForm(acts, wishes) {
   /** @type {Act | null} */
   let open = wishes.open ? acts[0] : null;
   function show() {
-    const buttons = acts.filter((act) => act !== open).map((act) => button(act, () => choose(act)));
+    const buttons = acts.filter((act) => act !== open).map((act) => button(act, open !== null, () => choose(act)));
     render(
       place,
       open
@@ -53,8 +53,8 @@ export function actForm(acts, wishes) {
   return place;
 }
 
-/** @param {Act} act @param {() => void} choose */
-function button(act, choose) {
+/** @param {Act} act @param {boolean} beside  whether another act is open, whose button stands out @param {() => void} choose */
+function button(act, beside, choose) {
   const answers = act.name === "answer" && act.text ? true : null;
   const name = `act-${act.name}`;
   return h(
@@ -62,7 +62,7 @@ function button(act, choose) {
     {
       key: act.word,
       type: "button",
-      class: ["button", act.look],
+      class: ["button", beside && act.look === "primary" ? null : act.look],
       "data-answer": answers,
       "data-testid": name,
       onclick: choose,
@@ -126,9 +126,9 @@ function sheet(act, wishes, others, close) {
 function standsLabel(box) {
   return h(
     "label",
-    { class: "act-always", title: "Whoever asks the same in this repository gets this answer at once" },
+    { class: "act-always", title: "The same question in this repository gets this answer at once" },
     box,
-    "Let it stand for the next time",
+    "Use this answer next time",
   );
 }
 

@@ -3,7 +3,7 @@
 
 import { card } from "./card.js";
 import { h, list, render, say } from "./dom.js";
-import { capital, plural } from "./format.js";
+import { capital, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { command, empty } from "./parts.js";
 import { STATUSES, statusClass, statusWord } from "./status.js";
@@ -177,11 +177,14 @@ function grouped(rows) {
   return groups;
 }
 
-/** What a person does next, when nothing goes on by itself and nothing is asked. @param {import("./state.js").Store} store */
+/** The next step, if no run is live and nothing is asked. After a finished run that is to look at its changes. @param {import("./state.js").Store} store */
 function nextWords(store) {
   const { run, next, inbox } = store.state ?? {};
-  if (run?.live || inbox?.length || !next?.command) return [];
-  return [h("span", { class: "muted" }, capital(next.text)), command(next.command)];
+  if (run?.live || inbox?.length) return [];
+  const over = ["completed", "abandoned"];
+  const done = run && store.rows().every((row) => over.includes(row.status));
+  const review = h("a", { class: "button primary", href: `#/runs/${part(run?.id ?? "")}/changes`, key: "review" }, "Review the changes");
+  return [done ? review : null, next?.command ? [h("span", { class: "muted" }, capital(next.text)), command(next.command)] : null];
 }
 
 /** @param {import("./state.js").Store} store */

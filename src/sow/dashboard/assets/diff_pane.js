@@ -1,18 +1,18 @@
 // @ts-check
-// What a task changed: its files with their numbers, and the lines that were added and removed.
+// What a task or a run changed: its files with their numbers, and the lines that were added and removed.
 
 import { get } from "./api.js";
 import { h, render } from "./dom.js";
-import { bytes, part, plural } from "./format.js";
+import { bytes, plural } from "./format.js";
 import { empty, load, problem } from "./parts.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
 /**
- * @param {string} id of the task
+ * @param {string} address of the changes
  * @returns {{node: HTMLElement, update: () => void, stop: () => void}}
  */
-export function diffPane(id) {
+export function diffPane(address) {
   const node = h("div", { class: "diff", "data-testid": "diff" });
   const lines = h("div", { class: "diff-files" });
   let iteration = "";
@@ -21,7 +21,7 @@ export function diffPane(id) {
   let reader = new DiffReader();
   let seen = "";
   const fetchPage = (/** @type {AbortSignal} */ signal) =>
-    get(`/api/tasks/${part(id)}/diff?from=0${iteration ? `&iteration=${iteration}` : ""}`, signal);
+    get(`${address}?from=0${iteration ? `&iteration=${iteration}` : ""}`, signal);
   const loading = load(node, fetchPage, first);
 
   /** @param {Row} answer */
@@ -35,7 +35,7 @@ export function diffPane(id) {
     if (!answer.iterations?.length && !answer.text)
       return render(
         node,
-        empty("Nothing was changed yet", "When a worker has ended its turn, what it changed is shown here.", null),
+        empty("No changes yet", "The changes of a turn appear here when it ends, and those of a run with each merge.", null),
       );
     show(answer);
   }
@@ -60,7 +60,7 @@ export function diffPane(id) {
   /** @param {Row} answer */
   async function further(answer) {
     try {
-      take(await get(`/api/tasks/${part(id)}/diff?from=${next}${iteration ? `&iteration=${iteration}` : ""}`));
+      take(await get(`${address}?from=${next}${iteration ? `&iteration=${iteration}` : ""}`));
       show(answer);
     } catch (error) {
       render(

@@ -1,5 +1,5 @@
 // @ts-check
-// What was shown to hold: each command that the runner ran, how it ended, and its output on demand.
+// The checks of a task: each command that the runner ran, how it ended, and its output. The last failed check is open.
 
 import { h, list } from "./dom.js";
 import { day, duration, part } from "./format.js";
@@ -20,7 +20,7 @@ export function evidencePane(page, id) {
   /** @type {Set<import("./paged_text.js").PagedText>} */
   const open = new Set();
 
-  /** @param {Row & {place: number}} each */
+  /** @param {Row & {place: number, opens: boolean}} each */
   function row(each) {
     const output = h("div", { class: "evidence-output" });
     /** @param {Event} event */
@@ -31,6 +31,7 @@ export function evidencePane(page, id) {
       const text = pagedText(`/api/tasks/${part(id)}/evidence/${each.place}`, {
         label: `Output of ${each.command}`,
         empty: "It printed nothing.",
+        atEnd: !each.passed,
       });
       open.add(text);
       place.replaceChildren(text.node);
@@ -45,7 +46,7 @@ export function evidencePane(page, id) {
     ];
     return h(
       "details",
-      { class: "panel evidence", ontoggle: toggle },
+      { class: "panel evidence", open: each.opens, ontoggle: toggle },
       h(
         "summary",
         { "data-row": true },
@@ -65,9 +66,11 @@ export function evidencePane(page, id) {
 
   /** @param {Row} fresh */
   function update(fresh) {
+    const failed = lastFailure(fresh.evidence ?? []);
     const all = (fresh.evidence ?? []).map((/** @type {Row} */ each, /** @type {number} */ place) => ({
       ...each,
       place,
+      opens: place === failed,
     }));
     list(
       rows,
@@ -97,4 +100,11 @@ export function evidencePane(page, id) {
 
   update(page);
   return { node, update, stop: () => open.forEach((text) => text.stop()) };
+}
+
+/** The newest check, if it failed and was no baseline: it is what somebody came to see. @param {Row[]} evidence */
+function lastFailure(evidence) {
+  const place = evidence.findLastIndex((each) => each.kind !== "baseline" && !each.passed);
+  const later = evidence.slice(place + 1).some((each) => each.command === evidence[place]?.command && each.passed);
+  return later ? -1 : place;
 }

@@ -10,7 +10,7 @@ const MARGIN = 24;
 export class Camera {
   /** `content` is the group inside `svg` that is moved; `size()` tells the width and height of what is drawn. */
   constructor(svg, content, size) {
-    Object.assign(this, { svg, content, size, x: 0, y: 0, zoom: 1, dragged: false, touched: false });
+    Object.assign(this, { svg, content, size, moved: () => {}, x: 0, y: 0, zoom: 1, dragged: false, touched: false });
     this.pointers = new Map();
     svg.addEventListener("pointerdown", (event) => this.press(event));
     svg.addEventListener("pointermove", (event) => this.move(event));
@@ -65,6 +65,12 @@ export class Camera {
     return before[0] !== this.x || before[1] !== this.y;
   }
 
+  /** Show a place of the drawing in the middle of the window. */
+  centre(x, y) {
+    const { width, height } = this.window;
+    this.pan(width / 2 - x * this.zoom - this.x, height / 2 - y * this.zoom - this.y);
+  }
+
   /** Bring a place into sight with the least movement. */
   reveal({ x, y, width, height }) {
     const { width: across, height: down } = this.window;
@@ -83,6 +89,7 @@ export class Camera {
     this.x = held(this.x, drawn.width * this.zoom, width);
     this.y = held(this.y, drawn.height * this.zoom, height);
     this.content.setAttribute("transform", `translate(${this.x.toFixed(1)} ${this.y.toFixed(1)}) scale(${this.zoom.toFixed(4)})`);
+    this.moved();
   }
 
   press(event) {

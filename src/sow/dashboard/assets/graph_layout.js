@@ -2,7 +2,7 @@
 
 import { layersOf } from "./graph_order.js";
 
-export const NODE = { width: 208, height: 48 };
+export const NODE = { width: 260, height: 70 };
 const BETWEEN = 14;
 const BEND = 16;
 const NARROW_GAP = 56;

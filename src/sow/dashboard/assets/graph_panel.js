@@ -8,7 +8,7 @@ import { icon } from "./icons.js";
 import { legend } from "./legend.js";
 
 const LEGEND = [
-  ["sample-line-critical", "critical path: what decides when all is done"],
+  ["sample-line-critical", "critical path: the longest chain of open tasks"],
   ["sample-line-open", "needs"],
   ["sample-line-done", "need is met"],
 ];
@@ -41,8 +41,9 @@ export class GraphPanel {
     this.shown = { tasks, critical };
     const left = this.view.show(tasks, critical, chosen);
     const waves = new Set(tasks.map((task) => task.wave)).size;
-    const part = left ? `${plural(tasks.length - left, "task")} of ${tasks.length} around what moves` : plural(tasks.length, "task");
-    say(this.note, [part, plural(waves, "wave"), critical.length > 1 && `critical path of ${critical.length}`].filter(Boolean).join(", "));
+    const part = left ? `${tasks.length - left} of ${plural(tasks.length, "task")}, nearest to active work` : plural(tasks.length, "task");
+    const lines = this.view.isGrouped && !this.view.isDown && "point at a task to see its lines";
+    say(this.note, [part, plural(waves, "wave"), critical.length > 1 && `critical path of ${critical.length}`, lines].filter(Boolean).join(", "));
     if (this.asList) this.listed.show(tasks, critical);
   }
 

@@ -1,6 +1,6 @@
 // The part of a large graph that is drawn: what moves now, what was chosen, and what stands around it.
 
-export const MOST_DRAWN = 300;
+export const MOST_DRAWN = 600;
 
 const PRESSING = { failed: 1, paused: 1, needs_review: 2, in_progress: 3 };
 

@@ -5,6 +5,7 @@ import { answerTo, approveWorkflow, mayStand, phaseAct, taskActs } from "./act.j
 import { actForm, outcome } from "./act_form.js";
 import { get } from "./api.js";
 import { h, render, say } from "./dom.js";
+import { closingLines, failedChecks, headline, questionText } from "./failed_checks.js";
 import { ago, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
@@ -72,7 +73,7 @@ export function mount(root, context) {
   function cardOf(item) {
     const known = cards.get(keyOf(item)) ?? make(item);
     cards.set(keyOf(item), known);
-    if (known.item.text !== item.text) render(known.text, markdown(item.text));
+    if (known.item.text !== item.text) render(known.text, questionText(item.text, item.waive ?? []));
     render(known.facts, ...factsOf(item, store));
     render(known.remark, item.remark ?? "");
     known.item = item;
@@ -83,7 +84,7 @@ export function mount(root, context) {
   function make(item) {
     const key = keyOf(item);
     const named = item.text === store.tasks.get(item.task)?.name; // which the link above says already
-    const text = h("div", { class: "prose inbox-text" }, named ? null : markdown(item.text));
+    const text = h("div", { class: "prose inbox-text" }, named ? null : questionText(item.text, item.waive ?? []));
     const facts = h("div", { class: "inbox-facts" });
     const remark = h("div", { class: "muted wrap", "data-testid": "inbox-remark" }, item.remark ?? "");
     /** @param {import("./act.js").Act} act @param {string} said */
@@ -106,15 +107,16 @@ export function mount(root, context) {
         tabindex: "0",
         "data-row": true,
         "data-testid": `ask-${item.number ?? item.task ?? item.kind}`,
-        "aria-label": `${item.kind}: ${item.text}`,
+        "aria-label": `${item.kind}: ${headline(item.text)}`,
       },
       facts,
       text,
       remark,
-      h("div", { class: "inbox-why" }),
+      item.waive?.length && item.task ? failedChecks(item.task, item.waive) : h("div", { class: "inbox-why" }),
+      h("p", { class: "muted wrap closing" }, closingLines(item.text)),
       form,
     );
-    tellWhy(item, node);
+    if (!item.waive?.length && headline(item.text) === item.text) tellWhy(item, node);
     return { item, node, text, facts, remark };
   }
 

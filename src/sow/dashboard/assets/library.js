@@ -1,6 +1,7 @@
-// The page of what the crew can draw on: agents, sinks of knowledge, linked repositories.
+// The page of agents, sinks and linked repositories.
 
 import { get } from "./api.js";
+import { DataTable } from "./data_table.js";
 import { h, render } from "./dom.js";
 import { ago, firstLine, plural } from "./format.js";
 import { icon } from "./icons.js";
@@ -9,22 +10,36 @@ import { empty, load } from "./parts.js";
 export const title = "Library";
 
 const SECTIONS = {
-  agents: ["Agents", "Who can be given a task, and which program does the work.", "sow agent list", agentCard],
-  sinks: ["Sinks", "Knowledge of others that is kept beside the project.", "sow sinks install URL FOLDER", sinkCard],
-  repos: ["Repositories", "Other code bases that agents may read.", "sow repos add URL", repoCard],
+  agents: ["Agents", "Roles that can get a task, and the executor of each.", "sow agent list"],
+  sinks: ["Sinks", "Knowledge that is installed beside the project.", "sow sinks install URL FOLDER", sinkCard],
+  repos: ["Repositories", "Other code that agents may read.", "sow repos add URL", repoCard],
 };
+const AGENT_COLUMNS = [
+  { key: "name", word: "Agent", head: true, value: (agent) => agent.name, cell: (agent) => agent.name },
+  { key: "executor", word: "Executor", value: (agent) => agent.executor, cell: executorCell },
+  { key: "about", word: "Description", value: (agent) => agent.description, cell: (agent) => h("span", { class: "words" }, firstLine(agent.description) || "–") },
+  { key: "source", word: "Source", value: (agent) => agent.source, cell: (agent) => h("span", { class: "muted" }, agent.source) },
+];
 
 /** #/library */
 export function mount(root) {
   const body = h("div", { class: "library" });
   const filter = h("input", { type: "search", class: "field", placeholder: "Filter", "aria-label": "Filter the library", "data-filter": true, oninput: () => answer && show(answer) });
+  const agents = new DataTable({ label: "Agents", columns: AGENT_COLUMNS, keyOf: (agent) => agent.name });
+  const table = h("div", { class: "panel" }, agents.element);
   let answer = null;
 
   function show(found) {
     answer = found;
     const words = filter.value.trim().toLowerCase();
     const problems = found.problems?.length ? h("div", { class: "notice status-paused", key: "problems" }, found.problems.map((text) => h("p", { class: "wrap" }, text))) : null;
-    render(body, problems, Object.keys(SECTIONS).map((name) => section(name, found[name] ?? [], words)));
+    const lists = Object.keys(SECTIONS).map((name) => {
+      const entries = found[name] ?? [];
+      const shown = entries.filter((entry) => JSON.stringify(entry).toLowerCase().includes(words));
+      if (name === "agents") agents.show(shown);
+      return section(name, entries, shown, name === "agents" ? table : null);
+    });
+    render(body, problems, lists);
   }
 
   const head = h("div", { class: "page-head" }, h("h1", null, "Library"), h("div", { class: "toolbar" }, h("span", { class: "search" }, icon("search"), filter)));
@@ -33,31 +48,29 @@ export function mount(root) {
   return { update: (change) => change.kinds.has("state") && void loading.again(), unmount: () => loading.stop() };
 }
 
-function section(name, entries, words) {
+function section(name, entries, shown, table) {
   const [heading, text, line, card] = SECTIONS[name];
-  const shown = entries.filter((entry) => JSON.stringify(entry).toLowerCase().includes(words));
-  const none = entries.length ? h("p", { class: "muted" }, "None of them matches the filter.") : empty(`No ${heading.toLowerCase()} here`, text, line);
+  const none = entries.length ? h("p", { class: "muted" }, "Nothing matches the filter.") : empty(`No ${heading.toLowerCase()} here`, text, line);
   return h(
     "section",
     { class: "library-section", key: name },
     h("h2", { class: "section-head" }, heading, h("span", { class: "muted number" }, entries.length), h("small", { class: "muted" }, entries.length ? text : "")),
-    shown.length ? h("div", { class: "library-cards" }, shown.map((entry) => card(entry))) : none,
+    shown.length ? table ?? h("div", { class: "library-cards" }, shown.map((entry) => card(entry))) : none,
   );
 }
 
-function agentCard(agent) {
-  const fallbacks = agent.fallbacks?.length ? `then ${agent.fallbacks.join(", ")}` : "no fallback";
-  return cardOf(agent.name, agent.source, firstLine(agent.description) || "(nothing is said)", [
-    ["Executor", agent.executor ? h("span", null, h("span", { class: "tag" }, agent.executor), " ", h("small", { class: "muted" }, fallbacks)) : h("span", { class: "paused-word" }, "not bound")],
-  ]);
+function executorCell(agent) {
+  if (!agent.executor) return h("span", { class: "paused-word" }, "not bound");
+  const fallbacks = agent.fallbacks?.length ? h("small", { class: "muted" }, ` then ${agent.fallbacks.join(", ")}`) : null;
+  return h("span", null, h("span", { class: "tag" }, agent.executor), fallbacks);
 }
 
 function sinkCard(sink) {
-  return cardOf(sink.name, sizeOf(sink), sink.summary || "(nothing is said)", knowledge(sink), staleness(sink));
+  return cardOf(sink.name, sizeOf(sink), sink.summary || "no description", knowledge(sink), staleness(sink));
 }
 
 function repoCard(repo) {
-  return cardOf(repo.name, [repo.mode, sizeOf(repo)].filter(Boolean).join(", "), repo.purpose || "(nothing is said)", knowledge(repo), staleness(repo));
+  return cardOf(repo.name, [repo.mode, sizeOf(repo)].filter(Boolean).join(", "), repo.purpose || "no description", knowledge(repo), staleness(repo));
 }
 
 function knowledge(entry) {
@@ -78,10 +91,10 @@ function sizeOf(entry) {
   return entry.files ? plural(entry.files, "file") : "";
 }
 
-/** Whether it is behind its source; where nobody has looked, nothing is said. */
+/** Whether its source has a newer version; nothing if that was never checked. */
 function staleness(entry) {
   if (entry.stale === null || entry.stale === undefined) return null;
-  const word = entry.stale ? "newer at its source" : "up to date";
+  const word = entry.stale ? "update available" : "up to date";
   return h("span", { class: ["badge", entry.stale ? "status-paused" : "status-completed"] }, icon(entry.stale ? "warning" : "check"), word);
 }
 

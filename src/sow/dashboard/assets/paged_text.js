@@ -24,7 +24,7 @@ let made = 0;
 
 /**
  * @param {string} address of the text, without from and limit
- * @param {{live?: boolean, label: string, dress?: (text: string) => import("./dom.js").Child, empty?: string}} options
+ * @param {{live?: boolean, label: string, dress?: (text: string) => import("./dom.js").Child, empty?: string, atEnd?: boolean}} options
  * @returns {PagedText}
  */
 export function pagedText(address, options) {
@@ -202,7 +202,7 @@ export function pagedText(address, options) {
     if (options.live) timer = setTimeout(() => void follow(), FOLLOW);
   }
 
-  void (options.live ? follow() : jump(0).then(() => scrolled()));
+  void (options.live ? follow() : options.atEnd ? toEnd() : jump(0).then(() => scrolled()));
   const stop = () => (clearTimeout(timer), control.abort());
   const ended = () => {
     if (!options.live) return;

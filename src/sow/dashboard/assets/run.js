@@ -1,6 +1,7 @@
-// The page of one run: its report, and its board, graph and timeline at any moment.
+// The page of one run: its report, all its changes, and its board, graph and timeline at any moment.
 
 import { get } from "./api.js";
+import { diffPane } from "./diff_pane.js";
 import { h, render, say } from "./dom.js";
 import { day, duration, now, part, seconds } from "./format.js";
 import { GraphPanel } from "./graph_panel.js";
@@ -14,7 +15,8 @@ import { TimelinePanel } from "./timeline_panel.js";
 import { withWaves } from "./waves.js";
 
 export const title = ([run]) => `Run ${run}`;
-const TABS = { report: "Report", board: "Board", graph: "Graph", timeline: "Timeline" };
+const TABS = { report: "Report", changes: "Changes", board: "Board", graph: "Graph", timeline: "Timeline" };
+const REPLAYED = new Set(["board", "graph", "timeline"]);
 const MOST_PAGES = 20;
 const AGAIN = 2000; // ms between two looks at a live run's report
 
@@ -30,6 +32,8 @@ class RunPage {
     this.replay = new Replay((moment) => this.go(moment));
     this.replaying = h("div", { class: "replay-frame", hidden: true }, this.replay.element, this.sentence);
     this.parts = { report: new RunReport(), board: new MomentBoard(), graph: new GraphPanel(), timeline: new TimelinePanel() };
+    /** The changes are fetched when they are first looked at. */
+    this.changes = null;
     this.lines = [];
     render(root, this.head, this.tabs, this.replaying, this.body);
     this.choose(context.params[1]);
@@ -68,12 +72,17 @@ class RunPage {
 
   draw() {
     this.drawHead();
-    this.replaying.hidden = this.tab === "report";
+    this.replaying.hidden = !REPLAYED.has(this.tab);
     this.replay.show(this.facts, now());
-    const { element } = this.parts[this.tab];
+    const element = this.tab === "changes" ? this.diff().node : this.parts[this.tab].element;
     if (this.body.firstChild !== element) this.body.replaceChildren(element);
     this.drawTab();
     this.tell();
+  }
+
+  diff() {
+    this.changes ??= diffPane(`${this.address}/diff`);
+    return this.changes;
   }
 
   drawHead() {
@@ -92,6 +101,7 @@ class RunPage {
   drawTab() {
     this.shown = this.look();
     if (this.tab === "report") return this.parts.report.show(this.report);
+    if (this.tab === "changes") return;
     if (this.tab === "timeline") {
       this.parts.timeline.show(this.facts);
       return this.parts.timeline.view.at(this.moment);
@@ -131,7 +141,7 @@ class RunPage {
   }
 
   tick() {
-    if (!this.facts?.live || this.tab === "report") return;
+    if (!this.facts?.live || !REPLAYED.has(this.tab)) return;
     this.replay.show(this.facts, now());
     if (this.moment === null || this.tab === "timeline") this.drawTab();
   }
@@ -142,13 +152,16 @@ class RunPage {
     const wasLive = this.report.run.live;
     const live = this.context.store.state?.run?.id === this.id && this.context.store.state.run.live;
     const late = wasLive && Date.now() - this.asked > AGAIN && (change.kinds.has("task") || change.kinds.has("run"));
-    if (wasLive !== live || late) void this.loading.again();
-    else if (this.moment === null && this.tab !== "report") this.drawTab();
+    if (wasLive !== live || late) {
+      void this.loading.again();
+      this.changes?.update();
+    } else if (this.moment === null && REPLAYED.has(this.tab)) this.drawTab();
   }
 
   unmount() {
     clearInterval(this.timer);
     this.loading.stop();
+    this.changes?.stop();
     this.replay.unmount();
     this.parts.graph.unmount();
     this.parts.timeline.unmount();
@@ -166,7 +179,7 @@ export function mount(root, context) {
       page.choose(params[1]);
       return true;
     },
-    keys: { p: () => page.tab !== "report" && page.replay.toggle(), "[": () => page.replay.step(-1), "]": () => page.replay.step(1) },
+    keys: { p: () => REPLAYED.has(page.tab) && page.replay.toggle(), "[": () => page.replay.step(-1), "]": () => page.replay.step(1) },
     help: { p: "Play or pause the replay", "[": "To the change before", "]": "To the next change" },
   };
 }

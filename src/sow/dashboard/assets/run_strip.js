@@ -22,25 +22,24 @@ export function stripOf(store, announce) {
   const run = store.state?.run;
   if (!run && !store.tasks.size) return [h("span", { class: "muted" }, "No run yet."), ...asks(store)];
   return [
-    runName(run, store.state?.project?.name),
+    runName(run),
     progress(store),
     figures(run),
-    h("div", { class: "strip-stop", key: "stop" }, stopper(store, announce)),
+    run ? h("div", { class: "strip-stop", key: "stop" }, stopper(store, announce)) : null,
     h("div", { class: "strip-asks", key: "asks" }, asks(store)),
   ];
 }
 
-/** The run's own name, unless the head says it already. @param {any} run @param {string} [project] */
-function runName(run, project) {
+/** The name of the run's plan; its id is in the tooltip. @param {any} run */
+function runName(run) {
   if (!run) return h("span", { class: "strip-run muted", key: "run" }, "No run yet");
-  const name = run.name && run.name !== project ? run.name : `run ${run.id}`;
   const status = run.live ? "in_progress" : run.status === "finished" || run.exit === 0 ? "completed" : "pending";
   return h(
     "div",
     { class: "strip-run", key: "run", "data-testid": "run" },
     h("span", { class: ["dot", statusClass(status), run.live && "breathing"] }),
     h("span", { class: run.live ? "live-word" : "muted" }, run.live ? "Live" : runWord(run)),
-    h("a", { href: `#/runs/${encodeURIComponent(run.id)}`, title: `Run ${run.id}` }, name),
+    h("a", { href: `#/runs/${encodeURIComponent(run.id)}`, title: `Run ${run.id}` }, run.name || `run ${run.id}`),
   );
 }
 

@@ -39,17 +39,17 @@ export function statusBadge(status, word) {
 }
 
 /** @type {Record<string, string>} */
-const VERDICTS = { GREEN: "completed", YELLOW: "paused", RED: "failed", FAILED: "failed" };
+const VERDICTS = { GREEN: "completed", YELLOW: "paused", RED: "failed" };
 /** @type {Record<string, string>} */
-const VERDICT_ICONS = { GREEN: "check", YELLOW: "warning", RED: "close", FAILED: "close" };
+const VERDICT_ICONS = { GREEN: "check", YELLOW: "warning", RED: "close" };
 
 /**
- * A review's verdict; nothing where there is none.
+ * A review's verdict; nothing where there is none. FAILED is no verdict: the status says it.
  * @param {string | null | undefined} result
  * @returns {HTMLElement | null}
  */
 export function resultBadge(result) {
-  if (!result) return null;
+  if (!result || result === "FAILED") return null;
   return h(
     "span",
     { class: ["badge", "verdict", statusClass(VERDICTS[result] ?? "pending")] },

@@ -7,9 +7,9 @@ import { get } from "./api.js";
 import { diffPane } from "./diff_pane.js";
 import { h, render } from "./dom.js";
 import { evidencePane } from "./evidence_pane.js";
+import { closingLines, failedChecks, headline, questionText } from "./failed_checks.js";
 import { part } from "./format.js";
 import { icon } from "./icons.js";
-import { markdown } from "./markdown.js";
 import { elapsed, load, problem } from "./parts.js";
 import { resultBadge, statusBadge } from "./status.js";
 import { logPane, notesPane, overviewPane, reviewsPane } from "./task_panes.js";
@@ -20,6 +20,7 @@ import { transcriptPane } from "./transcript_pane.js";
 /** @param {string[]} params @returns {string} */
 export const title = (params) => `Task ${params[0] ?? ""}`;
 
+const BESIDE = "(min-width: 1100px)"; // where a question stands beside the tabs; elsewhere it is folded above them
 const AGAIN = 400; // ms that changes of the task are gathered before its page is fetched anew
 
 /** The tabs: a word, how many things are behind it, and the pane. @type {Record<string, [string, (page: Row) => number | null]>} */
@@ -73,6 +74,7 @@ class TaskView {
     this.ask = h("div", { class: "task-ask" });
     this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the task" });
     this.body = h("div", { class: "task-body" });
+    this.frame = h("div", { class: "task-frame" }, this.head, this.ask, this.tabs, this.body);
     /** @type {{name: string, node: HTMLElement, update: (page: Row) => void, stop: () => void} | null} */
     this.pane = null;
     /** The acts that are offered, as one text, so that an open form is kept while they stay the same. */
@@ -83,7 +85,7 @@ class TaskView {
       root,
       (signal) => get(`/api/tasks/${part(id)}`, signal),
       (page) => {
-        if (!this.page) render(root, h("div", { class: "task-top" }, this.head, this.ask), this.tabs, this.body);
+        if (!this.page) render(root, this.frame);
         this.page = page;
         this.show();
       },
@@ -147,7 +149,10 @@ class TaskView {
     if (offered === this.offered) return;
     const first = this.offered === "";
     this.offered = offered;
-    if (!acts.length && !question) return first ? render(this.ask) : undefined;
+    if (!acts.length && !question) {
+      if (first) render(this.ask);
+      return;
+    }
     const form = acts.length
       ? actForm(acts, {
           about: this.id,
@@ -156,19 +161,32 @@ class TaskView {
           done: (act, text) => this.acted(act, text),
         })
       : null;
-    const asked = question
-      ? [
-          h("p", { class: "task-asked" }, icon("paused"), `Question ${question.number ?? ""}`),
-          h("div", { class: "prose" }, markdown(question.text)),
-        ]
-      : null;
+    this.frame.classList.toggle("asks", Boolean(question));
     this.ask.replaceChildren(
+      question
+        ? this.asked(question, form)
+        : h("section", { class: "task-acts", "data-testid": "task-acts" }, form),
+    );
+  }
+
+  /** The question with what led to it. On a narrow screen it is closed at first. @param {Row} question @param {HTMLElement | null} form */
+  asked(question, form) {
+    const page = /** @type {Row} */ (this.page);
+    const failing = page.waive ?? [];
+    return h(
+      "details",
+      { class: "panel ask status-paused", "data-testid": "task-acts", open: matchMedia(BESIDE).matches },
       h(
-        "section",
-        { class: question ? "panel ask status-paused" : "task-acts", "data-testid": "task-acts" },
-        asked,
-        form,
+        "summary",
+        null,
+        icon("right"),
+        h("span", { class: "task-asked" }, `Question ${question.number ?? ""}`),
+        h("span", { class: "task-asked-line" }, headline(question.text)),
       ),
+      h("div", { class: "prose" }, questionText(question.text, failing)),
+      failedChecks(this.id, failing, Promise.resolve(page)),
+      h("p", { class: "muted wrap closing" }, closingLines(question.text)),
+      form,
     );
   }
 
@@ -202,7 +220,7 @@ function bringIntoView(tabs) {
 /** @param {string} tab @param {Row} page @param {string} id @param {import("./router.js").Context} context */
 function makePane(tab, page, id, context) {
   if (tab === "transcript") return transcriptPane(page);
-  if (tab === "diff") return diffPane(id);
+  if (tab === "diff") return diffPane(`/api/tasks/${part(id)}/diff`);
   if (tab === "evidence") return evidencePane(page, id);
   const show =
     /** @type {Record<string, (page: Row, context: any) => import("./dom.js").Child>} */ ({

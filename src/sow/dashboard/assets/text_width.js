@@ -13,6 +13,21 @@ export function fitted(text, room, font) {
   return known.get(key);
 }
 
+/** A text in at most so many lines, which break between words; only the last is cut. */
+export function inLines(text, most, room, font) {
+  canvas.font = font;
+  const lines = [];
+  let words = text.split(" ");
+  while (words.length && lines.length < most) {
+    let count = 1;
+    while (count < words.length && canvas.measureText(words.slice(0, count + 1).join(" ")).width <= room) count += 1;
+    if (lines.length === most - 1) count = words.length;
+    lines.push(fitted(words.slice(0, count).join(" "), room, font));
+    words = words.slice(count);
+  }
+  return lines;
+}
+
 function cut(text, room, font) {
   canvas.font = font;
   if (canvas.measureText(text).width <= room) return text;

@@ -196,8 +196,10 @@ class CheckoutView:
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        still_running, idle = idle_tasks(working, self._project_runs())
-        return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
+        runs = self._project_runs()
+        still_running, idle = idle_tasks(working, runs)
+        phases = self.project["phases"]
+        return advice.next_step(tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command)
 
     def document(self) -> dict[str, Any]:
         """Returns the overview."""

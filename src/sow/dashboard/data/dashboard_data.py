@@ -40,7 +40,7 @@ class DashboardData:
         self.environment = dict(environment)
         self.read_only = read_only
         self.person = person
-        self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment)))
+        self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment, home.root)))
         self.run_pages = RunPages(self.watch.view.run_index, self.watch.view.hint_context)
         self.needles = redaction.needles(redaction.secrets(self.environment))
         self.cached_state: tuple[int, float, Document] | None = None  # number of changes, time, document
@@ -129,6 +129,12 @@ class DashboardData:
     def _folder(self, run: str) -> RunFolder:
         with self.watch.condition:
             return self.run_pages.run_cache.get(run)
+
+    def run_diff(self, run: str, start: str, limit: str) -> Document:
+        """Returns a page of the patch of a whole run."""
+        from sow.dashboard.data import task_texts
+
+        return task_texts.run_patch_page(self._folder(run), start, limit, needles=self.needles)
 
     def cost(self) -> Document:
         """Returns the costs."""

@@ -94,7 +94,7 @@ class TaskCache:
         if task["status"] in ("paused", "failed", "needs_review"):  # the inbox says which checks fail
             fields |= {key: task[key] for key in ("approval", "checks", "evidence", "waivers", "work") if key in task}
         if "source" in task:
-            fields["source"] = {"id": task["source"]["id"]}
+            fields["source"] = {key: sys.intern(task["source"][key]) for key in ("id", "plan")}
         return CachedTask(phase, fields, "")
 
     def _count_notes(self, ident: str) -> int:

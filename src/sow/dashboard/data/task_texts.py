@@ -1,11 +1,11 @@
-"""Shows the long texts of a task page by page: a turn's transcript, the output of a check, and an iteration's patch."""
+"""Shows long texts page by page: a turn's transcript, a check's output, and the patch of an iteration or a run."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sow.dashboard.data import paging
@@ -28,6 +28,7 @@ from sow.system import redaction
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.documents.state import Evidence
+    from sow.store.runs.run_folder import RunFolder
 
 Document = dict[str, Any]
 
@@ -125,17 +126,32 @@ def patch_page(home: Home, ident: str, iteration: str, start: str, limit: str, *
         raise PageNotFound(f"task {ident} has no commit of iteration {number}", "choose another iteration")
     if chosen is None:
         return {"iterations": listed, "iteration": None, "files": [], "cut": False, **paging.page(b"", 0, 0)}
-    base, commit = chosen["base"], chosen["commit"]
-    text, patch_complete = diffs.patch(repository, base, commit, MOST)
-    files, files_complete = diffs.changed_files(repository, base, commit, MOST_FILES)
+    changes = _changes(repository, chosen["base"], chosen["commit"], start, limit, needles)
+    return {"iterations": listed, "iteration": number, **changes}
+
+
+def run_patch_page(folder: RunFolder, start: str, limit: str, *, needles: list[bytes]) -> Document:
+    """Returns a page of the patch of a whole run: from its first commit to its last merge, and the files in it."""
+    repository = Repository(folder.home)
+    ends = diffs.ends_of_run(repository, folder.run)
+    if not ends:
+        return {"files": [], "cut": False, **paging.page(b"", 0, 0)}
+    return _changes(repository, *ends, start, limit, needles, diffs.WITHOUT_STATE)
+
+
+def _changes(
+    repository: Repository,
+    base: str,
+    commit: str,
+    start: str,
+    limit: str,
+    needles: list[bytes],
+    paths: Sequence[str] = (),
+) -> Document:
+    text, patch_complete = diffs.patch(repository, base, commit, MOST, paths)
+    files, files_complete = diffs.changed_files(repository, base, commit, MOST_FILES, paths)
     shown = paging.text_page(text, start, limit, needles)
-    return {
-        "iterations": listed,
-        "iteration": number,
-        "files": files,
-        "cut": not (patch_complete and files_complete),
-        **shown,
-    }
+    return {"files": files, "cut": not (patch_complete and files_complete), **shown}
 
 
 def _iterations(repository: Repository, folder: TaskFolder) -> list[Document]:

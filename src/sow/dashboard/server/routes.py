@@ -75,6 +75,7 @@ ROUTES = (
     Route("GET", "/api/runs/{run}", VIEWER, "run", "run", mark="run_mark"),
     Route("GET", "/api/runs/{run}/timeline", VIEWER, "timeline", "run", mark="timeline_mark"),
     Route("GET", "/api/runs/{run}/entries", VIEWER, "entries", "run from limit"),
+    Route("GET", "/api/runs/{run}/diff", VIEWER, "run_diff", "run from limit"),
     Route("GET", "/api/cost", VIEWER, "cost"),
     Route("GET", "/api/workflow", VIEWER, "workflow"),
     Route("GET", "/api/library", VIEWER, "library"),
