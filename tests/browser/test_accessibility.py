@@ -12,7 +12,18 @@ from browser.tabs import Tabs
 
 TASK_TABS = ("overview", "transcript", "diff", "evidence", "reviews", "notes", "log")
 ROUTES = (
-    *("board", "graph", "timeline", "inbox", "cost", "runs", "library", "runs/RUN", "runs/RUN/board"),
+    *(
+        "board",
+        "graph",
+        "timeline",
+        "inbox",
+        "cost",
+        "runs",
+        "library",
+        "runs/RUN",
+        "runs/RUN/changes",
+        "runs/RUN/board",
+    ),
     *(f"task/040/{tab}" for tab in TASK_TABS),
 )
 Stage = tuple[ShopRun, Dashboard]

@@ -50,7 +50,7 @@ def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
     item = page.get_by_test_id("ask-1")
     expect(item).to_contain_text(ASK)
     do(page, "answer", "Green, like the <grass>")
-    expect(page.get_by_test_id("outcome")).to_contain_text("The run goes on by itself.")
+    expect(page.get_by_test_id("outcome")).to_contain_text("The run continues by itself.")
     expect(page.get_by_test_id("inbox-count")).to_have_count(0)
     gated.says("010", "completed")
     page.keyboard.press("g")
@@ -159,6 +159,59 @@ def test_refused_work_is_accepted_with_a_reason(plan_repo: Any, serve: Any, tabs
     assert plan_repo.task("010")["status"] == "completed"
 
 
+CHECK = """
+import sys
+for number in range(60):
+    print(f"test {number} ok")
+print("Traceback:")
+print('    raise ValueError("<odd>")')
+sys.exit(1)
+"""
+
+
+def test_a_failed_check_is_shown_as_it_was_printed(plan_repo: Any, serve: Any, tabs: Tabs):
+    """Its inbox item and its task show the end of the output in a fixed width, with links to all of it (D6)."""
+    from playwright.sync_api import expect
+
+    (plan_repo.repo.root / "check.py").write_text(CHECK)
+    plan_repo.repo.git("add", "check.py")
+    plan_repo.repo.git("commit", "-q", "-m", "A check")
+    plan_repo.plan({"test_commands": ["python3 check.py"]})
+    assert plan_repo.run("--retries", "0").code == WAITS
+    page = tabs.visit(serve(plan_repo.repo), "inbox")
+    tail = page.get_by_test_id("failed-checks").locator("pre")
+    expect(tail).to_contain_text('Traceback:\n    raise ValueError("<odd>")')
+    assert "mono" in tail.evaluate("(node) => getComputedStyle(node).fontFamily").lower()
+    seen = "(node) => node.scrollTop + node.clientHeight >= node.scrollHeight - 1"
+    assert tail.evaluate(seen)
+    expect(page.get_by_test_id("ask-1").locator(".inbox-text")).not_to_contain_text("Traceback")
+    page.get_by_role("link", name="Full output").click()
+    evidence = page.get_by_test_id("evidence")
+    expect(evidence.locator("details[open]")).to_have_count(1)  # the failed check opens by itself
+    expect(evidence).to_contain_text("test 0 ok")
+    expect(evidence).to_contain_text("Traceback:")
+    question = page.get_by_test_id("task-acts").bounding_box()
+    tab = page.get_by_test_id("tab-evidence").bounding_box()
+    assert question and tab and question["x"] > tab["x"] + tab["width"]
+    assert abs(question["y"] - tab["y"]) < tab["height"]  # beside the tabs, and not above them
+
+
+def test_a_question_is_folded_on_a_phone(plan_repo: Any, serve: Any, tabs: Tabs):
+    """On a phone one line above the tabs tells the question, and opens it."""
+    from playwright.sync_api import expect
+
+    plan_repo.plan({"test_commands": ["test -e never.txt"]})
+    assert plan_repo.run("--retries", "0").code == WAITS
+    page = tabs.visit(serve(plan_repo.repo), "task/010", phone=True)
+    question = page.get_by_test_id("task-acts")
+    expect(question).to_contain_text("test -e never.txt")
+    expect(page.get_by_test_id("go-answer")).to_be_hidden()
+    box = question.bounding_box()
+    assert box and box["height"] < 60
+    question.locator("summary").click()
+    expect(page.get_by_test_id("go-answer")).to_be_visible()
+
+
 def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: Tabs):
     """In the inbox a failed task gets another try or is given up with a reason; what is refused says why."""
     from playwright.sync_api import expect
@@ -224,7 +277,7 @@ def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):
     page = tabs.visit(serve(repo), "inbox")
     expect(page.get_by_test_id("ask-010")).to_contain_text("exit code 3")
     asked = page.get_by_test_id("ask-1")
-    expect(asked).to_contain_text("Half of it is missing.")
+    expect(asked).to_contain_text("Half of it is missing")
     expect(asked.get_by_test_id("go-answer")).to_be_visible()
     expect(asked.get_by_test_id("always")).to_have_count(0)  # what a run asks is decided anew each time
 

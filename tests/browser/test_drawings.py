@@ -36,6 +36,13 @@ SCALE = """async ([from, to, gaps, width, moments]) => {
   const xs = moments.map((at) => scale.x(at));
   return { xs, back: xs.map((x) => scale.at(x)), ticks, breaks: scale.breaks.length };
 }"""
+GROUPED = """async ([tasks, isDown]) => {
+  const { grouped } = await import("/assets/graph_groups.js");
+  const { NODE } = await import("/assets/graph_layout.js");
+  const drawn = grouped(tasks, isDown);
+  const places = Object.fromEntries(drawn.places);
+  return { places, groups: drawn.groups, edges: drawn.edges.length, width: drawn.width, node: NODE };
+}"""
 PART = """async ([tasks, options]) => {
   const { partOf } = await import("/assets/graph_part.js");
   const first = partOf(tasks, options).map((task) => task.id);
@@ -96,14 +103,40 @@ def test_a_status_moves_nothing(page: Page) -> None:
     assert page.evaluate(LAYOUT, [busy, busy])["places"] == before
 
 
+@pytest.mark.parametrize("is_down", [False, True])
+def test_many_tasks_are_grouped_by_wave(page: Page, is_down: bool) -> None:
+    """Each task is in the box of its wave, boxes and tasks do not overlap, and a phone gets a single column."""
+    tasks = graph_of(500, 20, seed=7)
+    found = page.evaluate(GROUPED, [tasks, is_down])
+    node, places = found["node"], found["places"]
+    assert [group["wave"] for group in found["groups"]] == sorted({task["wave"] for task in tasks})
+    assert found["edges"] == sum(len(task["needs"]) for task in tasks)
+    waves = {task["id"]: task["wave"] for task in tasks}
+    for group in found["groups"]:
+        assert {waves[ident] for ident in group["ids"]} == {group["wave"]}
+        for ident in group["ids"]:
+            place = places[ident]
+            assert group["x"] <= place["x"] <= group["x"] + group["width"] - node["width"]
+            assert group["y"] < place["y"] <= group["y"] + group["height"] - node["height"]
+    side, size = ("y", "height") if is_down else ("x", "width")
+    assert all(one[side] + one[size] < other[side] for one, other in itertools.pairwise(found["groups"]))
+    spots = {(place["x"], place["y"]) for place in places.values()}
+    assert len(spots) == len(tasks)
+    assert all(
+        abs(one[0] - other[0]) >= node["width"] or abs(one[1] - other[1]) >= node["height"]
+        for one, other in itertools.combinations(sorted(spots)[:120], 2)
+    )
+    assert not is_down or found["width"] < 390
+
+
 def test_a_large_graph_shows_what_matters(page: Page) -> None:
-    """Of 2,000 tasks 300 are drawn, with all that ask or fail and their neighbours; what runs then moves nothing."""
+    """Of 2,000 tasks 600 are drawn, with all that ask or fail and their neighbours; what runs then moves nothing."""
     tasks = graph_of(2000, 20, seed=5)
     pressing = {"0500": "failed", "1200": "paused", "1500": "in_progress"}
     for task in tasks:
         task["status"] = pressing.get(task["id"], "pending")
     found = page.evaluate(PART, [tasks, {"chosen": "1999"}])
-    assert len(found["first"]) == 300 and {*pressing, "1999"} <= set(found["first"])
+    assert len(found["first"]) == 600 and {*pressing, "1999"} <= set(found["first"])
     assert {need for task in tasks if task["id"] in pressing for need in task["needs"]} <= set(found["first"])
     assert found["again"] == found["first"]
     assert page.evaluate(PART, [tasks[:40], {}])["first"] == [task["id"] for task in tasks[:40]]

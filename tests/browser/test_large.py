@@ -54,6 +54,33 @@ def test_ten_thousand_tasks_stay_usable(many: Repo, serve: Any, tabs: Tabs):
         assert page.get_by_test_id("problem").count() == 0, route
 
 
+def test_five_hundred_tasks_are_a_readable_graph(tmp_path: Path, environment: dict[str, str], serve: Any, tabs: Tabs):
+    """All tasks are drawn in legible letters, with headings of waves and a map whose press moves the window."""
+    from playwright.sync_api import expect
+
+    large.make(tmp_path / "many", 500)
+    server = serve(Repo(tmp_path / "many", environment))
+    page = tabs.visit(server, "graph", patience=60_000)
+    nodes = page.locator("svg [data-task]")
+    expect(nodes).to_have_count(500)
+    expect(page.locator(".wave-name").first).to_have_text("Wave 1")
+    sheet = page.locator("svg.graph-sheet > g").last
+    letters = "(node) => node.getBoundingClientRect().height"
+    assert page.locator(".node-name").first.evaluate(letters) >= 10
+    before = sheet.get_attribute("transform")
+    box = page.get_by_test_id("graph-map").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 4, box["y"] + 4)
+    assert sheet.get_attribute("transform") != before
+    nodes.first.focus()
+    assert page.locator("svg path.edge.is-near").count() >= 1
+    phone = tabs.visit(server, "graph", phone=True, patience=60_000)
+    expect(phone.locator("svg [data-task]")).to_have_count(500)
+    width = phone.locator("svg.graph-sheet").evaluate("(node) => node.clientWidth")
+    seen = phone.locator("svg [data-task='5000']").evaluate("(node) => node.getBoundingClientRect().toJSON()")
+    assert seen["x"] >= 0 and seen["x"] + seen["width"] <= width + 20
+
+
 def test_a_transcript_of_100_megabytes_comes_in_pages(shop_run: ShopRun, serve: Any, tabs: Tabs):
     """The page shows a part of a huge transcript, can go to its beginning and its end, and stays small."""
     line = "line {:07d} " + "x" * 92 + "\n"

@@ -23,7 +23,13 @@ def test_a_report_stands_alone(finished: tuple[ShopRun, Dashboard], tabs: Tabs, 
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"file://{path}")
     text = page.inner_text("body")
-    for words in ("A shop in eight tasks", "How is half a cent rounded", "half a cent is the shop's", "8 of 8"):
+    for words in (
+        "A shop in eight tasks",
+        "How is half a cent rounded",
+        "half a cent is the shop's",
+        "8 of 8",
+        "shop/cart.py",
+    ):
         assert words in text
     assert asked == [f"file://{path}"]
     assert page.locator("script").count() == 0

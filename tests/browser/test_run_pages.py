@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from conftest import Repo
 
 from browser.dashboard import Dashboard
 from browser.going import go
@@ -69,7 +72,7 @@ def test_a_finished_run_is_replayed(finished: Stage, tabs: Tabs):
         counts.append(int(done.inner_text()))
     assert counts == sorted(counts) and counts[-1] == 8 and counts[0] < 8
     page.keyboard.press("Home")
-    page.get_by_role("button", name="To the next change").click()
+    page.get_by_role("button", name="Next change").click()
     expect(page.locator(".moment-column.status-in_progress .moment-card").first).to_be_visible()
     page.get_by_role("button", name="Play the run").click()
     page.get_by_role("button", name="Pause the replay").wait_for()
@@ -85,6 +88,32 @@ def test_a_run_has_its_report(finished: Stage, tabs: Tabs):
     body = page.get_by_test_id("page-run")
     for text in ("Against serial", "Of estimate", "How is half a cent rounded", "By executor", "max concurrency"):
         expect(body).to_contain_text(text)
+
+
+def test_a_finished_run_is_reviewed(finished: Stage, tabs: Tabs):
+    """The board names the plan and leads to all changes of the run, without the state files of sow."""
+    from playwright.sync_api import expect
+
+    run, server = finished
+    page = tabs.visit(server)
+    strip = page.get_by_test_id("run")
+    expect(strip).to_contain_text("A shop in eight tasks")
+    expect(strip).not_to_contain_text(run.id)
+    page.get_by_role("link", name="Review the changes").click()
+    pane = page.get_by_test_id("diff")
+    expect(pane).to_contain_text("shop/cart.py")
+    expect(pane).to_contain_text("class Cart")
+    expect(pane).not_to_contain_text(".sow/")
+
+
+def test_an_imported_plan_is_run_next(repo: Repo, serve: Any, tabs: Tabs):
+    """After an import the board offers the command that runs the plan."""
+    from playwright.sync_api import expect
+
+    (repo.root / "plan.md").write_text("# Steps\n\n## Task 1: One\n\nDo it.\n")
+    repo.ok("plan", "import", "plan.md", "--yes")
+    page = tabs.visit(serve(repo))
+    expect(page.get_by_test_id("command")).to_contain_text("sow run plan.md")
 
 
 def test_all_runs_are_listed(finished: Stage, tabs: Tabs):
@@ -121,7 +150,7 @@ def test_the_library_lists_agents_sinks_and_repositories(finished: Stage, tabs: 
     expect(body).to_contain_text("quality-control")
     expect(body).to_contain_text("sow sinks install")
     page.get_by_label("Filter the library").fill("quality-control")
-    expect(body.locator("article")).to_have_count(1)
+    expect(body.get_by_role("region", name="Agents").get_by_role("row")).to_have_count(2)  # with its heading
 
 
 def test_links_lead_from_page_to_page(finished: Stage, tabs: Tabs):

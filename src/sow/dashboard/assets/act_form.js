@@ -117,7 +117,7 @@ function sheet(act, wishes, others, close) {
       stands ? standsLabel(stands) : null,
       others.length ? h("span", { class: "act-others" }, others) : null,
     ),
-    h("p", { class: "act-same" }, h("span", { class: "muted" }, "the same as: "), h("code", null, act.line)),
+    h("p", { class: "act-same" }, h("span", { class: "muted" }, "same as: "), h("code", null, act.line)),
     said,
   );
 }
@@ -165,7 +165,7 @@ function textField(act, name, go) {
  */
 export function outcome(store, act, text) {
   const run = store.state?.run;
-  const next = run?.live ? "The run goes on by itself." : run?.go_on ? "No run is live. To go on:" : "";
+  const next = run?.live ? "The run continues by itself." : run?.go_on ? "No run is active. To continue:" : "";
   return h(
     "div",
     { class: "notice status-completed", role: "status", "data-testid": "outcome" },

@@ -39,12 +39,12 @@ async function request(path, options) {
     response = await fetch(path, { credentials: "same-origin", ...options });
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
-    throw new ApiError(0, "the server does not answer", "is `sow ui` still running?");
+    throw new ApiError(0, "the server does not respond", "check that `sow ui` still runs");
   }
   setClock(response.headers.get("Date"));
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  const error = new ApiError(response.status, told.error ?? `the server answered ${response.status}`, told.hint ?? "");
+  const error = new ApiError(response.status, told.error ?? `the server responded with status ${response.status}`, told.hint ?? "");
   if (response.status === 401 && path !== "/api/session") signedOut?.();
   throw error;
 }

@@ -190,7 +190,7 @@ function nextWords(store) {
 /** @param {import("./state.js").Store} store */
 function nothing(store) {
   const next = store.state?.next;
-  const plan = "Write a plan and run it; its tasks appear here while the crew works:";
+  const plan = "Write a plan and run it. Its tasks appear here:";
   const other =
     next?.command && !next.command.startsWith("sow run") ? [h("p", null, plan), command("sow run plan.md")] : [];
   const node = empty("No task yet", next?.text || plan, next?.command || "sow run plan.md");

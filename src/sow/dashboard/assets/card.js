@@ -79,7 +79,7 @@ function now(task) {
       `waits for ${waits.slice(0, MOST_NEEDS).join(", ")}${more}`,
     );
   }
-  if (task.status === "in_progress") return h("span", { class: "card-waits" }, icon("pause"), "nobody works on it now");
+  if (task.status === "in_progress") return h("span", { class: "card-waits" }, icon("pause"), "nobody is working on it");
   return task.step ? h("span", { class: "card-waits" }, task.step) : null;
 }
 

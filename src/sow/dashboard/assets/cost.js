@@ -16,7 +16,7 @@ export function mount(root, context) {
   let asked = Date.now();
 
   function show(answer) {
-    if (!answer.total.turns) return body.replaceChildren(empty("Nothing spent yet", "As soon as agents have worked, their cost and tokens are summed up here."));
+    if (!answer.total.turns) return body.replaceChildren(empty("Nothing spent yet", "The cost and tokens of agents appear here when they have worked."));
     render(
       body,
       tiles(answer.total),
@@ -38,7 +38,7 @@ export function mount(root, context) {
 
 function tiles(total) {
   const cost = total.cost_usd === null ? "unknown" : money(total.cost_usd);
-  const untold = total.untold ? `${plural(total.untold, "turn")} did not tell ${total.untold === 1 ? "its" : "their"} cost` : "every turn told its cost";
+  const untold = total.untold ? `${plural(total.untold, "turn")} did not report ${total.untold === 1 ? "its" : "their"} cost` : "every turn reported its cost";
   return h(
     "div",
     { class: "tiles" },
@@ -95,5 +95,5 @@ export function costColumns(rows, noun, name = (row) => row.name) {
 function costWords(row) {
   const untold = row.untold ?? row.cost_unknown_turns ?? 0;
   if (row.cost_usd === null || row.cost_usd === undefined) return h("span", { class: "muted" }, "unknown");
-  return h("span", null, money(row.cost_usd), untold ? h("small", { class: "muted", title: `${untold} turns did not tell` }, ` + ${untold} unknown`) : null);
+  return h("span", null, money(row.cost_usd), untold ? h("small", { class: "muted", title: `${untold} turns did not report their cost` }, ` + ${untold} unknown`) : null);
 }

@@ -18,12 +18,12 @@ export function mount(root, context) {
   const graph = new GraphPanel();
   const table = new DataTable({ label: "The crew", columns: memberColumns(), keyOf: (row) => row.id });
   const crew = h("section", { class: "panel", key: "crew" }, h("h2", { class: "panel-title" }, "The crew"), table.element);
-  const drawing = h("section", { class: "panel", key: "graph" }, h("h2", { class: "panel-title" }, "Who needs whom"), graph.element);
+  const drawing = h("section", { class: "panel", key: "graph" }, h("h2", { class: "panel-title" }, "Dependencies"), graph.element);
   const failure = h("div", { key: "failure" });
   let timer = 0;
 
   function show(answer) {
-    if (!answer?.workflow) return body.replaceChildren(empty("No workflow here", "A workflow is a crew that an architect designs: agents, verifiers, what each needs.", "sow workflow new NAME"));
+    if (!answer?.workflow) return body.replaceChildren(empty("No workflow here", "A workflow is a crew of agents and verifiers that an architect designs.", "sow workflow new NAME"));
     const members = answer.members ?? [];
     table.show(members.map((row) => ({ ...row, entry: answer.agents?.[row.id] ?? {}, verifier: answer.verifiers?.[row.id] ?? "–" })));
     render(
@@ -86,7 +86,7 @@ function head(answer, approve) {
   );
 }
 
-/** What to do next: words, a command, or both. */
+/** Next steps: words, a command, or both. */
 function next(step) {
   if (!step) return null;
   if (typeof step === "string") return step.startsWith("sow ") ? [h("span", null, "Next:"), command(step)] : h("span", null, step);

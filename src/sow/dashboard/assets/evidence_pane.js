@@ -30,7 +30,7 @@ export function evidencePane(page, id) {
       if (!details.open || place.childElementCount) return;
       const text = pagedText(`/api/tasks/${part(id)}/evidence/${each.place}`, {
         label: `Output of ${each.command}`,
-        empty: "It printed nothing.",
+        empty: "No output.",
         atEnd: !each.passed,
       });
       open.add(text);
@@ -42,7 +42,7 @@ export function evidencePane(page, id) {
       each.exit === null ? "did not end" : `exit ${each.exit}`,
       duration(each.seconds),
       day(each.at),
-      each.tree ? `tree ${String(each.tree).slice(0, 8)}` : "on no tree of its own",
+      each.tree ? `tree ${String(each.tree).slice(0, 8)}` : "in the shared folder",
     ];
     return h(
       "details",
@@ -83,7 +83,7 @@ export function evidencePane(page, id) {
         ? rows
         : empty(
             "No evidence yet",
-            "When a worker is done, the runner runs the task's test commands itself and keeps what they showed.",
+            "When a worker hands in its work, sow runs the task's checks and keeps their output.",
             null,
           ),
     );

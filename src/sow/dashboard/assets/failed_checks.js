@@ -82,9 +82,9 @@ async function fill(id, { command, output, exit }, facts) {
     render(exit, found?.exit === null ? "did not end" : found ? `exit ${found.exit}` : "");
     const answer = await get(`/api/tasks/${part(id)}/evidence/${place}?from=-${TAIL}`);
     const text = answer.from ? answer.text.slice(answer.text.indexOf("\n") + 1) : answer.text;
-    output.textContent = text.trimEnd() || "It printed nothing.";
+    output.textContent = text.trimEnd() || "No output.";
     output.scrollTop = output.scrollHeight;
   } catch {
-    output.textContent = "Its output is not on this machine. To run the check again: sow runs verify";
+    output.textContent = "The output is not on this machine. Run the check again: sow runs verify";
   }
 }

@@ -15,7 +15,7 @@ export function mount(root, context) {
 
   function show() {
     const tasks = store.rows();
-    if (tasks.length === 0) return root.replaceChildren(heading, empty("No tasks yet", "A plan's tasks are drawn here, with what each of them needs.", "sow run plan.md"));
+    if (tasks.length === 0) return root.replaceChildren(heading, empty("No tasks yet", "The tasks of a plan appear here with their dependencies.", "sow run plan.md"));
     if (panel.element.parentNode !== root) root.replaceChildren(heading, panel.element);
     panel.show(tasks, store.state?.critical ?? [], chosen);
   }

@@ -19,7 +19,7 @@ export function grouped(tasks, isDown) {
   for (const task of tasks) waves.set(task.wave, [...(waves.get(task.wave) ?? []), task]);
   const ordered = [...waves].sort(([one], [other]) => one - other);
   const most = isDown ? tasks.length : Math.max(6, Math.round(Math.sqrt((tasks.length * NODE.width) / NODE.height / SHAPE)));
-  const drawn = { places: new Map(), groups: [], edges: [], width: 0, height: 0, looseFrom: null };
+  const drawn = { places: new Map(), groups: [], edges: [], width: 0, height: 0 };
   let start = 0;
   for (const [wave, own] of ordered) {
     const box = boxOf(own, most, isDown ? { x: 0, y: start } : { x: start, y: 0 }, drawn.places);

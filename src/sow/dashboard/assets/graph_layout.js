@@ -51,7 +51,7 @@ function drawLinked(tasks, order) {
   }
   const edges = routes.map((each) => ({ from: each.from, to: each.to, path: curve(each.cells, columns) }));
   const width = columns.length ? columns.at(-1) + NODE.width : 0;
-  return { places, edges, width, height, looseFrom: null };
+  return { places, edges, width, height };
 }
 
 function columnsOf(layers) {
@@ -153,5 +153,4 @@ function placeLoose(tasks, drawn) {
     drawn.width = Math.max(drawn.width, place.x + NODE.width);
     drawn.height = Math.max(drawn.height, place.y + NODE.height);
   });
-  drawn.looseFrom = drawn.edges.length ? top : null;
 }

@@ -11,6 +11,7 @@ import { GraphNode } from "./graph_node.js";
 import { partOf } from "./graph_part.js";
 
 const READABLE = 0.8;
+const READABLE_WITH_LINES = 0.7;
 const MANY = 60; // tasks from which on they are grouped by wave
 const NARROW = 560;
 const EDGE = 12;
@@ -139,7 +140,7 @@ export class GraphView {
     const mean = (side) => places.reduce((sum, place) => sum + place[side], 0) / Math.max(places.length, 1);
     const centre = places.length ? { x: mean("x") + NODE.width / 2, y: mean("y") + NODE.height / 2 } : null;
     const width = (this.svg.clientWidth - 2 * EDGE) / this.drawn.width;
-    this.camera.fit(this.isDown ? Math.min(width, 1) : READABLE, centre);
+    this.camera.fit(this.isDown ? Math.min(width, 1) : this.isGrouped ? READABLE : READABLE_WITH_LINES, centre);
   }
 
   whole() {

@@ -34,7 +34,7 @@ export function header(store, announce) {
 }
 
 function lost() {
-  const text = "The connection is lost. What you see is the last that came; trying again…";
+  const text = "Connection lost. This page shows the last known state. Reconnecting…";
   return h("div", { class: "banner", "data-testid": "lost" }, icon("warning"), text);
 }
 
@@ -42,7 +42,7 @@ function lost() {
 function old(store) {
   const { trouble } = store.state ?? {};
   if (!trouble) return null;
-  const text = `What you see may be old: ${trouble}.`;
+  const text = `This page may be out of date: ${trouble}.`;
   return h("div", { class: "banner", "data-testid": "old" }, icon("warning"), text);
 }
 

@@ -175,14 +175,14 @@ function factsOf(item, store) {
 }
 
 function readOnlyNote() {
-  return h("p", { class: "notice" }, "This page is read-only. In a terminal, the command of each item settles it.");
+  return h("p", { class: "notice" }, "This page is read-only. Use the command of each item in a terminal.");
 }
 
 /** @param {import("./state.js").Store} store */
 function nothing(store) {
   const { run, next } = store.state ?? {};
   const text = run?.live
-    ? "The crew works by itself. Questions, reviews and failures appear here, and in the title of this tab."
+    ? "Agents are working. Questions, reviews and failures appear here and in the title of this tab."
     : (next?.text ?? "Questions, reviews and failures appear here.");
   return empty("Nothing waits for you", text, run?.live ? null : next?.command);
 }

@@ -88,7 +88,7 @@ export function pagedText(address, options) {
         h(
           "p",
           { class: "muted paged-empty" },
-          options.live ? "Nothing said yet…" : (options.empty ?? "Nothing was said."),
+          options.live ? "No output yet…" : (options.empty ?? "No output."),
         ),
       );
   }

@@ -19,7 +19,7 @@ export class Replay {
     this.words = h("output", { class: "replay-moment number" });
     this.pace = h("select", { class: "field replay-speed", "aria-label": "Speed of the replay", onchange: () => (this.speed = Number(this.pace.value)) }, SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed}×`)));
     const step = (word, name, by) => h("button", { type: "button", class: "button square", "aria-label": name, title: name, onclick: () => this.step(by) }, icon(word));
-    this.element = h("div", { class: "replay", role: "group", "aria-label": "Replay" }, step("left", "To the change before", -1), this.button, step("right", "To the next change", 1), this.slider, this.words, this.pace);
+    this.element = h("div", { class: "replay", role: "group", "aria-label": "Replay" }, step("left", "Previous change", -1), this.button, step("right", "Next change", 1), this.slider, this.words, this.pace);
     this.drawButton();
   }
 
@@ -49,7 +49,7 @@ export class Replay {
     this.go(Number(this.slider.value));
   }
 
-  /** To the change before or after the present moment. */
+  /** Previous change or after the present moment. */
   step(direction) {
     this.pause();
     const at = this.moments.next(this.moment, direction);

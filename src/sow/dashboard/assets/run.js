@@ -87,9 +87,9 @@ class RunPage {
 
   drawHead() {
     const { run, totals } = this.report;
-    const end = run.live ? "goes on" : run.ended_at ? `ended ${day(run.ended_at)}` : "stopped";
+    const end = run.live ? "still running" : run.ended_at ? `ended ${day(run.ended_at)}` : "stopped";
     const state = run.live ? h("span", { class: "badge status-in_progress" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "tag" }, run.status);
-    const words = `began ${day(run.started_at)}, ${end}, ${duration(totals.wall_seconds)}`;
+    const words = `started ${day(run.started_at)}, ${end}, ${duration(totals.wall_seconds)}`;
     render(this.head, h("div", { class: "page-head" }, h("h1", null, run.name), state, h("span", { class: "muted" }, words), h("span", { class: "toolbar" }, command(`sow runs report ${run.id} --format html`))));
   }
 
@@ -180,6 +180,6 @@ export function mount(root, context) {
       return true;
     },
     keys: { p: () => REPLAYED.has(page.tab) && page.replay.toggle(), "[": () => page.replay.step(-1), "]": () => page.replay.step(1) },
-    help: { p: "Play or pause the replay", "[": "To the change before", "]": "To the next change" },
+    help: { p: "Play or pause the replay", "[": "Previous change", "]": "Next change" },
   };
 }

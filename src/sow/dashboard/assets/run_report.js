@@ -4,7 +4,7 @@ import { costColumns, tile } from "./cost.js";
 import { DataTable, mostOf, withBar } from "./data_table.js";
 import { h, render } from "./dom.js";
 import { called } from "./facts_line.js";
-import { ago, clock, count, day, duration, estimate, money, part, plural } from "./format.js";
+import { ago, capital, clock, count, day, duration, estimate, money, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { outcomeBar, statusOfOutcome } from "./outcomes.js";
 import { command, facts } from "./parts.js";
@@ -63,7 +63,7 @@ function numbers({ totals, counts }) {
     tile("Wall time", duration(totals.wall_seconds), waited.map(([whom, seconds]) => `${duration(seconds)} for ${whom}`).join(", ")),
     tile("Against serial", totals.speed_up ? `${totals.speed_up.toFixed(1)}×` : "–", `${duration(totals.work_seconds)} of work`),
     tile("Of estimate", planned.factor === null ? "–" : percent(planned.factor), planned.tasks ? `${duration(planned.active_minutes * 60)} of ${estimate(planned.estimated_minutes)}` : "no estimates"),
-    tile("Cost", cost, totals.cost_unknown_turns ? `${plural(totals.cost_unknown_turns, "turn")} did not tell` : plural(totals.turns, "turn")),
+    tile("Cost", cost, totals.cost_unknown_turns ? `${plural(totals.cost_unknown_turns, "turn")} did not report it` : plural(totals.turns, "turn")),
     tile("Tokens in / out", tokens, ""),
     tile("Merged", String(totals.merges), [plural(totals.conflicts, "conflict"), plural(totals.retries, "retry", "retries")].join(", ")),
     tile("Checks", String(totals.checks.passed), totals.checks.failed ? `passed, ${totals.checks.failed} failed` : "all passed"),
@@ -76,7 +76,7 @@ function percent(factor) {
 
 function steps(next) {
   if (!next?.length) return null;
-  return panel("What to do next", h("ol", { class: "steps" }, next.map((step) => h("li", { key: step.command }, h("span", { class: "wrap" }, step.text), command(step.command)))));
+  return panel("Next steps", h("ol", { class: "steps" }, next.map((step) => h("li", { key: step.command }, h("span", { class: "wrap" }, capital(step.text)), command(step.command)))));
 }
 
 function remarks(words) {
@@ -105,7 +105,7 @@ function outcome(row) {
 }
 
 function question(asked) {
-  const answered = asked.answered_at ? `answered by ${asked.origin ?? "somebody"} after ${duration(asked.waited_seconds)}` : "open";
+  const answered = asked.answered_at ? `answered by ${asked.origin ?? "a person"} after ${duration(asked.waited_seconds)}` : "open";
   return h(
     "li",
     { key: asked.number },
@@ -125,5 +125,5 @@ function limit(each, index) {
 
 function settings(run) {
   const own = Object.entries(run.settings).map(([name, value]) => [name.replaceAll("_", " "), name === "max_wait" ? duration(value) : String(value)]);
-  return facts([["plans", run.plans.join(", ")], ["branch", h("span", { class: "mono" }, run.branch)], ["began at commit", h("span", { class: "mono" }, run.base.slice(0, 12))], ["calls", run.calls], ["recovered", run.recovered || null], ...own]);
+  return facts([["plans", run.plans.join(", ")], ["branch", h("span", { class: "mono" }, run.branch)], ["base commit", h("span", { class: "mono" }, run.base.slice(0, 12))], ["calls", run.calls], ["recovered", run.recovered || null], ...own]);
 }

@@ -140,7 +140,7 @@ function asks(store) {
     readOnly
       ? h(
           "span",
-          { class: "badge", key: "ro", "data-testid": "read-only", title: "Acts are hidden: the page only shows" },
+          { class: "badge", key: "ro", "data-testid": "read-only", title: "This page is read-only: actions are hidden" },
           icon("lock"),
           "Read-only",
         )

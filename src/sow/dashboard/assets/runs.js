@@ -19,7 +19,7 @@ export function mount(root, context) {
 
   function show({ runs }) {
     render(note, runs.length ? plural(runs.length, "run") : "");
-    if (runs.length === 0) return body.replaceChildren(empty("No runs yet", "Every run is kept here with its report, its timeline and a replay.", "sow run plan.md"));
+    if (runs.length === 0) return body.replaceChildren(empty("No runs yet", "Each run appears here with its report, changes, timeline and a replay.", "sow run plan.md"));
     table.columns = columns(runs);
     table.show(runs);
     if (body.firstChild !== panel) body.replaceChildren(panel);
@@ -67,7 +67,7 @@ function speedWord(factor) {
 }
 
 function speedCell(run) {
-  return run.speed_up ? h("span", { title: "how long agents worked in sum, against how long the run took" }, speedWord(run.speed_up)) : h("span", { class: "muted" }, "–");
+  return run.speed_up ? h("span", { title: "total time of agents, divided by the time of the run" }, speedWord(run.speed_up)) : h("span", { class: "muted" }, "–");
 }
 
 function estimateShare(run) {

@@ -37,7 +37,7 @@ export function showSignIn(shell, enter) {
       h(
         "p",
         null,
-        "An address of this page works once. In a terminal in the folder of the project, ask for a new one and open it:",
+        "Each address works once. Get a new one in a terminal in the project's folder, and open it:",
       ),
       command("sow ui"),
       h(

@@ -1,5 +1,5 @@
 // @ts-check
-// What happened to a task, in order, from what is recorded about it: turns, evidence, reviews, questions, what went back.
+// History to a task, in order, from what is recorded about it: turns, evidence, reviews, questions, what went back.
 
 import { duration, firstLine } from "./format.js";
 

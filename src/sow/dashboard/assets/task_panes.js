@@ -43,7 +43,7 @@ export function overviewPane(page, context) {
         h(
           "div",
           { class: "prose", "data-testid": "description" },
-          page.description ? markdown(page.description) : h("p", { class: "muted" }, "It has none."),
+          page.description ? markdown(page.description) : h("p", { class: "muted" }, "No description."),
         ),
       ),
       criteria,
@@ -114,7 +114,7 @@ function nextPanel(page, context) {
     "Next",
     h("p", null, text),
     context.readOnly() && page.acts?.length
-      ? h("p", { class: "muted" }, "This page is read-only: act in a terminal.")
+      ? h("p", { class: "muted" }, "This page is read-only. Use a terminal to act.")
       : null,
   );
 }
@@ -129,7 +129,7 @@ function doubts(page) {
   );
   return [
     concerns.length
-      ? panel("Look at this", h("ul", { class: "plain" }, concerns.map((each) => h("li", { class: "wrap" }, each.text))))
+      ? panel("Concerns", h("ul", { class: "plain" }, concerns.map((each) => h("li", { class: "wrap" }, each.text))))
       : null,
     refused.length
       ? panel(
@@ -180,7 +180,7 @@ export function reviewsPane(page) {
   if (!reviews.length)
     return empty(
       "Not reviewed yet",
-      "When a worker is done, its work is checked and reviewed; the verdict and its findings appear here.",
+      "Verdicts and findings appear here after a review.",
       null,
     );
   return reviews.map((review, at) =>
@@ -259,7 +259,7 @@ export function notesPane(page) {
   if (!notes.length && !feedback.length)
     return empty(
       "No notes, no feedback",
-      "Assumptions that a worker writes down and what was sent back to it appear here.",
+      "A worker's notes and the feedback that it gets appear here.",
       null,
     );
   return [
@@ -306,13 +306,13 @@ export function logPane(page) {
   if (!log.length && !history.length) {
     return empty(
       "Nothing has happened yet",
-      "What workers, checks and reviews do appears here, and what workers log.",
+      "Turns, checks, reviews and log entries appear here.",
       null,
     );
   }
   return [
-    log.length ? panel("Written by the workers", h("ol", { class: "log" }, log.map(logEntry))) : null,
-    history.length ? panel("What happened", h("ol", { class: "history" }, history.map(happening))) : null,
+    log.length ? panel("Log entries of workers", h("ol", { class: "log" }, log.map(logEntry))) : null,
+    history.length ? panel("History", h("ol", { class: "history" }, history.map(happening))) : null,
   ];
 }
 

@@ -32,7 +32,7 @@ export function mount(root, context) {
 
   function show(found) {
     facts = found;
-    const shown = facts ? panel.element : empty("No run yet", "Who worked when is drawn here, as soon as something runs.", "sow run plan.md");
+    const shown = facts ? panel.element : empty("No run yet", "The turns of a run appear here while it runs.", "sow run plan.md");
     if (body.firstChild !== shown) body.replaceChildren(shown);
     if (facts) panel.show(facts);
   }

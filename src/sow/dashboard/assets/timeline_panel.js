@@ -11,7 +11,7 @@ const MANY = 60;
 const LEGEND = [
   ...Object.entries(KINDS).map(([kind, word]) => [`sample-bar kind-${kind}`, word]),
   ["sample-bar sample-for-people", "waits for you"],
-  ["sample-gap", "nothing of sow was alive"],
+  ["sample-gap", "sow was not running"],
   ...["question", "answered", "sent_back", "conflict"].map((kind) => [`sample-mark mark-${kind}`, MARKS[kind][1], MARKS[kind][0]]),
 ];
 
@@ -24,7 +24,7 @@ export class TimelinePanel {
     this.legend = legend(LEGEND);
     this.toggle = h("button", { type: "button", class: "button", "aria-pressed": "false", onclick: () => this.turn() }, icon("board"), "As a table");
     this.begun = h("input", { type: "checkbox", onchange: () => this.choose() });
-    this.beginning = h("label", { class: "check", hidden: true }, this.begun, "only what has begun");
+    this.beginning = h("label", { class: "check", hidden: true }, this.begun, "only started tasks");
     this.zooms = h("span", { class: "button-group" }, this.buttons());
     const tools = h("div", { class: "tools" }, this.summary, this.beginning, this.zooms, this.toggle);
     this.element = h("section", { class: "timeline-panel" }, tools, this.view.element, this.table.element, this.legend);

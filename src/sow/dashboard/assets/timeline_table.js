@@ -32,10 +32,10 @@ function task({ lane }) {
 
 function rowsOf(facts, now) {
   const [whole] = facts.lanes;
-  const rows = facts.gaps.map((gap) => row(whole, gap.from, gap.to - gap.from, "nothing of sow was alive"));
+  const rows = facts.gaps.map((gap) => row(whole, gap.from, gap.to - gap.from, "sow was not running"));
   for (const lane of facts.lanes) {
     for (const span of facts.spansOf(lane.id)) {
-      const outcome = span.to === null ? "goes on" : span.outcome;
+      const outcome = span.to === null ? "still running" : span.outcome;
       rows.push(row(lane, span.from, (span.to ?? now) - span.from, KINDS[kindOf(span)], whoOf(span), outcome, span.text));
     }
     for (const mark of facts.marksOf(lane.id)) rows.push(row(lane, mark.at, null, (MARKS[mark.kind] ?? ["", mark.kind])[1], "", "", mark.text));

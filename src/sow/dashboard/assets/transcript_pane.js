@@ -48,7 +48,7 @@ export function transcriptPane(page) {
     if (!page.sessions?.length)
       return render(
         node,
-        empty("No agent has worked on this yet", "As soon as a worker starts, its words appear here.", null),
+        empty("No transcript yet", "The transcript appears here when a worker starts.", null),
       );
     if (!find(page, chosen)) chosen = newest(page);
     if (!text) open();

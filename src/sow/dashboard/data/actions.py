@@ -132,12 +132,12 @@ class ActRunner:
             return BAD, _error(error.message, error.hint)
         status = self.status_of(str(body.get("task", ""))) if name == "send-back" else "needs_review"
         if status != "needs_review":  # otherwise the first of the two calls would leave feedback on any task
-            return REFUSED, _error(f"there is no work to send back: the task is {status}", "look at the task again")
+            return REFUSED, _error(f"this task has no work to send back: it is {status}", "reload the task")
         outputs = []
         for call in calls:
             result = self._run(call)
             if result is None:
-                return TOO_LONG, _error("sow did not end in time", "see what happened: sow status")
+                return TOO_LONG, _error("the command took too long", "see the result: sow status")
             if result.code:
                 return _refusal(result)
             outputs.append(result.out.strip())

@@ -145,7 +145,7 @@ class DashboardData:
         """Returns the page of the workflow."""
         folder = WorkflowFolder(self.home)
         if not folder.exists():
-            raise PageNotFound("there is no workflow here", "begin one: sow workflow new NAME")
+            raise PageNotFound("there is no workflow here", "start one: sow workflow new NAME")
         loaded = folder.load()
         workflow = loaded["workflow"]
         status = status_document.document(folder, loaded)
@@ -174,7 +174,7 @@ class DashboardData:
     def act(self, name: str, body: Mapping[str, Any]) -> tuple[int, Document]:
         """Carries out an act with the sow command, and refreshes the data at once."""
         if self.read_only:
-            return 403, {"error": "this page only shows", "hint": "start it without --read-only: sow ui"}
+            return 403, {"error": "this page is read-only", "hint": "start it without --read-only: sow ui"}
         reply = ActRunner(self.home.root, self.environment, self._status).do(name, body)
         try:
             self.watch.look(whole=True)

@@ -37,7 +37,7 @@ def file_page(path: str, start: str, limit: str, needles: list[bytes]) -> dict[s
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise PageNotFound("this file is not here any more, or not yet", "look again in a moment") from None
+        raise PageNotFound("this file does not exist now", "look again in a moment") from None
     except OSError as error:
         raise system_error("read", path, error) from None
     try:

@@ -68,7 +68,7 @@ class RunCache:
         self.look()
         folder = self.folders.get(name)
         if folder is None:
-            raise PageNotFound(f"there is no run {name!r:.60}", "see which there are: sow runs list")
+            raise PageNotFound(f"there is no run {name!r:.60}", "list all runs: sow runs list")
         return folder
 
 

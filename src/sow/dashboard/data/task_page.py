@@ -52,7 +52,7 @@ def folder_of(home: Home, ident: str) -> sessions.AnyFolder:
         loaded = WorkflowFolder(home).load()
         if ident in loaded["workflow"]["members"]:
             return WorkflowFolder(home).agent_folder(ident, loaded)
-    raise PageNotFound(f"there is no task {ident!r:.60}", "see which there are: sow task list")
+    raise PageNotFound(f"there is no task {ident!r:.60}", "list all tasks: sow task list")
 
 
 def is_worked_on(home: Home, ident: str) -> bool:

@@ -87,7 +87,7 @@ def evidence_page(home: Home, ident: str, number: str, start: str, limit: str, *
         raise PageNotFound(f"task {ident} has no evidence {index}", f"it has {len(evidence)} pieces, counted from 0")
     text = _output(home, ident, evidence[index])
     if text is None:
-        raise PageNotFound("what this command said is not kept on this machine", "repeat it: sow runs verify")
+        raise PageNotFound("the output of this command is not on this machine", "repeat it: sow runs verify")
     return paging.text_page(text, start, limit, needles)
 
 

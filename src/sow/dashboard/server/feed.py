@@ -39,7 +39,7 @@ HEART_BEAT = b": still here\n\n"
 def listener_slot(server: Listener) -> Iterator[None]:
     """Holds one of the limited number of places for pages that listen."""
     if not server.add_feed():
-        raise RequestRefused(503, "too many pages listen already", "close some of them", (("Retry-After", "10"),))
+        raise RequestRefused(503, "too many pages are open", "close some of them", (("Retry-After", "10"),))
     try:
         yield
     finally:

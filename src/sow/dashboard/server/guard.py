@@ -33,13 +33,13 @@ class RequestRefused(SowError):
 def check_head(headers: Message) -> None:
     """Refuses headers that two parsers could read differently."""
     if headers.defects or headers.get_payload():
-        raise RequestRefused(400, "a header of the request is no header", "send one 'Name: value' on each line")
+        raise RequestRefused(400, "a header of the request is invalid", "send one 'Name: value' on each line")
     for name in ("Host", "Origin", "Content-Length", "Content-Type", "Cookie", "Sec-Fetch-Site", "X-Sow"):
         values = headers.get_all(name, [])
         if len(values) > 1 or any("\n" in value or "\r" in value for value in values):
             raise RequestRefused(400, f"the request has {name} twice, or on two lines", "send each header once")
     if "Transfer-Encoding" in headers:
-        raise RequestRefused(400, "the request has a body in pieces", "send it whole, with its Content-Length")
+        raise RequestRefused(400, "chunked bodies are not supported", "send it whole, with its Content-Length")
 
 
 def check_origin(route: Route | None, method: str, headers: Message) -> None:
@@ -73,16 +73,16 @@ def check_post_headers(headers: Message) -> None:
     if headers.get("Origin") is None:
         raise RequestRefused(403, "the request does not say where it comes from", "use the page, or the command line")
     if headers.get("X-Sow") != "1":
-        raise RequestRefused(403, "the request is not one of the page", "use the page, or the command line")
+        raise RequestRefused(403, "the request lacks the header of the page", "use the page, or the command line")
     if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
-        raise RequestRefused(400, "the body of the request is not JSON by its Content-Type", "send application/json")
+        raise RequestRefused(400, "the Content-Type of the request is not JSON", "send application/json")
 
 
 def check_size(headers: Message) -> int:
     """Returns the length of the request's body."""
     length = headers.get("Content-Length", "0")
     if not (length.isascii() and length.isdigit() and len(length) < 16):
-        raise RequestRefused(400, "the Content-Length of the request is no number", "send the length in bytes")
+        raise RequestRefused(400, "the Content-Length of the request is not a number", "send the length in bytes")
     if int(length) > LARGEST:
         raise RequestRefused(413, f"the body of the request is larger than {LARGEST >> 10} KiB", "send a shorter text")
     return int(length)
@@ -102,7 +102,7 @@ def check_person(client: End, server: End) -> None:
 def check(route: Route, headers: Message, access: Access, *, read_only: bool, ends: Ends) -> None:
     """Refuses a request whose sender may not use this route."""
     if route.guard in (VIEWER, ACTOR) and not access.has_valid_cookie(headers.get("Cookie", "")):
-        raise RequestRefused(401, "you are not signed in here", OPEN_AGAIN)
+        raise RequestRefused(401, "this browser is not signed in", OPEN_AGAIN)
     if route.method in SAFE:
         return
     check_post_headers(headers)

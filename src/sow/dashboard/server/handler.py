@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
             raise
         except Exception as error:  # the last handler of the server: one failed request must not affect the others
             print_traceback(error)
-            answer = reply.refusal(500, "sow itself failed", "see what 'sow ui' says in its terminal, and report it")
+            answer = reply.refusal(500, "sow itself failed", "see the terminal of 'sow ui', and report it")
         if answer is not None and not self.streaming:
             self._send(answer)
 
@@ -130,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
         length = guard.check_size(self.headers)
         if route.method in SAFE:
             if length:
-                raise RequestRefused(400, "a request that only asks has a body", "leave it out")
+                raise RequestRefused(400, "a GET request must not have a body", "leave it out")
             self.unread = 0
             return {}
         data = self.rfile.read(length)
@@ -186,14 +186,14 @@ class Handler(BaseHTTPRequestHandler):
     def _session(self, body: dict[str, Any]) -> Reply:
         token = body.get("token")
         if not isinstance(token, str) or not self.server.access.use_token(token):
-            raise RequestRefused(401, "the token is wrong, or was used already", guard.OPEN_AGAIN)
+            raise RequestRefused(401, "the token is wrong or was already used", guard.OPEN_AGAIN)
         return reply.empty(204, (("Set-Cookie", self.server.access.cookie()),))
 
     def _feed(self, arguments: RequestValues) -> Reply | None:
         from sow.dashboard.server import feed
 
         if self.command == "HEAD":
-            raise RequestRefused(405, "the feed has no head alone", USE_THE_PAGE, (("Allow", "GET"),))
+            raise RequestRefused(405, "the feed does not support HEAD", USE_THE_PAGE, (("Allow", "GET"),))
         after = self.headers.get("Last-Event-ID") or arguments["after"]
         with feed.listener_slot(self.server), self.server.facts.feed(after[: feed.LONGEST_ID]) as source:
             self.close_connection = self.streaming = True  # from here on, no other reply can be sent
@@ -227,7 +227,7 @@ class Handler(BaseHTTPRequestHandler):
         """Sends the errors of the standard request parser in our own form."""
         self.close_connection, self.unread = True, 1
         status = code if code in (400, 414, 417, 431, 505) else 400
-        self._send(reply.refusal(status, "the request is not HTTP as we speak it", USE_THE_PAGE))
+        self._send(reply.refusal(status, "the request is not valid HTTP", USE_THE_PAGE))
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing."""
