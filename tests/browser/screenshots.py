@@ -72,7 +72,7 @@ def while_it_runs(camera: Camera, tabs: Tabs, server: Dashboard) -> None:
     camera.take(pages["dark"], "board-dark")
     go(pages["dark"], "task/080/transcript")
     camera.take(pages["dark"], "transcript-dark")
-    pages["light"].set_viewport_size({"width": 1280, "height": 1060})  # so that its rounds are seen too
+    pages["light"].set_viewport_size({"width": 1280, "height": 1060})  # so that its iterations are seen too
     go(pages["light"], "task/060")
     camera.take(pages["light"], "task-light")
     settled(phone)

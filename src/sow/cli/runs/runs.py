@@ -107,6 +107,7 @@ COMMANDS = (
         json=True,
         details="On a terminal the picture of 'sow run' itself, elsewhere one line for each event; with --json every\n"
         "entry of the journal, one on each line, from the first to the last. Ctrl-C ends the watch, never the run.\n"
+        "On a terminal the keys a, y and s answer a question, accept work and stop the run; each asks first.\n"
         "Exit: 0 when the run has ended, well or not, or does not run any more; 1 when its folder was removed;\n"
         "130 after Ctrl-C.",
     ),
