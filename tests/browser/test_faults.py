@@ -151,7 +151,7 @@ def test_a_server_that_cannot_look_says_so(stumbling: tuple[Stumbling, str], tas
     page = tabs.open(address)
     card(page, "010", "in_progress").wait_for()
     picture.broken = True
-    expect(page.get_by_test_id("old")).to_contain_text("may be old")
+    expect(page.get_by_test_id("old")).to_contain_text("may be out of date")
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     late = page.context.new_page()
     late.goto(page.url)

@@ -21,7 +21,7 @@ def gated(plan_repo: Any) -> Gated:
 
 
 def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
-    """Description, criteria, words of each round, changes, evidence, findings, notes, log and cost are there."""
+    """Description, criteria, words of each iteration, changes, evidence, findings, notes, log and cost are there."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "task/040")
@@ -46,8 +46,20 @@ def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
     expect(body).to_contain_text("Up: half a cent")
 
 
-def test_each_round_has_its_own_changes(finished: Stage, tabs: Tabs):
-    """The diff of the first round lacks what the second added."""
+def test_a_transcript_shows_results_as_they_were_printed(finished: Stage, tabs: Tabs):
+    """The result of a tool call stands below the call, in a fixed width and with its own indentation."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "task/040/transcript")
+    result = page.locator(".said.by-output", has_text="Ran 2 tests")
+    expect(result).to_contain_text("-----")
+    text = result.locator(".said-text")
+    assert "\nRan 2 tests" in text.inner_text()
+    assert "mono" in text.evaluate("(node) => getComputedStyle(node).fontFamily").lower()
+
+
+def test_each_iteration_has_its_own_changes(finished: Stage, tabs: Tabs):
+    """The diff of the first iteration lacks what the second added."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "task/040/diff")

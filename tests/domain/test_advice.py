@@ -21,11 +21,12 @@ DONE = [phase("design", "completed"), phase("implementation", "completed")]
 QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 
 
-def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, left=(), **where):
+def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, left=(), runs_plan=False, **where):
     """The next step; a task is in the phase implementation unless it is said otherwise."""
     tasks, phases = list(tasks), list(phases)
     places = {each["id"]: where.get(f"t{each['id']}", "implementation") for each in tasks}
-    return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {}, left)
+    command = (lambda each: f"sow run {each['source']['plan']}") if runs_plan else None
+    return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {}, left, command)
 
 
 SITUATIONS = {
@@ -83,6 +84,11 @@ SITUATIONS = {
         partial(advise, [task("010", "completed"), task("020", depends_on=["010"])]),
         "start a worker on task 020: Task 020",
         "sow agent spawn implementer 020",
+    ),
+    "an imported plan": (
+        partial(advise, [{**task("010"), "source": {"plan": "plan.md", "id": "1", "digest": ""}}], runs_plan=True),
+        "run the plan",
+        "sow run plan.md",
     ),
     "a task of an earlier phase comes up later": (
         partial(advise, [task("010")], t010="design"),

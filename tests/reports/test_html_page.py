@@ -141,6 +141,16 @@ def test_the_answer_is_in_it(plan_repo: Any) -> None:
     assert asked["answer"] == "Port <8080>\nand no other"
 
 
+def test_it_names_one_time_and_the_changed_files(plan_repo: Any) -> None:
+    """The report has the files of all merges without sow's state, and the length of the run once."""
+    plan_repo.plan("First", "Second")
+    assert plan_repo.run().code == 0
+    parsed = inert(plan_repo.repo.ok("runs", "report", "--format", "html").out)
+    assert {"Changed files", "part_010.txt", "part_020.txt", "+1"} <= set(parsed.texts)
+    assert not any(".sow/" in text for text in parsed.texts)
+    assert "2 of 2 tasks completed" in parsed.texts
+
+
 @pytest.mark.full
 def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
     """What the run found about the work stands below its question in the table, each thing on a line of its own."""

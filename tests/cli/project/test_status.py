@@ -129,3 +129,13 @@ def test_reading_changes_nothing(task_repo: Repo, words: tuple[str, ...]):
     before = task_repo.snapshot()
     task_repo.sow(*words)
     assert task_repo.snapshot() == before
+
+
+def test_an_imported_plan_is_run(repo: Repo):
+    """After an import the next step is the run of the plan, with a path that works in the current folder."""
+    (repo.root / "docs").mkdir()
+    (repo.root / "docs/plan.md").write_text("# Steps\n\n## Task 1: One\n\nDo it.\n")
+    repo.ok("plan", "import", "docs/plan.md", "--yes")
+    assert repo.ok("status", "--json").json["next"] == {"text": "run the plan", "command": "sow run docs/plan.md"}
+    below = repo.ok("status", "--json", cwd=repo.root / "docs").json["next"]["command"]
+    assert below == "sow run plan.md"

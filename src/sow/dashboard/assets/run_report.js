@@ -6,6 +6,7 @@ import { h, render } from "./dom.js";
 import { called } from "./facts_line.js";
 import { ago, capital, clock, count, day, duration, estimate, money, part, plural } from "./format.js";
 import { icon } from "./icons.js";
+import { markdown } from "./markdown.js";
 import { outcomeBar, statusOfOutcome } from "./outcomes.js";
 import { command, facts } from "./parts.js";
 import { resultBadge, statusBadge } from "./status.js";
@@ -30,7 +31,7 @@ export class RunReport {
     render(
       this.element,
       numbers(report),
-      steps(report.next),
+      steps(report.next, report.run),
       remarks(report.remarks),
       this.tasksPanel,
       report.questions.length ? panel("Questions", h("ul", { class: "plain-list" }, report.questions.map(question))) : null,
@@ -74,13 +75,17 @@ function percent(factor) {
   return factor < 0.01 ? "<1 %" : `${Math.round(factor * 100)} %`;
 }
 
-function steps(next) {
+function steps(next, run) {
   if (!next?.length) return null;
-  return panel("Next steps", h("ol", { class: "steps" }, next.map((step) => h("li", { key: step.command }, h("span", { class: "wrap" }, capital(step.text)), command(step.command)))));
+  const changes = h("a", { class: "button", href: `#/runs/${part(run.id)}/changes` }, "Show the changes");
+  const rows = next.map((step) =>
+    h("li", { key: step.command }, h("span", { class: "wrap" }, capital(step.text)), h("span", { class: "step-acts" }, command(step.command), step.command.startsWith("git log") ? changes : null)),
+  );
+  return panel("Next steps", h("ol", { class: "steps" }, rows));
 }
 
 function remarks(words) {
-  return words?.length ? h("div", { class: "notice status-paused", key: "remarks" }, words.map((text) => h("p", { class: "wrap" }, text))) : null;
+  return words?.length ? panel("Remarks", h("ul", { class: "plain-list" }, words.map((text) => h("li", { class: "prose" }, markdown(text))))) : null;
 }
 
 function taskColumns(rows) {

@@ -178,10 +178,15 @@ function dressed(text) {
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const found = SAID.exec(line);
     if (found) said.push({ kind: found[1], lines: [found[2]] });
-    else if (said.length) said[said.length - 1].lines.push(line);
+    else if (said.length) said[said.length - 1].lines.push(unindented(line, said[said.length - 1].kind));
     else said.push({ kind: "text", lines: [line] });
   }
   return said.filter((each, at) => !repeated(each, said[at + 1])).map(saying);
+}
+
+/** The lines of a result are indented in the file, so that none looks like an entry. @param {string} line @param {string} kind */
+function unindented(line, kind) {
+  return ["output", "failed", "refused"].includes(kind) ? line.replace(/^ {2}/, "") : line;
 }
 
 /** Many agents say their last words twice, the second time as their result. @param {any} each @param {any} next */

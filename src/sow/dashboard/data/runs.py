@@ -126,7 +126,6 @@ class RunFollower:
         run, history = self.folder.run, self.history
         left = self.remaining.seconds_left(now) if self.live else None
         over = run["status"] == "ended" and crew_rows.is_workflow_missing(self.folder.home, run)
-        moment = now if self.live else history.moment
         return {
             "id": run["id"],
             "name": run["name"],
@@ -136,7 +135,7 @@ class RunFollower:
             "started_at": run["started_at"],
             "ended_at": run.get("ended_at"),
             "exit": run.get("exit"),
-            "elapsed": round(history.alive_seconds(moment), 1),
+            "elapsed": round(history.alive_seconds(now) if self.live else history.wall, 1),
             "cost": history.total.text(),
             "cost_usd": round(history.total.usd, 6) if history.total.known else None,
             "left_seconds": round(left) if left is not None else None,
