@@ -1,5 +1,5 @@
 // @ts-check
-// What a person can do to a task, a question or a run: its words, its command line, what it needs, and what it sends.
+// The actions on a task, a question or a run: label, command line, input, and the body of the request.
 
 /**
  * @typedef {object} Act

@@ -1,5 +1,5 @@
 // @ts-check
-// A button for an act that opens in place: what it needs, the command that does the same, and what came of it.
+// A button for an action that opens in place: its input, the same command, and its result.
 
 import { act as send } from "./api.js";
 import { h, render } from "./dom.js";
@@ -157,7 +157,7 @@ function textField(act, name, go) {
 }
 
 /**
- * What is said after an act: that it is done, and what happens next.
+ * The message after an action: its result and the next step.
  * @param {import("./state.js").Store} store
  * @param {Act} act
  * @param {string} [text]

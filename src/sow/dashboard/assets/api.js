@@ -6,7 +6,7 @@ import { setClock } from "./format.js";
 const SILENCE = 30_000; // the server's heart beats every 10 s; three missed beats are a lost connection
 const LONGEST_PAUSE = 10_000;
 
-/** What the server refused, with its hint. */
+/** An error of the server, with its hint. */
 export class ApiError extends Error {
   /**
    * @param {number} status 0 when the server was not reached
@@ -50,7 +50,7 @@ async function request(path, options) {
 }
 
 /**
- * What stands at an address.
+ * Fetches the document at an address.
  * @param {string} path
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
@@ -90,7 +90,7 @@ export async function act(name, body) {
  * @property {(live: boolean) => void} connection
  */
 
-/** The live feed: one connection that comes back by itself and goes on where it was cut. */
+/** The live feed: one connection that reconnects by itself and continues after the last event. */
 export class Feed {
   /** @param {FeedHandlers} handlers */
   constructor(handlers) {

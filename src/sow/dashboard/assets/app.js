@@ -43,7 +43,7 @@ let frame = null;
 /** @type {Promise<void> | null} */
 let refreshing = null;
 
-/** Say something to those who listen instead of looking. @param {string} text */
+/** Announce a text to screen readers. @param {string} text */
 function announce(text) {
   announcer.textContent = text;
 }
@@ -117,7 +117,7 @@ function tick() {
   }
 }
 
-/** A hidden page gives its connection back and looks now and then; seen again, it goes on where it was. */
+/** A hidden page closes its connection and polls now and then. When it is visible again, it reconnects. */
 function mindVisibility() {
   /** @type {any} */
   let leaving = null;

@@ -1,5 +1,5 @@
 // @ts-check
-// One task as a card: who works on it since when, what it waits for, and what it asks.
+// One task as a card: its agent, its current step, its dependencies and its question.
 
 import { h } from "./dom.js";
 import { duration, firstLine, part } from "./format.js";
@@ -52,13 +52,13 @@ function who(task) {
   return `${task.agent}${task.executor ? ` on ${task.executor}` : ""}${own}`;
 }
 
-/** What it took so far; of a task that runs, the line below tells since when. @param {import("./state.js").Row} task */
+/** The time of work so far; a running task shows it in the line below. @param {import("./state.js").Row} task */
 function took(task) {
   if (task.running || !task.seconds) return null;
   return h("span", { class: "number", title: "Time of work" }, duration(task.seconds));
 }
 
-/** What happens now, or what has to happen first. @param {import("./state.js").Row} task */
+/** The current step, or the tasks that must end first. @param {import("./state.js").Row} task */
 function now(task) {
   if (task.running) {
     return h(
@@ -100,7 +100,7 @@ function asks(task) {
   ];
 }
 
-/** The card in one sentence, for those who listen. @param {import("./state.js").Row} task */
+/** The card in one sentence, for screen readers. @param {import("./state.js").Row} task */
 function spoken(task) {
   const parts = [`${task.id} ${task.name}`, statusWord(task.status), who(task)];
   if (!task.running && task.seconds) parts.push(duration(task.seconds));

@@ -1,4 +1,4 @@
-// The page of costs: what was spent by which agent, executor and run; what nobody told is unknown and never 0.
+// The page of costs: the cost of each agent, executor and run. A cost that was not reported is unknown, never 0.
 
 import { get } from "./api.js";
 import { DataTable, mostOf, withBar } from "./data_table.js";

@@ -191,7 +191,7 @@ class DiffReader {
     );
   }
 
-  /** What git says of a file before its lines: new, deleted, renamed, binary. @param {string} line */
+  /** A line of git about a file, before its hunks: new, deleted, renamed, binary. @param {string} line */
   about(line) {
     if (!/^(new file|deleted file|rename|old mode|new mode|Binary|similarity)/.test(line)) return;
     this.row("aside", null, null, line.replace(/^(new|deleted) file mode \d+$/, "$1 file"));

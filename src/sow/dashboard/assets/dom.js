@@ -12,7 +12,7 @@ const SVG_TAGS = new Set(
   ).split(" "),
 );
 const PROPERTIES = new Set(["value", "checked", "selected", "indeterminate"]);
-/** What belongs to the person at the page, so that an update never takes it back. */
+/** Attributes that the user changes. An update does not set them. */
 const PERSONS = { DETAILS: new Set(["open"]), DIALOG: new Set(["open"]) };
 
 /** @type {WeakMap<EventTarget, Record<string, (event: any) => void>>} */
@@ -30,7 +30,7 @@ function dispatch(event) {
 }
 
 /**
- * An element. Attributes: `class` (words, or a list with gaps), `key` (who it is within its parent), `style` (an object),
+ * An element. Attributes: `class` (words, or a list with gaps), `key` (its identity within its parent), `style` (an object),
  * `onclick` and the like (functions); true is an empty attribute; null, undefined and false leave it out. SVG tags are known
  * by name; the few that HTML has too are written `svg:a`, `svg:title`, `svg:style`. A handler finds its element as
  * event.currentTarget: after an update the element that is shown may be an older one that took the handler over.

@@ -1,5 +1,5 @@
 // @ts-check
-// What a person decides about: the question without its details, and each failed check with the end of its output.
+// The text of a question, and each failed check with the end of its output.
 
 import { get } from "./api.js";
 import { h, render } from "./dom.js";
@@ -31,7 +31,7 @@ export function questionText(text, failing) {
   return [markdown(asked), isNew ? h("blockquote", null, markdown(said)) : null];
 }
 
-/** What an answer does, which a run writes after what it found and the folder of the work. @param {string} text @returns {string} */
+/** The effect of an answer: the lines after the findings and the folder of the work. @param {string} text @returns {string} */
 export function closingLines(text) {
   return /^The work is in .*\n([^]*)/m.exec(text)?.[1] ?? "";
 }

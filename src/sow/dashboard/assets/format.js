@@ -21,7 +21,7 @@ export function now() {
 }
 
 /**
- * Epoch seconds of a moment that is told as seconds or as an ISO text; NaN when it is neither.
+ * Epoch seconds of a moment that is given in seconds or as an ISO text; NaN for anything else.
  * @param {number | string | null | undefined} moment
  * @returns {number}
  */
@@ -87,7 +87,7 @@ export function day(moment) {
   return `${at.getDate()} ${month} ${at.getFullYear()}, ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "$0.48"; what nobody told is "–". @param {number | null | undefined} usd @returns {string} */
+/** "$0.48"; an unknown cost is "–". @param {number | null | undefined} usd @returns {string} */
 export function money(usd) {
   if (usd === null || usd === undefined) return "–";
   if (usd !== 0 && usd < 0.01) return "<$0.01";
@@ -144,7 +144,7 @@ export function capital(text) {
   return text ? text.charAt(0).toUpperCase() + text.slice(1) : "";
 }
 
-/** What may stand in the address of a page or a request. @param {string | number} part @returns {string} */
+/** Escapes a value for the address of a page or a request. @param {string | number} part @returns {string} */
 export function part(part) {
   return encodeURIComponent(String(part));
 }

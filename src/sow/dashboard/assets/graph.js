@@ -1,4 +1,4 @@
-// The page of the dependency graph: who waits for whom, live.
+// The page of the dependency graph, live.
 
 import { h } from "./dom.js";
 import { GraphPanel } from "./graph_panel.js";

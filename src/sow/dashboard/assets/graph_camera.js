@@ -150,7 +150,7 @@ function distance(one, other) {
   return Math.hypot(one.x - other.x, one.y - other.y);
 }
 
-/** What is smaller than the window stays inside; what is larger never leaves a side empty. */
+/** A drawing smaller than the window stays inside. A larger one leaves no side empty. */
 function held(offset, drawn, window) {
   const room = window - drawn - 2 * MARGIN;
   if (room >= 0) return Math.round((window - drawn) / 2);

@@ -1,4 +1,4 @@
-// The dependency graph as a table: wave by wave, for those who read rather than look.
+// The dependency graph as a table: wave by wave.
 
 import { DataTable } from "./data_table.js";
 import { h } from "./dom.js";

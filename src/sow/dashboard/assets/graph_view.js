@@ -18,7 +18,7 @@ const EDGE = 12;
 const HINT = matchMedia("(pointer: coarse)").matches
   ? "Tap a task to open it. Drag to move."
   : "Point at a task, or move with the arrow keys, to read its facts here. Drag or scroll to move, Ctrl and wheel to zoom.";
-/** What is looked at first in a graph that does not fit. */
+/** The tasks that a graph shows first if it does not fit. */
 const MATTERS = [(task) => task.running, (task) => task.status === "paused", (task) => task.status === "failed", (task) => task.status === "pending"];
 const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" };
 

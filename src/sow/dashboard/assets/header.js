@@ -1,5 +1,5 @@
 // @ts-check
-// The head of every page: whose work this is, where to go, how the run stands, and what waits for whom.
+// The head of every page: project, navigation, the state of the run, open items.
 
 import { h, render } from "./dom.js";
 import { icon } from "./icons.js";
@@ -38,7 +38,7 @@ function lost() {
   return h("div", { class: "banner", "data-testid": "lost" }, icon("warning"), text);
 }
 
-/** What the server says when it cannot look for itself. @param {import("./state.js").Store} store */
+/** The message of a server that cannot read the files. @param {import("./state.js").Store} store */
 function old(store) {
   const { trouble } = store.state ?? {};
   if (!trouble) return null;
@@ -46,7 +46,7 @@ function old(store) {
   return h("div", { class: "banner", "data-testid": "old" }, icon("warning"), text);
 }
 
-/** The number of things that wait stands in the tab's title, for those who look elsewhere. @param {import("./state.js").Store} store */
+/** Shows the number of open items in the tab's title. @param {import("./state.js").Store} store */
 function mark(store) {
   const waiting = store.state?.inbox?.length ?? 0;
   const bare = document.title.replace(/^\(\d+\) /, "");

@@ -1,5 +1,5 @@
 // @ts-check
-// The inbox: what waits for a person, most blocking first, each with the act that settles it.
+// The inbox: open items, most blocking first, each with the actions that settle it.
 
 import { answerTo, approveWorkflow, mayStand, phaseAct, taskActs } from "./act.js";
 import { actForm, outcome } from "./act_form.js";
@@ -14,7 +14,7 @@ import { statusClass } from "./status.js";
 
 export const title = "Inbox";
 
-/** What an item is called, and the status whose colour it has. @type {Record<string, [string, string, string]>} */
+/** The label of an item, the status of its colour, and its icon. @type {Record<string, [string, string, string]>} */
 const KINDS = {
   question: ["Question", "paused", "paused"],
   review: ["Review", "needs_review", "needs_review"],
@@ -27,7 +27,7 @@ const KINDS = {
 
 /** @typedef {import("./state.js").Row} Item */
 
-/** Who an item is, so that its form is kept while the list changes. @param {Item} item @returns {string} */
+/** The identity of an item, so that its form is kept while the list changes. @param {Item} item @returns {string} */
 function keyOf(item) {
   return [item.kind, item.task ?? item.agent ?? item.phase ?? "", item.number ?? ""].join(":");
 }
@@ -61,7 +61,7 @@ export function mount(root, context) {
   const { store } = context;
   /** @type {Map<string, {item: Item, node: HTMLElement, text: HTMLElement, facts: HTMLElement, remark: HTMLElement}>} */
   const cards = new Map();
-  /** What was settled here, in the place where it stood. @type {Map<string, {act: import("./act.js").Act, said: string}>} */
+  /** The items that were settled on this page, shown in their old places. @type {Map<string, {act: import("./act.js").Act, said: string}>} */
   const settled = new Map();
   /** @type {string[]} */
   let order = [];
@@ -120,7 +120,7 @@ export function mount(root, context) {
     return { item, node, text, facts, remark };
   }
 
-  /** What led to it is on its task's page, and wanted here by who has to decide. @param {Item} item @param {HTMLElement} node */
+  /** Adds the reason, which the task's page has. @param {Item} item @param {HTMLElement} node */
   function tellWhy(item, node) {
     const row = store.tasks.get(item.task);
     if (!row || (item.kind !== "failed" && row.result !== "RED")) return;

@@ -1,4 +1,4 @@
-// What the marks of a drawing mean: a small sample beside its word.
+// The legend of a drawing: a sample and a word for each mark.
 
 import { h } from "./dom.js";
 

@@ -69,7 +69,7 @@ function entry(line) {
   );
 }
 
-/** What was said before this page was opened. @param {import("./state.js").Store} store */
+/** Loads the lines from before this page was opened. @param {import("./state.js").Store} store */
 async function past(store) {
   const run = store.state?.run?.id;
   if (!run) return;

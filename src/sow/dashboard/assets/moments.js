@@ -1,4 +1,4 @@
-// What every task was doing at a moment of a run, from the changes that its timeline has.
+// The state of every task at a moment of a run, from the changes in its timeline.
 
 const MOVING = new Set(["in_progress", "needs_review"]);
 

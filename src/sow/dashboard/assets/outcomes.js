@@ -1,4 +1,4 @@
-// What became of tasks, as a bar of coloured parts with its words.
+// The outcomes of tasks, as a bar of coloured parts and as words.
 
 import { h } from "./dom.js";
 import { statusClass } from "./status.js";

@@ -1,5 +1,5 @@
 // @ts-check
-// A text of any size in a window of its own: pages come as one scrolls, those far away are let go again, and the end can be followed.
+// A text of any size in a window of its own: pages load while you scroll, distant pages are removed, and the end can be followed.
 
 import { get } from "./api.js";
 import { h, render, say } from "./dom.js";
@@ -51,7 +51,7 @@ export function pagedText(address, options) {
   let leaves = [];
   let total = 0;
   let following = Boolean(options.live);
-  /** What is under way. @type {Promise<void> | null} */
+  /** The request in progress. @type {Promise<void> | null} */
   let busy = null;
   /** @type {any} */
   let timer = null;
@@ -99,13 +99,13 @@ export function pagedText(address, options) {
     return first === 0 && last >= total ? bytes(total) : `${bytes(first)} – ${bytes(last)} of ${bytes(total)}`;
   }
 
-  /** What a person asked for, as soon as what is under way has ended. @param {() => Promise<void>} work */
+  /** Runs an action of the user after the request in progress. @param {() => Promise<void>} work */
   async function asked(work) {
     while (busy) await busy;
     await alone(work);
   }
 
-  /** What scrolling and time bring about; while something is under way it can wait. @param {() => Promise<void>} work */
+  /** Runs an action of scrolling or of the timer; skipped while a request is in progress. @param {() => Promise<void>} work */
   async function alone(work) {
     if (busy) return;
     busy = attempt(work);
@@ -147,7 +147,7 @@ export function pagedText(address, options) {
     body.scrollTop = body.scrollHeight;
   }
 
-  /** Add what comes behind the last page; the far end is let go. */
+  /** Adds the next page at the end, and removes the first one if there are too many. */
   async function forward() {
     const last = leaves.at(-1);
     if (!last) return;
@@ -213,7 +213,7 @@ export function pagedText(address, options) {
   return { node, stop, ended };
 }
 
-/** What stands behind the last end of a line; nothing where a page has no end of a line at all. @param {string} text */
+/** The text after the last line end; empty if there is no line end. @param {string} text */
 function tail(text) {
   const at = text.lastIndexOf("\n");
   return at < 0 ? "" : text.slice(at + 1);

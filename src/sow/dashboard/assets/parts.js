@@ -37,7 +37,7 @@ async function toClipboard(text) {
 }
 
 /**
- * What a page says when there is nothing: why, and what to do next.
+ * The message of an empty page: the reason and the next step.
  * @param {string} title
  * @param {string} text
  * @param {string | null} [line] a command
@@ -54,7 +54,7 @@ export function empty(title, text, line) {
 }
 
 /**
- * What went wrong, with its hint, and a way to try again.
+ * An error with its hint, and a button to try again.
  * @param {unknown} error
  * @param {(() => void) | null} [again]
  * @returns {HTMLElement}
@@ -127,7 +127,7 @@ export function elapsed(start) {
 }
 
 /**
- * Facts as a definition list; what is null, undefined or empty is left out. A fact that is told as wide has a row of its own.
+ * Facts as a definition list; what is null, undefined or empty is left out. A wide fact has a row of its own.
  * @param {[string, import("./dom.js").Child, "wide"?][]} pairs
  * @returns {HTMLElement}
  */

@@ -5,7 +5,7 @@ import { h, render } from "./dom.js";
 import { problem } from "./parts.js";
 
 /**
- * What a page gets.
+ * The input of a page.
  * @typedef {object} Context
  * @property {import("./state.js").Store} store
  * @property {string[]} params  the parts of the address behind the page's name
@@ -15,7 +15,7 @@ import { problem } from "./parts.js";
  * @property {() => boolean} readOnly  whether acts are hidden
  */
 /**
- * What a page is while it is shown.
+ * A page while it is shown.
  * @typedef {object} Page
  * @property {(change: import("./state.js").Change) => void} update
  * @property {() => void} unmount

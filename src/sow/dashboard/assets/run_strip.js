@@ -1,5 +1,5 @@
 // @ts-check
-// The strip of the run: whether it lives, how far it is, what it took, what it waits for, and a way to stop it.
+// The strip of the run: its state, progress, time, cost and pauses, and a button to stop it.
 
 import { stopRun } from "./act.js";
 import { actForm } from "./act_form.js";
@@ -130,7 +130,7 @@ function askToStop(run, announce) {
   const close = openDialog("stop-dialog", act.word, form);
 }
 
-/** What is asked of the person, what holds the run up, and whether this page may act. @param {import("./state.js").Store} store */
+/** Open items, pauses and stops of the run, and the read-only mark. @param {import("./state.js").Store} store */
 function asks(store) {
   const { inbox = [], run, read_only: readOnly, broken = {} } = store.state ?? {};
   const pauses = Object.entries(run?.pauses ?? {});

@@ -57,7 +57,7 @@ function nameCell(run) {
   return h("span", { class: "run-name" }, h("a", { href: `#/runs/${part(run.id)}`, "data-row": true }, run.name), h("small", null, h("span", { class: "mono muted" }, run.id), " ", state));
 }
 
-/** What nobody told is said as unknown, never as nothing. */
+/** A value that was not reported is shown as unknown, never as 0. */
 function known(format, value) {
   return value === null || value === undefined ? h("span", { class: "muted" }, "unknown") : format(value);
 }

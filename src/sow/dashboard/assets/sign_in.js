@@ -1,5 +1,5 @@
 // @ts-check
-// What a browser sees that the server does not know (any more): how to get a new address, and a place to put it.
+// The page of a browser that is not signed in: how to get a new address, and a field for it.
 
 import { h, render } from "./dom.js";
 import { command, problem } from "./parts.js";

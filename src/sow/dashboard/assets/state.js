@@ -1,11 +1,11 @@
 // @ts-check
-// What the page knows: the state that the server told, kept fresh by its feed. Pages read it and are told what changed.
+// The state of the server, updated by its feed. Pages read it and are notified of changes.
 
 /** @typedef {Record<string, any>} Row */
 /** @typedef {{run: string, at: string, t: number, task: string | null, event: string, text: string}} Line */
 
 /**
- * What changed since the last update; several events are told together.
+ * The changes since the last update; several events make one change.
  * @typedef {object} Change
  * @property {Set<string>} kinds  of: state, task, run, inbox, trouble, line, spans, connection
  * @property {Set<string>} tasks  ids of rows that changed
@@ -22,7 +22,7 @@ function nothing() {
   return { kinds: new Set(), tasks: new Set(), lines: [], spans: [] };
 }
 
-/** The facts at hand and who wants to hear of changes. */
+/** The state and the listeners for its changes. */
 export class Store {
   constructor() {
     /** The answer of /api/state, or null before the first. @type {Row | null} */

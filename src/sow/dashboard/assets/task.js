@@ -1,5 +1,5 @@
 // @ts-check
-// One task's page: its head, its tabs, and what a person can do about it.
+// One task's page: its head, its tabs, its question and its actions.
 
 import { mayStand, taskActs } from "./act.js";
 import { actForm, outcome } from "./act_form.js";
@@ -61,7 +61,7 @@ export function mount(root, context) {
   };
 }
 
-/** What is shown of one task, and what keeps it fresh. */
+/** The page of one task, and its updates. */
 class TaskView {
   /** @param {HTMLElement} root @param {import("./router.js").Context} context @param {string} id */
   constructor(root, context, id) {

@@ -6,7 +6,7 @@ import { duration, firstLine } from "./format.js";
 /** @typedef {import("./state.js").Row} Row */
 /** @typedef {{at: string, rank: number, text: string}} Happening */
 
-/** What comes first within one second, for that is how exact the records are. */
+/** The order of events within one second: records have no finer times. */
 const RANK = { over: 0, asked: 1, check: 2, review: 3, reviewed: 4, verdict: 5, merge: 6, back: 7, work: 8, end: 9 };
 
 /**

@@ -119,7 +119,7 @@ function nextPanel(page, context) {
   );
 }
 
-/** What the agent CLI refused, and what leaves the result in doubt. @param {Row} page */
+/** The concerns, and the commands that the agent CLI refused. @param {Row} page */
 function doubts(page) {
   /** @type {Row[]} */
   const refused = page.refusals ?? [];
@@ -201,7 +201,7 @@ export function reviewsPane(page) {
 }
 
 /**
- * What the reviewer said in one text: its own, the task's newest, or what the worker got back after that iteration.
+ * The text of a review: its own, the task's newest, or the feedback of that iteration.
  * @param {Row} page
  * @param {Row} review
  * @param {boolean} newest
@@ -217,7 +217,7 @@ function summary(page, review, newest) {
   return text ? h("div", { class: "prose" }, markdown(text)) : null;
 }
 
-/** What was found, one by one; who refuses the work without a list has said in the text what is wrong. @param {Row} review */
+/** The findings of a review. A RED review without findings has its reasons in the text. @param {Row} review */
 function findings(review) {
   /** @type {Row[]} */
   const all = review.findings ?? [];

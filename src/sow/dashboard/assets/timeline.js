@@ -1,4 +1,4 @@
-// The page of the timeline: who worked when, and what everybody waited for.
+// The page of the timeline: turns, checks, merges and waits.
 
 import { get } from "./api.js";
 import { h, render } from "./dom.js";

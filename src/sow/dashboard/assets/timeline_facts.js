@@ -1,4 +1,4 @@
-// What a timeline shows: the lanes of a run with their spans and marks, which grow while it is live.
+// The data of a timeline: the lanes of a run with their spans and marks, which grow while it is live.
 
 import { clock, duration, plural } from "./format.js";
 
@@ -22,7 +22,7 @@ export class TimelineFacts {
     this.gain({ add: document.spans, marks: document.marks });
   }
 
-  /** Spans and marks that came; one that goes on is replaced when it ends. */
+  /** Takes new spans and marks. A span in progress is replaced when it ends. */
   gain({ add = [], marks = [] }) {
     for (const span of add) {
       const own = this.of(this.spans, span.task);

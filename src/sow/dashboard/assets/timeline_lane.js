@@ -5,7 +5,7 @@ import { clock, duration } from "./format.js";
 
 export const LANE = 28;
 
-/** What each kind of bar is called, in the order of the legend. */
+/** The name of each kind of bar, in the order of the legend. */
 export const KINDS = {
   work: "work",
   review: "review",
@@ -15,7 +15,7 @@ export const KINDS = {
   wait: "waits",
 };
 
-/** What each kind of mark is called, and its sign. */
+/** The name and the sign of each kind of mark. */
 export const MARKS = {
   question: ["?", "question"],
   answered: ["✓", "answered"],
@@ -47,7 +47,7 @@ function isForPeople(span) {
   return span.kind === "wait" && span.role === "person";
 }
 
-/** The drawing of one lane; `now` ends what goes on. */
+/** The drawing of one lane. Spans in progress end at `now`. */
 export function laneDrawing(lane, spans, marks, scale, now, live, chosen = -1) {
   const bars = [...spans].sort((a, b) => (kindOf(a) === "wait" ? 0 : 1) - (kindOf(b) === "wait" ? 0 : 1));
   return h(
@@ -90,7 +90,7 @@ function markDrawing(mark, index, x) {
   );
 }
 
-/** "work 2m 10s, review 14s, 1 question": a lane for those who do not see it. */
+/** "work 2m 10s, review 14s, 1 question": a lane for screen readers. */
 export function laneSummary(lane, spans, marks, now) {
   const sums = {};
   for (const span of spans) sums[kindOf(span)] = (sums[kindOf(span)] ?? 0) + Math.max((span.to ?? now) - span.from, 0);
@@ -101,7 +101,7 @@ export function laneSummary(lane, spans, marks, now) {
   return `${laneName(lane)}: ${parts.join(", ") || "nothing yet"}`;
 }
 
-/** What is worth a line about one span. */
+/** The facts about one span. */
 export function spanFacts(lane, span, now) {
   const until = span.to === null ? "until now" : `to ${clock(span.to)}`;
   return [
@@ -115,13 +115,13 @@ export function spanFacts(lane, span, now) {
   ];
 }
 
-/** Who worked, as "implementer on worker"; of a wait whom it is for. */
+/** The agent of a span, as "implementer on worker"; of a wait, the cause. */
 export function whoOf(span) {
   if (span.kind === "wait") return span.role === "person" ? "for you" : "";
   return [span.role, span.executor].filter(Boolean).join(" on ");
 }
 
-/** What is worth a line about one mark. */
+/** The facts about one mark. */
 export function markFacts(lane, mark) {
   const [sign, word] = MARKS[mark.kind] ?? ["•", mark.kind];
   return [h("b", null, laneName(lane)), `${sign} ${word}`, clock(mark.at), mark.text];

@@ -1,4 +1,4 @@
-// The timeline as a table: every span and mark in the order of time, for those who read rather than look.
+// The timeline as a table: every span and mark in the order of time.
 
 import { DataTable } from "./data_table.js";
 import { h } from "./dom.js";

@@ -1,5 +1,5 @@
 // @ts-check
-// What the agents on a task said and did: a list of sessions and their turns, and the words of the one that is chosen.
+// The transcripts of a task: a list of sessions and turns, and the text of the chosen one.
 
 import { h, render } from "./dom.js";
 import { clock, count, duration, money, part } from "./format.js";
@@ -81,7 +81,7 @@ function find(page, key) {
   return null;
 }
 
-/** The turn that goes on, else the last of the task's own agent, else the last of all. @param {Row} page @returns {string} */
+/** The turn in progress, else the last of the task's own agent, else the last of all. @param {Row} page @returns {string} */
 function newest(page) {
   const own = page.row?.agent ?? page.assigned_agent;
   /** @type {[number, string, string][]} */
@@ -169,7 +169,7 @@ function partTabs(kind, choose) {
 }
 
 /**
- * The readable transcript by what is said and done; a line without a mark goes on with the one before.
+ * The readable transcript by entries; a line without a mark belongs to the entry before it.
  * @param {string} text
  */
 function dressed(text) {

@@ -25,7 +25,7 @@ MOST_KEPT = 2000  # events
 MOST_ROWS = 200  # of one look; if more rows changed, the page loads everything again
 TIMED_FIELDS = ("elapsed", "left_seconds")  # fields that a page counts on by itself
 RUN_EVENTS = ("run_started", "run_ended")
-TROUBLE = "sow itself failed while it looked at the files; see what 'sow ui' says in its terminal"
+TROUBLE = "internal error while reading the files; see the terminal of 'sow ui'"
 
 
 class ChangeWatcher:

@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
             raise
         except Exception as error:  # the last handler of the server: one failed request must not affect the others
             print_traceback(error)
-            answer = reply.refusal(500, "sow itself failed", "see the terminal of 'sow ui', and report it")
+            answer = reply.refusal(500, "internal error", "see the terminal of 'sow ui', and report it")
         if answer is not None and not self.streaming:
             self._send(answer)
 
