@@ -468,6 +468,34 @@ class TestKeys:
         finally:
             window.close()
 
+    def test_work_is_accepted_with_a_reason(self, plan_repo: Any) -> None:
+        """`y` accepts RED work after a reason was given; an empty line cancels."""
+        gate = plan_repo.folder / "gate"
+        plan_repo.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n")
+        plan_repo.judge("010", "RED")
+        plan_repo.plan("First", "Second")
+        run = plan_repo.start("--yes", "--retries", "0")
+        window = None
+        try:
+            until(lambda: plan_repo.has_happened("question"), "the question")
+            window = Watcher(plan_repo.repo, keys=True)
+            window.sees("keys: a answer")
+            window.types("y")
+            window.sees("Why accept the work on 010")
+            window.types("\r")
+            window.sees("keys: a answer")
+            assert "approval" not in plan_repo.task("010")
+            window.types("y")
+            until(lambda: sum("Why accept" in line for line in window.look()) == 2, "the second question")
+            window.types("good -- enough\r")
+            until(lambda: "approval" in plan_repo.task("010"), "the approval")
+            assert plan_repo.task("010")["approval"]["reason"] == "good -- enough"
+        finally:
+            gate.touch()
+            if window is not None:
+                window.close()
+            run.communicate(timeout=LONG)
+
     def test_a_stop_is_confirmed(self, asking: Any) -> None:
         """`s` stops the run after a yes only; keys that were typed before the question do not answer it."""
         window = Watcher(asking.repo, keys=True)

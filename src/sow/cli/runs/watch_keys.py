@@ -11,12 +11,14 @@ import sys
 import termios
 import tty
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Event
 from types import TracebackType
 from typing import Any
 
 from sow.cli.context import Context
 from sow.cli.runs.live import Live
+from sow.cli.tasks.questions import open_items
 from sow.domain.inbox import Item
 from sow.engine.turns.own_paths import sow_path
 from sow.errors import SowError
@@ -25,7 +27,7 @@ from sow.store.inbox import waiting
 from sow.system.process import program
 from sow.system.terminal import YES, err, escape_control, escape_line, out, read_line
 
-HINT = "keys: a answer · y accept · s stop the run · Ctrl-C leave"
+HINT = "keys: a answer, y accept, s stop the run, Ctrl-C leave"
 LONGEST_REASON = 2000
 
 
@@ -56,12 +58,14 @@ class WatchKeys:
 
     def _take_keys(self) -> None:
         """Delivers keys without Enter, and does not show them. Ctrl-C still sends its signal."""
-        tty.setcbreak(sys.stdin, termios.TCSAFLUSH)
+        with suppress(termios.error):  # the terminal was closed
+            tty.setcbreak(sys.stdin, termios.TCSAFLUSH)
 
     def _take_lines(self) -> None:
         """Restores the terminal. Keys that were typed before a prompt do not answer it."""
-        if self.saved is not None:
-            termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, self.saved)
+        with suppress(termios.error):
+            if self.saved is not None:
+                termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, self.saved)
 
     def handle(self) -> None:
         """Carries out the next key, if there is one."""
@@ -98,7 +102,7 @@ class WatchKeys:
         return next((item for item in items if _name(item) == name), None)
 
     def _answer(self) -> None:
-        item = self._choose("answer", [item for item in waiting(self.home) if item["kind"] in ("question", "phase")])
+        item = self._choose("answer", open_items(self.home))
         text = self._ask(f"Your answer to {_name(item)} (an empty line cancels):") if item else ""
         if item and text:
             arguments = self._command("answer", "--", _name(item), "-")

@@ -48,7 +48,7 @@ def ask_open_questions(context: Context, names: Collection[str]) -> bool:
         return False
     home = context.project_home()  # not the run's own object, which would undo answers of other processes
     actor = context.require_non_worker("answer a question")
-    asked = {_label(item): item for item in _open_items(home) if (item["task"] or item["agent"]) in names}
+    asked = {_label(item): item for item in open_items(home) if (item["task"] or item["agent"]) in names}
     for label, item in asked.items():
         show_item(item)
         offer = (
@@ -70,7 +70,7 @@ def ask_open_questions(context: Context, names: Collection[str]) -> bool:
 
 
 def _open_labels(home: Home) -> set[str]:
-    return {_label(item) for item in _open_items(home)}
+    return {_label(item) for item in open_items(home)}
 
 
 def _label(item: Item) -> str:
@@ -148,7 +148,7 @@ def _save_answer(context: Context, home: Home, question: str, words: str) -> Non
     out("the answer stands: a worker that asks the same in a run gets it at once; see 'sow answers'")
 
 
-def _open_items(home: Home) -> list[Item]:
+def open_items(home: Home) -> list[Item]:
     """Lists the questions that can be answered; a failed task cannot, a failed agent may."""
     return [
         item
@@ -159,7 +159,7 @@ def _open_items(home: Home) -> list[Item]:
 
 def find(home: Home, question: str) -> Item:
     """Returns the open question with this number or task id."""
-    items = _open_items(home)
+    items = open_items(home)
     digits = question.removeprefix("#")
     for item in items:
         if item["number"] and digits == str(item["number"]):
