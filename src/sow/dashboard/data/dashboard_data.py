@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sow.dashboard.data import run_pages
+from sow.dashboard.data import library, run_pages, task_page, task_texts
 from sow.dashboard.data.actions import ActRunner
 from sow.dashboard.data.checkout_view import CheckoutView
 from sow.dashboard.data.event_feed import EventFeed
@@ -66,8 +66,6 @@ class DashboardData:
 
     def task(self, ident: str) -> Document:
         """Returns the page of one task."""
-        from sow.dashboard.data import task_page
-
         page = task_page.document(self.home, ident)
         with self.watch.condition:
             self.watch.look(whole=self.watch.is_due)
@@ -76,22 +74,15 @@ class DashboardData:
 
     def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:
         """Returns a page of a turn's transcript."""
-        from sow.dashboard.data import task_texts
-
-        return task_texts.transcript_page(
-            self.home, ident, session, turn, part, start, limit, environment=self.environment
-        )
+        environment = self.environment
+        return task_texts.transcript_page(self.home, ident, session, turn, part, start, limit, environment=environment)
 
     def diff(self, ident: str, iteration: str, start: str, limit: str) -> Document:
         """Returns a page of an iteration's patch."""
-        from sow.dashboard.data import task_texts
-
         return task_texts.patch_page(self.home, ident, iteration, start, limit, needles=self.needles)
 
     def evidence(self, ident: str, number: str, start: str, limit: str) -> Document:
         """Returns a page of a check's output."""
-        from sow.dashboard.data import task_texts
-
         return task_texts.evidence_page(self.home, ident, number, start, limit, needles=self.needles)
 
     def runs(self) -> Document:
@@ -132,8 +123,6 @@ class DashboardData:
 
     def run_diff(self, run: str, start: str, limit: str) -> Document:
         """Returns a page of the patch of a whole run."""
-        from sow.dashboard.data import task_texts
-
         return task_texts.run_patch_page(self._folder(run), start, limit, needles=self.needles)
 
     def cost(self) -> Document:
@@ -167,8 +156,6 @@ class DashboardData:
 
     def library(self) -> Document:
         """Returns agents, sinks and repositories."""
-        from sow.dashboard.data import library
-
         return library.document(self.home, self.environment)
 
     def act(self, name: str, body: Mapping[str, Any]) -> tuple[int, Document]:
