@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { DataTable, mostOf, withBar } from "./data_table.js";
 import { h, render } from "./dom.js";
 import { count, duration, money, part, plural } from "./format.js";
-import { empty, load } from "./parts.js";
+import { empty, load, panel } from "./parts.js";
 
 export const title = "Cost";
 const AGAIN = 5000; // ms between two looks at a live run's cost
@@ -63,7 +63,7 @@ class Group {
   constructor(noun, name = (row) => row.name) {
     Object.assign(this, { noun, name });
     this.table = new DataTable({ label: `By ${noun}`, columns: [], keyOf: (row) => row.name, sort: "cost" });
-    this.element = h("section", { class: "panel", key: noun }, h("h2", { class: "panel-title" }, `By ${noun}`), this.table.element);
+    this.element = panel(`By ${noun}`, this.table.element);
   }
 
   show(rows) {

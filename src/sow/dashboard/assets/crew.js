@@ -6,7 +6,7 @@ import { h, render } from "./dom.js";
 import { ago, duration, money, part, plural } from "./format.js";
 import { GraphPanel } from "./graph_panel.js";
 import { icon } from "./icons.js";
-import { command, empty, load, problem } from "./parts.js";
+import { command, empty, load, panel, problem } from "./parts.js";
 import { statusBadge } from "./status.js";
 
 export const title = "Workflow";
@@ -17,8 +17,8 @@ export function mount(root, context) {
   const body = h("div", { class: "crew" });
   const graph = new GraphPanel();
   const table = new DataTable({ label: "The crew", columns: memberColumns(), keyOf: (row) => row.id });
-  const crew = h("section", { class: "panel", key: "crew" }, h("h2", { class: "panel-title" }, "The crew"), table.element);
-  const drawing = h("section", { class: "panel", key: "graph" }, h("h2", { class: "panel-title" }, "Dependencies"), graph.element);
+  const crew = panel("The crew", table.element);
+  const drawing = panel("Dependencies", graph.element);
   const failure = h("div", { key: "failure" });
   let timer = 0;
 

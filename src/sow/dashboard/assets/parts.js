@@ -53,6 +53,11 @@ export function empty(title, text, line) {
   );
 }
 
+/** A panel with a heading. @param {string} heading @param {...import("./dom.js").Child} children @returns {HTMLElement} */
+export function panel(heading, ...children) {
+  return h("section", { class: "panel", key: heading }, h("h2", { class: "panel-title" }, heading), ...children);
+}
+
 /**
  * An error with its hint, and a button to try again.
  * @param {unknown} error

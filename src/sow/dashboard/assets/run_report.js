@@ -8,7 +8,7 @@ import { ago, capital, clock, count, day, duration, estimate, money, part, plura
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
 import { outcomeBar, statusOfOutcome } from "./outcomes.js";
-import { command, facts } from "./parts.js";
+import { command, facts, panel } from "./parts.js";
 import { resultBadge, statusBadge } from "./status.js";
 
 export class RunReport {
@@ -46,10 +46,6 @@ export class RunReport {
     table.columns = columns;
     table.show(rows);
   }
-}
-
-function panel(heading, ...children) {
-  return h("section", { class: "panel", key: heading }, h("h2", { class: "panel-title" }, heading), children);
 }
 
 function numbers({ totals, counts }) {

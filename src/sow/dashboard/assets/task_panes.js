@@ -5,17 +5,12 @@ import { h } from "./dom.js";
 import { ago, clock, day, duration, money, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
-import { elapsed, empty, facts } from "./parts.js";
+import { elapsed, empty, facts, panel } from "./parts.js";
 import { resultBadge } from "./status.js";
 import { historyOf } from "./task_history.js";
 
 /** @typedef {import("./state.js").Row} Row */
 /** @typedef {import("./router.js").Context} Context */
-
-/** @param {string} title @param {...import("./dom.js").Child} children */
-function panel(title, ...children) {
-  return h("section", { class: "panel", key: title }, h("h2", { class: "panel-title" }, title), ...children);
-}
 
 /** @param {readonly string[]} ids */
 function links(ids) {
