@@ -76,9 +76,9 @@ class Hosts:
         return any(_fits(rule, host, HTTPS) for rule in self.silent)
 
     def local_ports(self) -> list[int]:
-        """Return the allowed ports of this machine."""
+        """Return the allowed ports of this machine on which a program in the sandbox can listen."""
         named = (split_host(rule.removeprefix("*.")) for rule in self.allowed)
-        return sorted({port for host, port in named if host in LOOPBACK})
+        return sorted({port for host, port in named if host in LOOPBACK and port >= FIRST_PORT})
 
 
 def _fits(rule: str, host: str, port: int) -> bool:
