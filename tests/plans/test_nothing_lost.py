@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plans.plan_text import plan_of
@@ -27,6 +27,7 @@ PLAN_KEYS = (
     "description", "version", "metadata", "default_agent", "worktree_groups", "planner_compliance",
     "data_flow_registry", "conductor", "sow", "quality_control", "goals", "owner", "planner_version",
     "required_features", "producers", "review_agent", "agents", "explicit_list", "group_id", "mode",
+    "network",
 )  # fmt: skip
 LEAF = "leaf"
 
@@ -78,6 +79,7 @@ def test_no_word_of_a_task_is_lost(fields: dict[str, Any]):
 
 
 @given(st.dictionaries(st.sampled_from(PLAN_KEYS), shapes(PLAN_KEYS), max_size=4), st.booleans())
+@example({"goals": LEAF, "conductor": {"goals": LEAF}, "sow": {"goals": LEAF}}, False)
 def test_no_word_about_the_plan_is_lost(fields: dict[str, Any], in_frontmatter: bool):
     """Settings and other keys of a plan, known and unknown, in any shape, are kept, or the plan is refused."""
     given_fields = with_words(fields, iter(range(1000)))

@@ -127,5 +127,6 @@ def _group(section: FieldReader, node: Node) -> None:
 def _keep(section: FieldReader, key: str, data: Any) -> None:
     """Adds data to the context of the plan, beside data that another file has under the same name."""
     if data is not None:
-        name = key if key not in section.plan.context else f"{key} ({section.file})"
-        section.plan.context[name] = data
+        while key in section.plan.context:
+            key = f"{key} ({section.file})"
+        section.plan.context[key] = data

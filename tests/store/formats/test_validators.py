@@ -278,6 +278,7 @@ VALID: dict[str, list[Any]] = {
                     "max_wait": 600,
                     "final_checks": "on",
                     "history": "squash",
+                    "network": "model",
                     "baseline": "off",
                 },
                 "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
@@ -503,6 +504,9 @@ VALID: dict[str, list[Any]] = {
             "sandbox": {
                 "mode": "auto",
                 "roles": {"implementer": "off"},
+                "network": "model",
+                "network_roles": {"checks": "all"},
+                "hosts": ["example.org:8443"],
                 "read": ["~/data"],
                 "write": ["~/.cache/go-build"],
             },
