@@ -395,7 +395,7 @@ SABOTAGES = {
         "guarantees/dashboard_access/test_dashboard_access.py::test_an_agent_with_the_token_cannot_act[openly-act]",
     ),
     "a command runs without consent": Sabotage(
-        "engine/checks/checks.py",
+        "engine/checks/check_list.py",
         '    require(agreed, check["command"])\n',
         "",
         "engine/test_consent.py::test_a_command_without_consent_does_not_run",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sow.domain.checks.consent import Consent
-from sow.engine.checks.checks import run_check
+from sow.engine.checks.check_list import run_check
 from sow.engine.consent import NotAgreed
 from sow.system.process.child_process import ProcessLimits
 from sow.system.process.generator_steps import run_to_end

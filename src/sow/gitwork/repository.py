@@ -74,7 +74,6 @@ class Repository:
         input: str = "",
         index: str = "",
         variables: Mapping[str, str] | None = None,
-        timeout: float = git.LONG,
     ) -> GitResult:
         """Run one git command in the home or in `cwd`. While we hold the lock, git holds it too."""
         return git.attempt(
@@ -84,21 +83,13 @@ class Repository:
             input=input,
             index=index,
             variables=variables,
-            timeout=timeout,
+            timeout=git.LONG,
             hold=self.lock.descriptor if self.lock else -1,
         )
 
-    def git(
-        self,
-        *arguments: str,
-        cwd: str = "",
-        options: Sequence[str] = (),
-        input: str = "",
-        index: str = "",
-        variables: Mapping[str, str] | None = None,
-    ) -> str:
+    def git(self, *arguments: str, input: str = "", index: str = "", variables: Mapping[str, str] | None = None) -> str:
         """Return the output of one git command that must not fail."""
-        done = self.run_git(arguments, cwd=cwd, options=options, input=input, index=index, variables=variables)
+        done = self.run_git(arguments, input=input, index=index, variables=variables)
         if done.code:
             raise git.failure(arguments, done)
         return done.out

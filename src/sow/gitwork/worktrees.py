@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sow.domain.ids import is_task_id
@@ -233,21 +233,15 @@ class Worktrees:
             make_readable(worktree.path)
             self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
 
-    def remove(
-        self,
-        task: str,
-        *,
-        busy: Callable[[str], Mapping[int, str]] = process_tree.processes_in_folder,
-        dry_run: bool = False,
-    ) -> DeliveryRefused | None:
+    def remove(self, task: str, *, dry_run: bool = False) -> DeliveryRefused | None:
         """Remove a worktree if its work is pinned, it is clean and no process uses it. Otherwise return the reason."""
         with self.repository.locked():
             worktree = Worktree(self.repository, _check_task_id(task))
             if not worktree.git_dir:
                 return _unknown_folder(worktree) if os.path.lexists(worktree.path) else None
-            if not busy(worktree.path):
+            if not process_tree.processes_in_folder(worktree.path):
                 PrivateGit(worktree).take_over()
-            refused = self._reason_to_keep(worktree, task, busy)
+            refused = self._reason_to_keep(worktree, task)
             if refused or dry_run:
                 return refused
             if os.path.isdir(worktree.path):
@@ -261,9 +255,7 @@ class Worktrees:
             remove_tree_quietly(os.path.dirname(PrivateGit(worktree).folder))
         return None
 
-    def _reason_to_keep(
-        self, worktree: Worktree, task: str, busy: Callable[[str], Mapping[int, str]]
-    ) -> DeliveryRefused | None:
+    def _reason_to_keep(self, worktree: Worktree, task: str) -> DeliveryRefused | None:
         refs = self.repository.refs(KEEP, "refs/heads/", "refs/tags/", "refs/remotes/")
         excluding = [commit for name, commit in refs.items() if not name.startswith("refs/heads/sow/task/")]
         unpinned = self.repository.tips_not_in(commits_in(worktree, self._ref(task)), excluding=excluding)
@@ -273,7 +265,7 @@ class Worktrees:
             )
         if not os.path.isdir(worktree.path):
             return None
-        for pid, name in busy(worktree.path).items():
+        for pid, name in process_tree.processes_in_folder(worktree.path).items():
             return DeliveryRefused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
         if os.path.exists(f"{worktree.git_dir}/locked"):
             return DeliveryRefused(f"worktree {task} is locked", f"git worktree unlock {worktree.path}")

@@ -12,7 +12,7 @@ from sow.dashboard.data import paging
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.dashboard.data.task_page import folder_of, is_worked_on
 from sow.domain.ids import is_task_id
-from sow.engine.checks import checks
+from sow.engine.checks import check_list
 from sow.errors import SowError
 from sow.gitwork import diffs
 from sow.gitwork.kept_commits import KEEP
@@ -98,7 +98,7 @@ def _output(home: Home, ident: str, piece: Evidence) -> str | None:
         for name in list_folder(folder) if os.path.isdir(folder) else ():
             if name.endswith(".out") and _is_from_time_of(name, piece):
                 path = f"{folder}/{name}"
-                text = checks.read_output(path, f"{path.removesuffix('.out')}.err")
+                text = check_list.read_output(path, f"{path.removesuffix('.out')}.err")
                 if hashlib.sha256(text.encode()).hexdigest() == piece["output"]:
                     return text
     return None

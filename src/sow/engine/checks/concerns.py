@@ -9,7 +9,7 @@ from sow.domain.checks.protected_paths import PathChange
 from sow.domain.documents.state import Evidence, Task, TestCounts
 from sow.domain.runs.stages import PROTECTED
 from sow.engine.checks.baseline import run_on_base
-from sow.engine.checks.checks import failed_evidence
+from sow.engine.checks.check_list import failed_evidence
 from sow.gitwork.collect import CollectedWork
 from sow.gitwork.repository import Repository
 from sow.store.projects import task_updates

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from sow.domain.checks import check_list
 from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
 from sow.domain.runs.stages import FINAL, last_failed_final_check
-from sow.engine.checks.check_list import CheckListResult, run_list
-from sow.engine.checks.checks import failed_evidence
+from sow.engine.checks.check_list import CheckListResult, failed_evidence, run_list
 from sow.errors import Interrupted, SowError
 from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem

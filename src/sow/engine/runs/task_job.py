@@ -7,12 +7,19 @@ from collections.abc import Sequence
 
 from sow.domain import task as rules
 from sow.domain.checks import check_list
-from sow.domain.documents.state import Evidence, Task
+from sow.domain.documents.state import Check, Evidence, Task
 from sow.domain.runs import stages
 from sow.domain.text import commit_message
 from sow.engine.checks import check_network, concerns, final_checks, outside_imports
-from sow.engine.checks.check_list import CheckFolder, CheckListResult, is_set_up, reusable_evidence, run_list, run_setup
-from sow.engine.checks.checks import failed_evidence
+from sow.engine.checks.check_list import (
+    CheckFolder,
+    CheckListResult,
+    failed_evidence,
+    is_set_up,
+    reusable_evidence,
+    run_list,
+    run_setup,
+)
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
 from sow.engine.runs.job import JobEnd, RunJob
@@ -21,17 +28,12 @@ from sow.engine.runs.run_context import RunContext
 from sow.errors import Interrupted, SowError
 from sow.executors.events import MOST_REFUSALS, Event
 from sow.gitwork import diffs, manual_merge
+from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
 from sow.store.projects import project as projects
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Check, Evidence, Task
-    from sow.gitwork.integration_branch import Integration, Merge
-    from sow.system.process.generator_steps import Steps
 
 BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."

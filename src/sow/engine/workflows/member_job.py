@@ -6,8 +6,9 @@ import os
 
 from sow.agents import briefing, crew_briefing
 from sow.config import ExecutorConfig
-from sow.domain.documents.state import MemberState
+from sow.domain.documents.state import MemberState, VerificationResults
 from sow.domain.reviews import similar_notes, verdict
+from sow.domain.reviews.verdict import Verdict
 from sow.domain.workflows import escalation, stages
 from sow.domain.workflows.crew_plan import shared_output_paths
 from sow.domain.workflows.lifecycle import DONE_STATUSES
@@ -23,14 +24,6 @@ from sow.store.runs import sessions
 from sow.store.workflows import members, question_updates
 from sow.system import clock
 from sow.system.process.steps import Steps
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import VerificationResults
-    from sow.domain.reviews.verdict import Verdict
-    from sow.engine.runs.job import JobEnd
-    from sow.engine.workflows.crew_context import CrewContext
-    from sow.system.process.generator_steps import Steps
 
 
 class MemberJob(RunJob):
