@@ -92,7 +92,7 @@ def test_names_that_are_no_branch(done: WorktreeRepo, branch: str) -> None:
 @few_of("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"], 2)
 def test_what_is_not_kept(done: WorktreeRepo, what: str) -> None:
     """What no run left cannot be brought back."""
-    with pytest.raises(SowError, match="is nothing that a run left"):
+    with pytest.raises(SowError, match="names nothing that a run left"):
         salvage.restore(done.home, what, "salvaged/x")
 
 

@@ -77,7 +77,7 @@ class Collection:
         head = self.worktree.head()
         if head:
             return head
-        self.remarks.append("HEAD stood on a branch that is not there")
+        self.remarks.append("HEAD was on a branch that does not exist")
         commits = self.repository.only_commits(_last_line(f"{self.worktree.git_dir}/logs/HEAD").split()[1:2])
         return commits[0] if commits else self.repository.find_commit(self.branch) or self.base
 
@@ -88,7 +88,7 @@ class Collection:
         excluding = [self.base, *merged, *filter(None, [self.repository.find_commit("HEAD")])]
         refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)
         if refs:
-            self.remarks.append(f"commits beside the task's branch are kept: {', '.join(refs)}")
+            self.remarks.append(f"commits outside the task's branch are kept: {', '.join(refs)}")
 
     def _pin_nested_repositories(self) -> None:
         """Fetch and pin the commits of a repository that somebody made in place of the worktree."""
@@ -104,20 +104,20 @@ class Collection:
     def _repair_index(self) -> None:
         """Replace the worktree's index by ours if git cannot read it."""
         if self.worktree.attempt(["ls-files", "--stage", "-z"]).code:
-            self.remarks.append("the worktree's index could not be read: it was made anew")
+            self.remarks.append("the worktree's index could not be read: a new one was made")
             git_worktree_files.copy(self.worktree.index, f"{self.worktree.git_dir}/index")
 
     def _abort(self, command: str) -> None:
         """Abort an unfinished merge or rebase, after pinning the files as they are."""
         ref = self.pins.pin_tree(
-            self.name, self._gather().tree(), self.head, f"What lay in the worktree when a {command} was given up"
+            self.name, self._gather().tree(), self.head, f"The worktree's files before a {command} was aborted"
         )
         soft, hard = ABORTS[command]
         # Without a refresh, git treats a file that was only touched as changed.
         self.worktree.attempt(["update-index", "-q", "--refresh"])
         if self.worktree.attempt(soft).code:
             self.worktree.attempt(hard)
-        self.remarks.append(f"a {command} was under way: it was given up, and what was there is kept as {ref}")
+        self.remarks.append(f"a {command} was under way: it was aborted, and the files are kept as {ref}")
         self.head = self._find_head()
 
     def _gather(self) -> WorktreeIndex:
@@ -129,7 +129,7 @@ class Collection:
         """Pin the files as they are if they differ from the commit."""
         tree = self._gather().tree()
         if tree != self.repository.tree_of(self.head):
-            self.pins.pin_tree(self.name, tree, self.head, "What lay in the worktree before it was made anew")
+            self.pins.pin_tree(self.name, tree, self.head, "The worktree's files before it was made again")
 
     def commit(self, message: str) -> CollectedWork:
         """Make the commit, pin it, and move the branch, HEAD and the index to it."""

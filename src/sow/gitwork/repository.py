@@ -233,7 +233,7 @@ class Repository:
 def branch_conflict_error(name: str) -> SowError:
     """Return the error for a user's branch where sow needs a folder of branches."""
     return SowError(
-        f"your branch {name} is in the way: git cannot make a branch {name}/… beside it",
+        f"your branch {name} blocks sow: git cannot make a branch {name}/… while it exists",
         f"rename it: git branch -m {name} {name}-old",
     )
 

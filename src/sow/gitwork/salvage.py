@@ -135,7 +135,7 @@ def restore(home: Home, name: str, branch: str) -> KeptItem:
     repository = Repository(home)
     matches = [item for item in list_items(home) if name and _matches(item, name)]
     if len({item.commit for item in matches}) != 1:
-        problem = "stands for several things" if matches else "is nothing that a run left"
+        problem = "names several things" if matches else "names nothing that a run left"
         raise SowError(f"{name!r} {problem}", "'sow salvage' lists what there is")
     if repository.run_git(["check-ref-format", "--branch", branch]).code or branch.startswith(
         ("sow/task/", "sow/int/")

@@ -273,7 +273,7 @@ def ensure_linked(worktree: Worktree, branch: str, commit: str) -> list[str]:
         _add_worktree(worktree, branch, commit)
     elif not git_worktree_files.is_valid(worktree.git_dir, worktree.path):
         if not lost:
-            remarks.append("the worktree had lost its tie to the repository: it was tied again")
+            remarks.append("the worktree was not linked to the repository: it was linked again")
         _link_record(worktree, branch, commit)
     return remarks
 

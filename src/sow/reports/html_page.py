@@ -156,7 +156,7 @@ def _tiles(document: Facts) -> Html:
             words.speed(total) or words.plural(total["turns"], "turn"),
         ),
         ("Cost", _cost(total), _unknown_cost(total) or words.plural(total["turns"], "turn")),
-        ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "unknown"),
+        ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "not reported"),
         (
             "Evidence",
             str(sum(checks.values())),

@@ -430,7 +430,7 @@ class RunHistory:
         self.used_options = options if isinstance(options, list) else []
         if entry.data.get("recovered") is True:
             self.recovered += 1
-            self._mark("recovered", None, "the run goes on from where it was")
+            self._mark("recovered", None, "the run continues")
         for part in entry.entries("tasks"):
             ident, status = part.text("id"), part.text("status")
             if not _is_worker(ident):

@@ -25,7 +25,7 @@ Document = dict[str, Any]
 
 # No next step is offered for such a run, because a command would act on the current workflow.
 WORKFLOW_MISSING = (
-    "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
+    "the workflow of this run is in the archive or on another branch: its agents are shown from the journal"
 )
 MOST_FILES = 500
 SHARED_VALUES = ("status", "result", "assigned_agent")  # fields with the same few values in all tasks
@@ -200,11 +200,11 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
         project = projects.load(home)
         if project["project_id"] != project_id:
             return {}, [
-                f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
+                f"the project of this run is not on branch {project['branch']}: its tasks are shown from the journal"
             ]
         return _tasks(task_folder.all_folders(home, project))
     except SowError as error:
-        return {}, [f"its tasks are told by the journal alone: {error.message}"]
+        return {}, [f"its tasks are shown from the journal alone: {error.message}"]
 
 
 def _tasks(folders: list[task_folder.TaskFolder]) -> tuple[dict[str, Document], list[str]]:

@@ -144,7 +144,7 @@ def test_the_runs_are_completed_by_the_shell(repo, tale):
 def test_a_run_of_another_project_or_of_none(repo, tale):
     """After the project is gone its runs can still be looked at."""
     repo.ok("project", "delete", "--yes")
-    assert "told by the journal alone" in repo.ok("runs", "show").out
+    assert "shown from the journal alone" in repo.ok("runs", "show").out
 
 
 HOLD = """
@@ -276,7 +276,7 @@ def test_a_claim_that_names_somebody_else_hurts_nobody(repo, tale, bystander):
         result = repo.sow("runs", "stop")
         assert (process.poll(), bystander.poll()) == (None, None)
     assert result.code == 1
-    assert "cannot be told for sure" in result.err
+    assert "cannot be identified for certain" in result.err
 
 
 def test_the_number_of_a_dead_holder_hurts_nobody(repo, tale, bystander):

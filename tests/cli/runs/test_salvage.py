@@ -76,8 +76,8 @@ def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
 @few_of(
     ("words", "said"),
     [
-        (("nothing-of-ours",), "'nothing-of-ours' is nothing that a run left"),
-        (("HEAD", "--branch", "x"), "'HEAD' is nothing that a run left"),
+        (("nothing-of-ours",), "'nothing-of-ours' names nothing that a run left"),
+        (("HEAD", "--branch", "x"), "'HEAD' names nothing that a run left"),
         (("{name}", "--branch", "a..b"), "'a..b' cannot be the name of a branch"),
         (("{name}", "--branch", "feat/harbour"), "there is a branch feat/harbour already"),
         (("{name}", "--branch", "sow/int/mine"), "'sow/int/mine' cannot be the name of a branch"),

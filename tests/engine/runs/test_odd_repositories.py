@@ -27,7 +27,7 @@ def test_a_branch_named_sow(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 2, result
-    assert "error: your branch sow is in the way" in result.err
+    assert "error: your branch sow blocks sow" in result.err
     assert "hint: rename it: git branch -m sow sow-old" in result.err
     plan_repo.repo.git("branch", "-m", "sow", "sow-old")
     assert plan_repo.run().code == 0
@@ -40,7 +40,7 @@ def test_a_branch_named_sow_on_main(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 2, result
-    assert "error: your branch sow is in the way" in result.err
+    assert "error: your branch sow blocks sow" in result.err
 
 
 @pytest.mark.full

@@ -209,7 +209,7 @@ def test_a_verifiers_instructions_are_a_part_of_whom_it_verifies(stage: Stage) -
     """Who changes what a verifier is told changes the part of everybody that it verifies."""
     crew(stage)
     tell(stage, "checker", "Pass whatever you see.")
-    with pytest.raises(Waiting, match="nobody has approved the design as it stands"):
+    with pytest.raises(Waiting, match="nobody has approved this version of the design"):
         stage.run(good)
 
 

@@ -362,7 +362,7 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("integrate", "--now"), "unknown option --now"),
     (("salvage", "nothing"), "'nothing' is one argument too many"),
     (("salvage", "restore"), "WHAT is missing"),
-    (("salvage", "restore", "nothing"), "'nothing' is nothing that a run left"),
+    (("salvage", "restore", "nothing"), "'nothing' names nothing that a run left"),
     (("salvage", "restore", "x", "--branch", "a..b"), "'a..b' cannot be the name of a branch"),
     (("salvage", "prune", "--yes"), "--older-than is required"),
     (("salvage", "prune", "--older-than", "old", "--yes"), "'old' is not a duration"),

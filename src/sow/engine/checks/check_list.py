@@ -144,12 +144,12 @@ def is_set_up(context: RunContext, tree: str) -> bool:
 
 
 def box_network(context: RunContext, network: str = "") -> str:
-    """What checks reach in the sandbox; empty if they run without one."""
+    """Return what checks reach in the sandbox; empty if they run without one."""
     return (network or network_of_checks(context)) if context.sandbox.is_on else ""
 
 
 def environment_digest(environment: Mapping[str, str], folder: str, network: str = "") -> str:
-    """The identity of an environment, wherever the checkout is; `network` is that of its sandbox, if it has one."""
+    """Return the identity of an environment, which does not depend on the folder; `network` is that of its sandbox, if any."""
     variables = Box.environment(environment, network) if network else environment
     counted = sorted((name, value) for name, value in variables.items() if name not in OF_A_LOGIN)
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
@@ -368,7 +368,7 @@ def run_check(
         except SowError as problem:
             return _ran(check, NOT_FOUND, 0.0, problem.message, iteration=iteration, tree=tree)
         try:
-            while child.step(_unheard):
+            while child.step(_ignore_line):
                 reason = yield
                 if reason:
                     child.stop(reason)
@@ -392,7 +392,7 @@ def run_check(
     return ran
 
 
-def _unheard(line: str) -> None:
+def _ignore_line(line: str) -> None:
     """Ignore a line: the output is read when the check has ended."""
 
 

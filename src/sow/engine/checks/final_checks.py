@@ -63,7 +63,7 @@ class BrokenList:
     done: CheckListResult
     by: IntegrationPoint | None = None
     unreliable: str = ""  # FLAKY or CHANGED: no merge is at fault
-    asked: str = ""  # the task that carries the question about an unreliable list
+    asked: str = ""  # the task that has the question about an unreliable list
 
     @property
     def failed(self) -> Evidence:
@@ -76,7 +76,7 @@ class BrokenList:
 
     @property
     def task(self) -> str:
-        """The task whose merge broke it, or the one that carries the question; '' is nobody."""
+        """The task whose merge broke it, or the one that has the question; "" if there is none."""
         if self.unreliable:
             return self.asked
         return self.by.merge["task"] if self.by is not None and self.by.merge is not None else ""
@@ -101,7 +101,7 @@ class FinalResult:
 
 
 def merged_tasks(context: RunContext) -> list[Task]:
-    """The completed tasks that this run merged, and those that an earlier run of the project merged."""
+    """Return the completed tasks that this run merged, and those that an earlier run of the project merged."""
     here = {each["task"] for each in _integration(context).merges}
     project = projects.load(context.home)
     return [
@@ -113,19 +113,19 @@ def merged_tasks(context: RunContext) -> list[Task]:
 
 
 def commands(context: RunContext) -> list[str]:
-    """The commands that the final checks can run."""
+    """Return the commands that the final checks can run."""
     checks = [check for task in merged_tasks(context) for check in check_list.checks_of(task)]
     return list(dict.fromkeys(check["command"] for check in checks))
 
 
 def missing(context: RunContext, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
-    """The distinct lists of merged tasks that did not pass on this tree in this process."""
+    """Return the distinct lists of merged tasks that did not pass on this tree in this process."""
     found = check_list.by_digest(merged_tasks(context))
     return {digest: each for digest, each in found.items() if (tree, digest) not in context.passed_lists}
 
 
 def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[str]]]:
-    """The lists of merged tasks that this task broke on a final tree: they must pass before it is merged again."""
+    """Return the lists that this task broke on a final tree: they must pass before it is merged again."""
     evidence = task.get("evidence", ())
     broken = {each.get("list") for each in evidence if each["kind"] == "final" and not each["passed"]}
     if not broken or context.isolation is None or context.settings.get("final_checks", "on") == "off":
@@ -135,21 +135,21 @@ def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[s
 
 
 def _sent_back(context: RunContext) -> list[Task]:
-    """The tasks that were merged, were sent back by a final check, and are not completed."""
+    """Return the tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(context).merges}
     tasks = task_folders.load_readable_or_raise(context.home, projects.load(context.home), here)
     return [task for task in tasks if task["status"] != "completed" and last_failed_final_check(task) is not None]
 
 
 def open_again(context: RunContext) -> Task | None:
-    """A task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
+    """Return a task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
     return next((task for task in _sent_back(context) if task["status"] not in GIVEN_UP), None)
 
 
 def drop_given_up(context: RunContext) -> None:
-    """Take the merges of tasks out that were sent back and then failed or were abandoned.
+    """Remove the merges of tasks that were sent back and then failed or were abandoned.
 
-    A task whose merge conflicts without them is asked about: its merge is taken out too.
+    A task whose merge conflicts without them becomes a question: its merge is removed too.
     """
     integration = _integration(context)
     given_up = [task["id"] for task in _sent_back(context) if task["status"] in GIVEN_UP]
@@ -276,9 +276,8 @@ def _target(context: RunContext) -> Merge | None:
     integration = _integration(context)
     repository = integration.repository
     theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
-    if not theirs or repository.is_ancestor(integration.head, theirs):
-        return None
-    if not repository.are_related(integration.head, theirs):
+    head = integration.head
+    if not theirs or repository.is_ancestor(head, theirs) or not repository.are_related(head, theirs):
         return None
     tried = integration.merge_user_commits(theirs)
     return None if tried.conflicts else tried
@@ -312,7 +311,7 @@ def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str
 
 
 def _step(context: RunContext, text: str) -> None:
-    """Tell what the final checks do now: that is no work on a task."""
+    """Report what the final checks do now; it is no work on a task."""
     context.journal("final_step", text=text[:120])
 
 
@@ -350,7 +349,7 @@ def _note_cause(context: RunContext, digest: str, tree: str, cause: str) -> None
 
 
 def failed_before(context: RunContext) -> set[str]:
-    """The lists that fail on the last tree of this run and failed before it began."""
+    """Return the lists that fail on the last tree of this run and failed before it began."""
     last = {each["list"]: each for each in context.folder.run.get("final", ())}
     return {digest for digest, each in last.items() if each.get("cause") == BEFORE}
 
@@ -395,7 +394,7 @@ def _explain(
 
 
 def _asked(context: RunContext, owners: list[str]) -> str:
-    """The task that carries a question about a list: one that has it, if this run merged one, else its last merge.
+    """Return the task for a question about a list: one that has it, if this run merged one, else its last merge.
 
     A question on a task of another run would not hold up this one.
     """
@@ -405,7 +404,7 @@ def _asked(context: RunContext, owners: list[str]) -> str:
 
 
 def _points(context: RunContext, target: Merge) -> list[IntegrationPoint]:
-    """Every state that the integration branch had, from the base to what would be delivered."""
+    """Return every state that the integration branch had, from the base to what would be delivered."""
     integration = _integration(context)
     repository = integration.repository
     base = integration.base
@@ -445,7 +444,7 @@ def _act(context: RunContext, broken: BrokenList) -> str:
 
 
 def _why_ask(context: RunContext, broken: BrokenList, task: Task, known: Mapping[str, Task]) -> str:
-    """Why a person decides and not the run; '' is that the task can be sent back."""
+    """Return why a person has to decide, or "" if the task can be sent back."""
     if broken.unreliable:
         return ": it failed, then passed on the same commit" if broken.unreliable == FLAKY else "; repair that first"
     needed = _needs(task["id"], known) & set(broken.owners)
@@ -457,7 +456,7 @@ def _why_ask(context: RunContext, broken: BrokenList, task: Task, known: Mapping
 
 
 def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
-    """Every task that a task depends on, near and far."""
+    """Return every task that a task depends on, directly or through others."""
     found: set[str] = set()
     waiting = [ident]
     while waiting:

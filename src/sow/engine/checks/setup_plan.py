@@ -104,7 +104,7 @@ class Setups:
         return list(dict.fromkeys(record.source for record in self.machine.own_records if _leads_to_code(record.file)))
 
     def setup_for(self, read: Read) -> Setup:
-        """The setup of a tree; commands that the user has not agreed to are a question."""
+        """Return the setup of a tree; commands that the user has not agreed to are a question."""
         setup = self.wanted(read)
         missing = self.missing(setup)
         if missing:
@@ -115,7 +115,7 @@ class Setups:
         return setup
 
     def wanted(self, read: Read) -> Setup:
-        """The setup that a tree has, or would have with the user's consent; one that the user refused is not used."""
+        """Return the setup that a tree has, or would have with the user's consent; a refused one is not used."""
         setup = self.proposed(read)
         return self._setup(None, read) if self.is_refused(setup) else setup
 
@@ -135,7 +135,7 @@ class Setups:
         return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
 
     def missing_at(self, reads: Iterable[Read]) -> list[str]:
-        """The setup commands of some trees that the user has neither agreed to nor refused."""
+        """Return the setup commands of some trees that the user has neither agreed to nor refused."""
         return list(dict.fromkeys(text for read in reads for text in self.missing(self.wanted(read))))
 
     def agree(self, texts: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ class Setups:
         return consents.is_refused(self.environment, self.home.checkout.common, setup.texts)
 
     def refusal(self, read: Read) -> str:
-        """The words about a tree whose setup the user refused; empty if it was not refused."""
+        """Return the text about a tree whose setup the user refused; empty if it was not refused."""
         return NO_SETUP if self.is_refused(self.proposed(read)) else ""
 
     def local_files(self) -> list[str]:

@@ -132,15 +132,13 @@ def integrate(
     context.reset_moved_branch()
     if not dry_run:
         final_checks.drop_given_up(context)
-    head, count = integration.head, 0
-    target = Merge(commit=head, tree=repository.tree_of(head), parent=head)
-    if not repository.is_ancestor(theirs, head):
-        count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
-        if not repository.are_related(head, theirs):
-            return Delivery(user_commits=count, refused=_unrelated(integration, branch))
-        target = integration.merge_user_commits(theirs)
-        if target.conflicts:
-            return Delivery(user_commits=count, refused=_conflict(integration, target.conflicts))
+    head = integration.head
+    count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
+    if not repository.are_related(head, theirs):
+        return Delivery(user_commits=count, refused=_unrelated(integration, branch))
+    target = integration.merge_user_commits(theirs)
+    if target.conflicts:
+        return Delivery(user_commits=count, refused=_conflict(integration, target.conflicts))
     if dry_run:
         refused = _refuse_reopened(context)
         if refused is not None:

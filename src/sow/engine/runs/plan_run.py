@@ -21,6 +21,7 @@ from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
 from sow.errors import SowError
+from sow.store.files.file_cache import FileCache
 from sow.store.projects import log, past_tasks, plan_import, task_lists, task_updates
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
@@ -49,7 +50,7 @@ class PlanLoop(Loop):
             task_lists.current_path(os.path.join(context.home.root, plan["path"])): plan
             for plan in context.folder.run["plans"]
         }
-        self.seen_plans: dict[str, tuple[int, int]] = {}
+        self.seen_plans: FileCache[None] = FileCache()
         self.log_lengths: dict[str, int] = {}  # number of entries in a task's log when its job began
         super().__init__(context, [folder for folder, _ in tasks], tick=tick)
         self.background = context.baselines.run_in_background(

@@ -40,7 +40,7 @@ class RepeatedCheck:
 
 
 def evidence_to_repeat(context: RunContext, integration: Integration, wanted: Sequence[str]) -> list[RepeatedCheck]:
-    """The evidence of the accepted results of the run's completed tasks, or of some of them.
+    """Return the evidence of the accepted results of the run's completed tasks, or of some of them.
 
     An earlier iteration is not part of the result, and a waived command is not run again. The same command on the same
     tree counts once for each setup and environment.
@@ -71,7 +71,7 @@ def _leave_out(context: RunContext, integration: Integration, entries: Iterable[
     for each in entries:
         tree = each.evidence.get("tree", "")
         if not tree:
-            each.reason = "it was shown on no tree of its own"
+            each.reason = "it belongs to no commit"
         elif integration.repository.run_git(["cat-file", "-e", f"{tree}^{{tree}}"]).code:
             each.reason = "its tree is not in git any more"
         elif each.evidence.get("list") in red:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from sow.domain.documents.state import ProjectState
 from sow.errors import SystemFailure
 from sow.store.files.checkout_home import Home
+from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.files.repair import backup_if_newer
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
@@ -28,7 +29,7 @@ class StateGuard:
         self.project = project
         self.folders = {folder.id: folder for folder in folders}
         self._backup()
-        self.seen: dict[str, tuple[int, int]] = {}
+        self.seen: FileCache[None] = FileCache()
         self.looked = 0.0
 
     def _backup(self) -> None:
@@ -90,12 +91,6 @@ class StateGuard:
             return restore.restore_task(folder, self.project["project_id"]) or edited
 
 
-def changed(seen: dict[str, tuple[int, int]], path: str) -> bool:
+def changed(seen: FileCache[None], path: str) -> bool:
     """Tell whether a file is gone or has changed since it was last `seen`, and record its version there."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return True
-    before = seen.get(path)
-    seen[path] = (status.st_ino, status.st_mtime_ns)
-    return before != seen[path]
+    return seen.refresh(path, fingerprint(path) or object(), lambda: None)

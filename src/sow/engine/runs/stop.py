@@ -62,6 +62,6 @@ def _folders(home: Home) -> list[TaskFolder | AgentFolder]:
 def _unsure(holder: Holder) -> SystemFailure:
     """Return the error for a holder that is uncertain: sow signals no process on a guess."""
     return SystemFailure(
-        f"the run is claimed by {holder.line}, and that process cannot be told for sure",
+        f"the run is claimed by {holder.line}, and that process cannot be identified for certain",
         "stop it where it was started (Ctrl-C), or try again in a moment",
     )

@@ -18,6 +18,7 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check
 from sow.engine.workflows.conversation import restore_edited_state
 from sow.executors.events import Event
+from sow.store.files.file_cache import FileCache
 from sow.store.projects import notes
 from sow.store.workflows.folder import AgentFolder, DesignFolder, WorkflowFolder
 from sow.system import plain_file
@@ -40,7 +41,7 @@ class CrewContext(RunContext):
         super().__post_init__()
         self.workflow_folder = WorkflowFolder(self.home)
         self.architect_queue = JobQueue()  # for the workflow architect, which serves one agent at a time
-        self.digested = DigestCache()
+        self.digests: FileCache[str] = FileCache()
         self.at_work: set[str] = set()  # agents whose jobs run at this moment
         self._seen: tuple[int, int] | None = None
         self._read: Workflow | None = None
@@ -162,30 +163,13 @@ class CrewContext(RunContext):
         """Restore state files that were edited by hand meanwhile, except those of agents at work; returns remarks."""
         return restore_edited_state(turn)
 
-
-BLOCK = 1 << 20
-Facts = tuple[int, int, int, int]
-
-
-class DigestCache:
-    """Digests by inode, size and times; nobody can set back an inode's change time."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, tuple[Facts, str]] = {}
-
     def digest(self, path: str) -> str:
-        """Return the digest of a regular file; empty for anything else."""
+        """Return the digest of a regular file; empty for anything else. It is made again if the file changed."""
         try:
             descriptor = plain_file.open_to_read(path)
         except OSError:
             return ""
         with open(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            cached = self.known.get(path)
-            if cached is None or cached[0] != version:
-                hasher = hashlib.sha256()
-                while block := file.read(BLOCK):
-                    hasher.update(block)
-                cached = self.known[path] = version, hasher.hexdigest()
-        return cached[1]
+            status = os.fstat(descriptor)
+            mark = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)  # nobody can set back ctime
+            return self.digests.current(path, mark, lambda: hashlib.file_digest(file, "sha256").hexdigest())

@@ -19,6 +19,7 @@ from sow.engine.workflows import design_check, escalate, outputs, start
 from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.member_job import MemberJob
 from sow.errors import SowError
+from sow.store.files.file_cache import FileCache
 from sow.store.projects import restore
 from sow.store.workflows import design_state, members, question_updates
 from sow.system.process.steps import Steps
@@ -36,7 +37,7 @@ class CrewLoop(Loop):
 
     def __init__(self, crew: CrewContext, *, tick: Callable[[float], None]) -> None:
         self.context = crew
-        self.seen: dict[str, tuple[int, int]] = {}
+        self.seen: FileCache[None] = FileCache()
         members.set_workflow_status(crew.home, "in_progress")
         if crew.approves_changes and crew.workflow().get("approval", {}).get("digest") != crew.plan.digest:
             crew.approve(crew.plan)

@@ -50,7 +50,7 @@ def digests(crew: CrewContext, name: str) -> dict[str, str]:
                 paths |= {f"{comparable_path(path)}/{inner_path}": file for inner_path, file in _files(location)}
             elif os.path.isfile(location):
                 paths[comparable_path(path)] = location
-    by_path = {path: crew.digested.digest(location) for path, location in sorted(paths.items())}
+    by_path = {path: crew.digest(location) for path, location in sorted(paths.items())}
     return {path: digest for path, digest in by_path.items() if digest}
 
 

@@ -75,7 +75,7 @@ def status_lines(members: dict[str, MemberState]) -> str:
     for name, member in members.items():
         needs = f", depends on {', '.join(member['dependencies'])}" if member["dependencies"] else ""
         lines.append(f"{name}: {member['status']}{needs}")
-    return "Where the agents stand:\n" + bullet_list(lines)
+    return "Status of the agents:\n" + bullet_list(lines)
 
 
 def architect_instructions(name: str, questions: Sequence[tuple[str, str, str]], folder: str) -> str:

@@ -98,10 +98,10 @@ def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> 
     check, approval = workflow.get("verified"), workflow.get("approval")
     is_verified = check is not None and check["digest"] == plan.digest and check["passed"]
     if not is_verified and (approval is None or yes):
-        raise Waiting("the design as it stands was not verified", "sow workflow verify")
+        raise Waiting("this version of the design was not verified", "sow workflow verify")
     approved = approval["sections"] if approval is not None else {}
     if not yes and not any(approved.get(name) == digest for name, digest in plan.sections.items()):
-        raise Waiting("nobody has approved the design as it stands", "sow workflow approve, or add --yes")
+        raise Waiting("nobody has approved this version of the design", "sow workflow approve, or add --yes")
 
 
 def crew_fields(crew: CrewContext) -> dict[str, object]:
