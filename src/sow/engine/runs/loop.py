@@ -11,7 +11,7 @@ from sow.domain.runs.budget import Breaker, Budget
 from sow.domain.runs.scheduler import Job, ScheduleDecision, Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
 from sow.engine.runs.job import JobEnd
-from sow.engine.runs.notify import Notifier, combine_ticks
+from sow.engine.runs.notify import Notifier
 from sow.engine.runs.run_context import RunContext
 from sow.engine.turns import settle
 from sow.errors import SowError
@@ -364,8 +364,13 @@ def execute(
 ) -> list[str]:
     """Execute one call of a run, from its first journal entry to its last; returns remarks about its end."""
     with Notifier(context, bell=bell) as notifier:
+
+        def tick_all(now: float) -> None:
+            tick(now)
+            notifier.tick(now)
+
         context.journal("run_started", **started)
-        loop = loop_class(context, tick=combine_ticks(tick, notifier.tick))
+        loop = loop_class(context, tick=tick_all)
         remarks = loop.close(loop.run())
         run, seconds = context.folder.run, round(time.monotonic() - context.started_at, 3)
         context.journal("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())

@@ -133,16 +133,6 @@ class Notifier:
         self._problem = f"notify.command: {self._arguments[0]} {failure}{': ' if output else ''}{output}"
 
 
-def combine_ticks(*ticks: Callable[[float], None]) -> Callable[[float], None]:
-    """Combine several tick functions into one."""
-
-    def tick(now: float) -> None:
-        for listener in ticks:
-            listener(now)
-
-    return tick
-
-
 def is_news(entry: JournalEntry) -> bool:
     """Tell whether an event waits for a person or ends the run."""
     is_stuck = entry.event == "waiting" and entry.number("until") is None

@@ -27,7 +27,7 @@ from sow.engine.runs.review_stage import review
 from sow.engine.runs.run_context import RunContext
 from sow.errors import Interrupted, SowError
 from sow.executors.events import MOST_REFUSALS, Event
-from sow.gitwork import diffs, manual_merge
+from sow.gitwork import collect, diffs
 from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import notes, task_folder, task_updates, tasks
@@ -126,15 +126,13 @@ class TaskJob(RunJob):
     def _is_resolved(self, task: Task) -> bool:
         """Tell whether a person resolved in the worktree what no worker could."""
         isolation = self.context.isolation
-        return isolation is not None and manual_merge.changed_by_person(
-            isolation.worktrees.repository, self.folder, task
-        )
+        return isolation is not None and collect.changed_by_person(isolation.repository, self.folder, task)
 
     def _hand_in(self, reason: str) -> None:
         """Hand in work that needs no worker any more, so that it is checked and reviewed."""
         self.context.progress(self.id, reason)
         if self.context.isolation is not None:
-            manual_merge.commit_resolved_merge(self.context.isolation.worktrees.repository, self.id)
+            collect.commit_resolved_merge(self.context.isolation.repository, self.id)
         task_updates.resubmit(self.folder, self.project)
 
     def _end(self, task: Task, stage: str, reason: str) -> JobEnd:
@@ -169,7 +167,7 @@ class TaskJob(RunJob):
             fails = "work" in task and not all(entry["passed"] for entry in evidence)
             read = commit_reader(self.context.home.root, task["work"]["tree"]) if fails else None
             return self.ask(reason, found=feedback, more=self.context.setups.refusal(read) if read else "")
-        manual_merge.record_worktree(self.context.isolation.worktrees.repository, self.folder, task)
+        collect.record_worktree(self.context.isolation.repository, self.folder, task)
         return self.ask(reason, found=feedback, more=BY_HAND)
 
     def ask(
@@ -260,7 +258,7 @@ class TaskJob(RunJob):
             return
         isolation.adopt_earlier_work(self.id)
         if rules.is_approved(task):  # the person may have resolved a conflict there
-            manual_merge.commit_resolved_merge(isolation.worktrees.repository, self.id)
+            collect.commit_resolved_merge(isolation.repository, self.id)
         base = isolation.base_of(self.id)
         collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.commit_message(task), base)
         self.remarks += collected.remarks
