@@ -143,7 +143,7 @@ def start_without(ident: str, kept: Sequence[str]) -> str:
 def _with_refusals(entry: Item, task: Task) -> Item:
     """Return the item with a remark on the commands that the agent CLI refused, and how to allow them."""
     refusal = refusals.current_refusals(task)
-    return {**entry, "remark": f"{refusals.sentence(refusal)}; {refusals.advice(refusal)}" if refusal else ""}
+    return {**entry, "remark": refusals.summary(refusal)}
 
 
 def _of_phase(phase: Phase) -> Item:

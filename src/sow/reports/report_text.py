@@ -56,8 +56,7 @@ def task_notes(row: Facts) -> list[str]:
     notes = [f"{review['verdict']} by {review['by']}: {review['feedback']}"] if review.get("feedback") else []
     notes = notes if review.get("verdict") != "GREEN" else []
     notes += [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
-    refused = row["refusals"]
-    return [*notes, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else notes
+    return [*notes, *filter(None, [refusals.summary(row["refusals"])])]
 
 
 def outcomes(counts: Facts) -> str:

@@ -46,7 +46,7 @@ def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: b
         for remark in result.remarks:
             if remark not in screen.notes:
                 err(f"note: {escape_line(remark)}")
-        summary = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+        summary = refusals.summary(result.refusals)
         if result.refusals and not any(summary in remark for remark in result.remarks):
             err(f"note: {escape_line(summary)}")
         err(_cost(result.turns))

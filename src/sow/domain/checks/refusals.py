@@ -87,6 +87,11 @@ def call_text(tool: str, command: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
+def summary(refusals: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was refused and how to allow it, or an empty text."""
+    return f"{sentence(refusals)}; {advice(refusals)}" if refusals else ""
+
+
 def advice(refusals: Sequence[Mapping[str, Any]]) -> str:
     """Return how to allow the refused commands and connections, or an empty text."""
     commands = [refusal for refusal in refusals if refusal["tool"] != network.TOOL]

@@ -344,33 +344,31 @@ class TaskJob(RunJob):
         return None
 
     def _merge(self, task: Task) -> Steps[JobEnd | None]:
-        """Merge into the integration branch, after the checks passed on the result; one task at a time."""
-        if self.context.isolation is not None:
-            yield from merge(self, task, self.context.isolation.integration)
+        """Merge into the integration branch, one task at a time, after the checks passed on the result.
+
+        A conflict or a failed check becomes evidence and sends the task back.
+        """
+        if self.context.isolation is None:
+            return None
+        queue = self.context.merge_queue  # the head must not move between the try and the advance
+        if queue.holder:
+            self.context.progress(self.id, "waits for the merge queue")
+        try:
+            if (yield from queue.hold(self.context, self.id)):
+                self.context.reset_moved_branch()
+                yield from _merge(self, task, self.context.isolation.integration)
+        finally:
+            queue.release(self.id)
         return None
 
 
-def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """Try the merge, check it and record it. A conflict or a failed check becomes evidence and sends the task back."""
-    queue = job.context.merge_queue  # the head must not move between the try and the advance
-    if queue.holder:
-        job.context.progress(job.id, "waits for the merge queue")
-    try:
-        if (yield from queue.hold(job.context, job.id)):
-            job.context.reset_moved_branch()
-            yield from _merge(job, task, integration)
-    finally:
-        queue.release(job.id)
-
-
 def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
+    """Try the merge, check it and record it."""
     work = task["work"]["commit"]
     tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
         _conflict(job, task, tried, integration.branch)
-        return
-    passed = yield from _check(job, task, tried)
-    if passed:
+    elif (yield from _check(job, task, tried)):
         integration.record_merge(tried, task=job.id, iteration=task["iteration"], work=work)
         empty = not diffs.changed_paths(integration.repository, task["work"]["base"], work)
         facts = {"commit": tried.commit, **({"empty": True} if empty else {})}
@@ -402,17 +400,16 @@ def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> 
     if earlier:
         evidence: list[Evidence] = [{**entry, "kind": "merge", "iteration": task["iteration"]} for entry in earlier]
         task_updates.add_evidence(job.folder, job.project, evidence)
-    else:
-        facts = {"commit": tried.commit, "tree": tried.tree, "iteration": task["iteration"]}
-        result = yield from run_list(job.context, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
-        if result.interrupted:
-            return False
-        job.keep_outputs(result)
-        if result.imports_outside:
-            outside_imports.record_concern(job.folder, job.project)
-        task_updates.add_evidence(job.folder, job.project, result.evidence)
-        return result.passed
-    return True
+        return True
+    facts = {"commit": tried.commit, "tree": tried.tree, "iteration": task["iteration"]}
+    result = yield from run_list(job.context, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
+    if result.interrupted:
+        return False
+    job.keep_outputs(result)
+    if result.imports_outside:
+        outside_imports.record_concern(job.folder, job.project)
+    task_updates.add_evidence(job.folder, job.project, result.evidence)
+    return result.passed
 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:

@@ -429,7 +429,7 @@ def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
             f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}; you can resolve them: {command}"
         )
     if refused:
-        return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
+        return f"The worker was denied what it needed: {refusals.summary(refused)}"
     other_tasks = turn.watch.other_tasks() if turn.watch else []
     if other_tasks:
         shared = f"others worked in the same folder (task {', '.join(other_tasks)})"

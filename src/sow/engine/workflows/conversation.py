@@ -79,8 +79,7 @@ class Conversation:
 
     def refused(self) -> str:
         """Return what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
-        refused_commands = self.turn.refusals
-        return f"{refusals.sentence(refused_commands)}; {refusals.advice(refused_commands)}" if refused_commands else ""
+        return refusals.summary(self.turn.refusals)
 
     def _final_text(self, outcome: Outcome) -> str:
         role, name = self.turn.agent.name, self.turn.executor.name

@@ -180,8 +180,7 @@ class MemberTurn:
             members.add_feedback(home, name, broken)
         turn["status"] = state["status"]
         record.save()
-        refused = self.turn.refusals
-        self.remarks += [f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else []
+        self.remarks += filter(None, [refusals.summary(self.turn.refusals)])
         end_facts = turn_fields(outcome, turn) | {"status": state["status"], "remarks": self.remarks}
         self.crew.journal("turn_ended", **self._facts(turn["kind"]), **end_facts)
         self.remarks = []
