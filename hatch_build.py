@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
+class CommitHook(BuildHookInterface):
     """Adds commit.txt to the package. An sdist has the file already, and an editable install reads git's files."""
 
     folder = ""

@@ -149,7 +149,7 @@ def box_network(context: RunContext, network: str = "") -> str:
 
 
 def environment_digest(environment: Mapping[str, str], folder: str, network: str = "") -> str:
-    """Return the identity of an environment, which does not depend on the folder; `network` is that of its sandbox, if any."""
+    """Return the identity of an environment, wherever its folder is; `network` is that of its sandbox."""
     variables = Box.environment(environment, network) if network else environment
     counted = sorted((name, value) for name, value in variables.items() if name not in OF_A_LOGIN)
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
