@@ -115,13 +115,12 @@ class Writer:
 
     def condition(self, rule: Schema) -> str:
         """Returns a condition: `if` a field has a value, `then` others are required, perhaps with a narrower type."""
-        ((key, test),) = rule["if"]["properties"].items()
+        ((subject, test),) = rule["if"]["properties"].items()
         narrowed = rule["then"].get("properties", {})
-        needed = (
-            f"{field!r}: {self.check(narrowed[field], '') if field in narrowed else None}"
-            for field in rule["then"]["required"]
-        )
-        return f"({key!r}, {tuple(test['enum'])!r}, {{{', '.join(needed)}}})"
+        required = rule["then"]["required"]
+        self.names |= {"anything" for field in required if field not in narrowed}
+        needed = (f"{key!r}: {self.check(narrowed[key], '') if key in narrowed else 'anything'}" for key in required)
+        return f"({subject!r}, {tuple(test['enum'])!r}, {{{', '.join(needed)}}})"
 
 
 def write(name: str, version: str, schema: Schema) -> str:

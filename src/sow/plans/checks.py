@@ -68,8 +68,6 @@ def _groups(plan: Plan) -> None:
 class _Agents:
     """The known agents. An unknown agent is only a warning: the default agent does its work."""
 
-    __slots__ = ("hints", "names", "plan")
-
     def __init__(self, plan: Plan, agents: Collection[str]) -> None:
         self.plan = plan
         self.names = agents

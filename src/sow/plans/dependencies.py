@@ -114,8 +114,6 @@ def relative_path(file: str, name: str) -> str:
 class TaskIndex:
     """The tasks of a plan by number and by file."""
 
-    __slots__ = ("by_ending", "by_file", "by_number", "by_path", "order")
-
     def __init__(self, plan: Plan) -> None:
         self.by_number: dict[str, list[PlanTask]] = {}
         self.by_file: dict[str, dict[str, PlanTask]] = {file: {} for file in plan.files}

@@ -16,8 +16,6 @@ NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing;
 class Consent:
     """Commands by their exact text, the patterns of checks.allow, and the setup commands of the user's own config."""
 
-    __slots__ = ("allow", "own", "remembered")
-
     def __init__(self, remembered: Iterable[str] = (), *, allow: Sequence[str] = (), own: Iterable[str] = ()) -> None:
         self.remembered = frozenset(remembered)
         self.allow = tuple(allow)

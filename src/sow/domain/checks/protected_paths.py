@@ -138,8 +138,6 @@ def join_paths(paths: Sequence[str]) -> str:
 class TaskPaths:
     """The paths that a task names in its files, description and criteria. Commands of checks name none."""
 
-    __slots__ = ("patterns", "words")
-
     def __init__(self, task: Task, description: str) -> None:
         text = "\n".join([task["name"], description, *task.get("criteria", ())])
         for check in sorted(task.get("checks", ()), key=lambda entry: -len(entry["command"])):
@@ -169,8 +167,6 @@ def _as_path(word: str) -> str:
 
 class CheckCalls:
     """The targets, scripts and files that the checks of a task call."""
-
-    __slots__ = ("files", "just", "make", "scripts", "words")
 
     def __init__(self, checks: Iterable[Check]) -> None:
         self.words: set[str] = set()

@@ -43,8 +43,6 @@ PHPUNIT = re.compile(r"Tests: (\d{1,9}), Assertions: \d{1,9}((?:, [A-Z][A-Za-z ]
 class _Tally:
     """The sums of the summaries in one output."""
 
-    __slots__ = ("failed", "found", "ran", "skipped")
-
     def __init__(self) -> None:
         self.found = False
         self.ran = self.failed = self.skipped = 0

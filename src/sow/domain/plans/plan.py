@@ -206,12 +206,6 @@ class PlanTask:
 class Plan:
     """All tasks of the given files, in file order."""
 
-    __slots__ = (
-        "context", "counts", "default_agent", "default_agents", "files", "findings", "formats", "max_concurrency",
-        "name", "network", "parallel_groups", "prose", "protected", "quality_control", "reference_count",
-        "setting_lines", "suggestions_left", "tasks", "worktree_groups",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.name = ""
         self.files: list[str] = []

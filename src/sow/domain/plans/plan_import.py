@@ -30,8 +30,6 @@ GONE = "no longer in the plan"
 class PlannedTask:
     """A task as its plan describes it: its id, its fields, its description, and the digest of both."""
 
-    __slots__ = ("description", "digest", "fields", "id", "source_id", "source_plan", "status")
-
     def __init__(self, task: PlanTask, ident: str, fields: dict[str, Any], *, plan: str, description: str) -> None:
         self.id = ident
         self.source_plan = plan
@@ -44,8 +42,6 @@ class PlannedTask:
 
 class Difference:
     """The change that an import would make to one task: kind is new, changed, gone, ended or same."""
-
-    __slots__ = ("fields", "kind", "name", "number", "task", "wanted")
 
     def __init__(self, kind: str, task: str, *, number: str, name: str, wanted: PlannedTask | None = None) -> None:
         self.kind = kind

@@ -12,8 +12,6 @@ WILD = frozenset("*?[")
 class Writer:
     """The files that one task writes, the folders above them, and whether the list is complete."""
 
-    __slots__ = ("files", "is_exact", "parent_folders")
-
     def __init__(self, files: Iterable[str]) -> None:
         self.files = frozenset(plain_path(path.replace("\\", "/")) for path in files)
         self.parent_folders = frozenset(folder for path in self.files for folder in _folders(path))
@@ -22,8 +20,6 @@ class Writer:
 
 class SharedFolder:
     """The writers that are active in the folder."""
-
-    __slots__ = ("_above", "_files", "_used", "has_unknown_writer")
 
     def __init__(self) -> None:
         self.has_unknown_writer = False  # some writer may write anywhere

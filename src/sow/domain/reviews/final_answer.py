@@ -17,8 +17,6 @@ FORMATTING = {ord(letter): None for letter in " \t*_`"}
 class FinalAnswer:
     """A parsed text: the contents and position of its JSON block, or the reason why it is not accepted."""
 
-    __slots__ = ("block", "doubt", "end", "passage", "start")
-
     def __init__(self, passage: MarkdownText, *, said: dict[str, Any] | None = None, why: str = "") -> None:
         self.passage = passage
         self.block = said

@@ -35,8 +35,6 @@ COMMON = frozenset(
 class Group:
     """A shared file or topic, and the notes about it, each with its owner."""
 
-    __slots__ = ("about", "names", "notes", "owners")
-
     def __init__(self, about: str, names: Sequence[str], notes: Sequence[tuple[str, Note]]) -> None:
         self.about = about  # file or topic
         self.names = list(names)

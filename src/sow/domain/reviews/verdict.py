@@ -25,8 +25,6 @@ NO_REASON = "the verifier gave no reason"
 class VerdictForm:
     """How a verdict is given: a line `title: WORD`, or a JSON block with the word under a key."""
 
-    __slots__ = ("key", "lines", "longest", "phrases", "words")
-
     def __init__(self, title: str, key: str, words: Mapping[str, str], *, phrases: Sequence[str], longest: int) -> None:
         self.key = key
         self.words = words  # the flag of each word in the JSON block
@@ -54,8 +52,6 @@ VERIFICATION = VerdictForm(
 
 class Verdict:
     """The flag, feedback and findings of a judge. If the text is ambiguous, the flag is empty and `why` says why."""
-
-    __slots__ = ("doubt", "feedback", "findings", "flag", "missing_evidence")
 
     def __init__(
         self,

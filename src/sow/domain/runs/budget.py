@@ -10,11 +10,6 @@ from sow.errors import SowError
 class Budget:
     """The money, tokens, time and starts that a run or a task may use and has used."""
 
-    __slots__ = (
-        "cost", "max_cost", "max_seconds", "max_spawns", "max_tokens", "spawns", "started_at", "tokens",
-        "turns_without_cost",
-    )  # fmt: skip
-
     def __init__(
         self,
         *,
@@ -74,8 +69,6 @@ class Breaker:
 
     If starts fail again after the last pause, a person has to act.
     """
-
-    __slots__ = ("failures", "limit", "paused_until", "pauses", "pauses_used", "wait")
 
     def __init__(
         self,

@@ -14,8 +14,6 @@ SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed; --ret
 class DryRun:
     """The tasks that a run would work on, those of them that have begun, and the reasons for the others."""
 
-    __slots__ = ("continued", "needs", "skip_reasons")
-
     def __init__(self, tasks: Sequence[PlanTask], chosen: Collection[str], *, skipped: Collection[str]) -> None:
         """Compute it for the chosen tasks. No task waits for one that the plan skips."""
         statuses = {task.id: task.status for task in tasks if task.id not in skipped}

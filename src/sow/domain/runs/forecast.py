@@ -14,8 +14,6 @@ ENOUGH = 3  # earlier tasks that are needed to correct an estimate
 class FinishedTask:
     """A finished task: its agent, its estimated and real minutes, and its cost if known."""
 
-    __slots__ = ("agent", "cost", "estimated", "minutes")
-
     def __init__(
         self, agent: str, minutes: float, estimated: float | None = None, *, cost: float | None = None
     ) -> None:
@@ -28,8 +26,6 @@ class FinishedTask:
 class Estimate:
     """Minutes, and the origin of the figure: estimate, history, estimate and history, or guess."""
 
-    __slots__ = ("minutes", "origin")
-
     def __init__(self, minutes: float, origin: str) -> None:
         self.minutes = minutes
         self.origin = origin
@@ -37,8 +33,6 @@ class Estimate:
 
 class Forecast:
     """Estimates the time and cost of a task."""
-
-    __slots__ = ("_costs", "_factors", "_times")
 
     def __init__(self, past: Sequence[FinishedTask] = ()) -> None:
         self._times = _by_agent((task.agent, task.minutes) for task in past)

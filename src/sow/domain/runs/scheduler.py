@@ -49,8 +49,6 @@ BLOCKING = frozenset({"failed", "asking", "abandoned"})  # a job that needs one 
 class Job:
     """One task in a run: the jobs it needs, the length of the chain after it, and the pool it runs in."""
 
-    __slots__ = ("files", "id", "needs", "pool", "remaining_minutes", "status", "wave")
-
     def __init__(
         self,
         id: str,

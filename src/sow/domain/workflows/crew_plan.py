@@ -26,8 +26,6 @@ MAX_TASK_ID = 120
 class DesignProblem(PlanFinding):
     """An error or a warning about a line of a plan or of an agent's instructions, with the rule it breaks."""
 
-    __slots__ = ("rule",)
-
     def __init__(self, file: str, line: int, rule: str, text: str, hint: str, *, error: bool = True) -> None:
         super().__init__(file, line, text, hint=hint, error=error)
         self.rule = rule

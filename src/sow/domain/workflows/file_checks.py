@@ -19,8 +19,6 @@ MAX_PARTS = 30  # of a path
 class Writers:
     """The agents that write each path, and those that write something below it."""
 
-    __slots__ = ("below", "paths")
-
     def __init__(self, plan: WorkflowPlan) -> None:
         self.paths: dict[str, list[str]] = {}
         self.below: dict[str, list[str]] = {}

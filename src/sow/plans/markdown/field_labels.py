@@ -136,8 +136,6 @@ def bold_at(text: str, start: int) -> tuple[str, int] | None:
 class LabelTypos:
     """Finds lines with an almost correct label: mistyped, without a colon, or not bold; looks up each name once."""
 
-    __slots__ = ("seen",)
-
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
 

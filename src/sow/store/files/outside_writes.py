@@ -27,8 +27,6 @@ PAUSE = 0.01
 class Voucher:
     """A file that vouches for one state of this process until the run has read it."""
 
-    __slots__ = ("descriptor", "must_wait", "path")
-
     def __init__(self, path: str, name: str, text: str, *, waits: bool) -> None:
         self.path = path
         self.must_wait = waits

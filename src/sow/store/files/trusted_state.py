@@ -36,8 +36,6 @@ OF_AN_AGENT = frozenset({"status", "last_update", "inferred"})
 class TrustedState:
     """The text of each state file that counts for this run, by the name of its copy."""
 
-    __slots__ = ("__weakref__", "forged", "home", "owner", "texts", "was_rejected")
-
     def __init__(self, home: Home, owner: str, *, workflow: bool) -> None:
         self.home = home
         self.owner = owner  # the project or workflow of the run

@@ -159,8 +159,17 @@ class SchemaError(Exception):
         path = "".join(self.steps)[1:]
         return path if len(path) <= MAX_PLACE else path[: MAX_PLACE - 1] + "…"
 
+    def inside(self, step: str) -> SchemaError:
+        """Returns the complaint with one more step, which leads to the value from the one around it."""
+        self.steps.insert(0, step)
+        return self
+
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.steps else self.message
+
+
+def anything(value: Any) -> None:
+    """Accepts every value."""
 
 
 class Skipped(str):
@@ -174,15 +183,6 @@ def _refuse(expected: str, value: object) -> None:
     if type(value) is not Skipped:
         text = repr(value)
         raise SchemaError(f"must be {expected}, not {text if len(text) <= 60 else text[:57] + '…'}")
-
-
-def _check_at(step: str, check: Check, value: Any) -> None:
-    """Checks a value inside another; a complaint gets the step that leads to the value."""
-    try:
-        check(value)
-    except SchemaError as error:
-        error.steps.insert(0, step)
-        raise
 
 
 # Each of the following functions returns the check of one kind of value. The generated modules consist of them.
@@ -251,7 +251,10 @@ def array(entry: Check, *, least: int = 0, unique: bool = False, instead: type =
         if len(value) < least:
             _refuse(f"a list of at least {least}", value)
         for index, item in enumerate(value):
-            _check_at(f"[{index}]", entry, item)
+            try:
+                entry(item)
+            except SchemaError as error:
+                raise error.inside(f"[{index}]") from None
         if unique and len(set(value)) != len(value):
             _refuse("a list without repeats", value)
 
@@ -271,19 +274,22 @@ def mapping(entry: Check, name: Check | None = None, *, null: bool = False) -> C
                 _refuse("a mapping with names as keys", key)
             if name is not None:
                 name(key)
-            _check_at(f".{key}", entry, value)
+            try:
+                entry(value)
+            except SchemaError as error:
+                raise error.inside(f".{key}") from None
 
     return check
 
 
 def record(
     fields: Mapping[str, tuple[Check, Any]],
-    *conditions: tuple[str, tuple[str, ...], Mapping[str, Check | None]],
+    *conditions: tuple[str, tuple[str, ...], Mapping[str, Check]],
     null: bool = False,
 ) -> Check:
     """Returns the check of an object by its fields, each with a default, `REQUIRED` or `OPTIONAL`; fills in defaults.
 
-    A condition is a field, its values, and the fields that must be there then, some with a check of their own.
+    A condition is a field, its values, and the fields that must be there then, each with a check that is added.
     """
 
     def check(data: Any) -> None:
@@ -295,7 +301,10 @@ def record(
         for name, (check_value, default) in fields.items():
             if name in data:
                 seen += 1
-                _check_at(f".{name}", check_value, data[name])
+                try:
+                    check_value(data[name])
+                except SchemaError as error:
+                    raise error.inside(f".{name}") from None
             elif default is REQUIRED:
                 raise SchemaError("is missing", f".{name}")
             elif default is not OPTIONAL:
@@ -307,8 +316,10 @@ def record(
             for name, narrowed in needed.items() if data.get(field) in values else ():
                 if name not in data:
                     raise SchemaError("is missing", f".{name}")
-                if narrowed is not None:
-                    _check_at(f".{name}", narrowed, data[name])
+                try:
+                    narrowed(data[name])
+                except SchemaError as error:
+                    raise error.inside(f".{name}") from None
 
     return check
 

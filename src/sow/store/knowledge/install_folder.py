@@ -30,8 +30,6 @@ LOCK_GRACE = 60  # seconds in which a process may have made its folder but not y
 class ScratchFolder:
     """`with Scratch(home) as scratch:` makes a private folder below .sow/local and removes it, even after a crash."""
 
-    __slots__ = ("folder", "home", "lock")
-
     def __init__(self, home: Home) -> None:
         self.home = home
 
@@ -142,8 +140,6 @@ def write(disk: Disk, path: str, data: bytes) -> None:
 
 class InstalledFolder:
     """`with Placed(…):` moves a scratch folder to .sow/…; if the block fails, the old folder is restored."""
-
-    __slots__ = ("aside", "home", "made", "stays", "target")
 
     def __init__(self, home: Home, scratch: ScratchFolder, made: str, *parts: str) -> None:
         self.stays = False

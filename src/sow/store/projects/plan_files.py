@@ -35,8 +35,6 @@ def load(
 class _PlanReader:
     """The files read so far."""
 
-    __slots__ = ("choice", "count", "cwd", "findings", "known", "size", "sources")
-
     def __init__(self, cwd: str, choice: ListChoice) -> None:
         self.cwd = cwd
         self.choice = choice

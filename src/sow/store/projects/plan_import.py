@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 class PlanImport:
     """Holds a plan to import, with its files, descriptions and the agent of each task."""
 
-    __slots__ = ("agents", "descriptions", "digests", "paths", "phase", "plan")
-
     def __init__(
         self,
         plan: Plan,

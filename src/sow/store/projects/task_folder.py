@@ -18,30 +18,21 @@ if TYPE_CHECKING:
     from sow.store.files.checkout_home import Home
 
 
-class TaskFolder:
-    """Holds the paths of one task's files."""
+class WorkerFolder:
+    """Holds the paths that the folder of a task and the folder of a workflow's agent have in common."""
 
-    __slots__ = ("folder", "home", "id", "phase", "project")
+    __slots__ = ("folder", "home", "id")
+    noun = ""
 
-    def __init__(self, home: Home, phase: str, task: str, project: ProjectState | None = None) -> None:
+    def __init__(self, home: Home, folder: str, ident: str) -> None:
         self.home = home
-        self.phase = phase
-        self.id = task
-        self.folder = f"{home.project}/phases/{phase}/tasks/{task}"
-        self.project = project  # the project's state when the folder was looked up; None if only paths are needed
+        self.folder = folder
+        self.id = ident
 
     @property
     def label(self) -> str:
-        """Returns the name of the task in messages."""
-        return f"task {self.id}"
-
-    @property
-    def state_path(self) -> str:
-        return f"{self.folder}/state.yaml"
-
-    @property
-    def description_path(self) -> str:
-        return f"{self.folder}/description.md"
+        """Returns the name of the task or agent in messages."""
+        return f"{self.noun} {self.id}"
 
     @property
     def log_path(self) -> str:
@@ -50,6 +41,26 @@ class TaskFolder:
     @property
     def notes_path(self) -> str:
         return f"{self.folder}/completion_drive/session_current.json"
+
+
+class TaskFolder(WorkerFolder):
+    """Holds the paths of one task's files."""
+
+    __slots__ = ("phase", "project")
+    noun = "task"
+
+    def __init__(self, home: Home, phase: str, task: str, project: ProjectState | None = None) -> None:
+        super().__init__(home, f"{home.project}/phases/{phase}/tasks/{task}", task)
+        self.phase = phase
+        self.project = project  # the project's state when the folder was looked up; None if only paths are needed
+
+    @property
+    def state_path(self) -> str:
+        return f"{self.folder}/state.yaml"
+
+    @property
+    def description_path(self) -> str:
+        return f"{self.folder}/description.md"
 
     @property
     def feedback_folder(self) -> str:

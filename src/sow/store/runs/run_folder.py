@@ -24,8 +24,6 @@ COPY = "run"  # the name of the copy of a project's last run
 class RunFolder:
     """One run: state.yaml is what it resumes from, journal.jsonl is its history."""
 
-    __slots__ = ("folder", "home", "loaded", "synced")
-
     def __init__(self, home: Home, folder: str, loaded: RunState) -> None:
         self.home = home
         self.folder = folder

@@ -39,8 +39,6 @@ class InstallStep:
 class InstallTarget:
     """Describes the target of an installation: a repository, where links are refused, or the user's home."""
 
-    __slots__ = ("disk", "is_home", "root")
-
     def __init__(self, root: str, *, user: bool, disk: Disk | None = None) -> None:
         self.root = root
         self.is_home = user

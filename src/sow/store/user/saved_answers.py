@@ -35,8 +35,6 @@ class SavedAnswer:
 class SavedAnswers:
     """The user's file of saved answers, for one repository."""
 
-    __slots__ = ("path", "repository")
-
     def __init__(self, home: Home, environment: Mapping[str, str]) -> None:
         self.path = f"{user_folder(environment, 'XDG_CONFIG_HOME', '.config')}/sow/answers.yaml"
         self.repository = os.path.realpath(home.checkout.common)  # shared by all worktrees

@@ -12,6 +12,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
 from sow.store.files.repair import restore_last_good
 from sow.store.projects import notes
+from sow.store.projects.task_folder import WorkerFolder
 from sow.store.projects.write_rules import literal
 from sow.store.validators.workflow import validate
 from sow.store.workflows import status_view
@@ -24,8 +25,6 @@ PLAN = "workflow_coordination_plan.md"
 
 class WorkflowFolder:
     """The workflow of one checkout, and all its paths."""
-
-    __slots__ = ("home",)
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -157,21 +156,14 @@ RESERVED = (
 )
 
 
-class AgentFolder:
+class AgentFolder(WorkerFolder):
     """Holds the paths of one agent's files. Verifiers and the architect have one too, but no entry in the state."""
 
-    __slots__ = ("folder", "home", "id", "owner")
+    noun = "agent"
 
     def __init__(self, home: Home, workflow_id: str, name: str) -> None:
-        self.home = home
+        super().__init__(home, f"{home.root}/{FOLDER}/agents/{name}", name)
         self.owner = workflow_id  # the id under which backups are kept
-        self.id = name
-        self.folder = f"{home.root}/{FOLDER}/agents/{name}"
-
-    @property
-    def label(self) -> str:
-        """Returns the name of the agent in messages."""
-        return f"agent {self.id}"
 
     @property
     def instructions_path(self) -> str:
@@ -180,14 +172,6 @@ class AgentFolder:
     @property
     def description_path(self) -> str:
         return self.instructions_path
-
-    @property
-    def log_path(self) -> str:
-        return f"{self.folder}/log.md"
-
-    @property
-    def notes_path(self) -> str:
-        return f"{self.folder}/completion_drive/session_current.json"
 
     @property
     def output_folder(self) -> str:
@@ -264,8 +248,6 @@ STATE = ("state.yaml", "shared_status.json", "verification_report.md")
 
 class DesignFolder(AgentFolder):
     """Folder of a designing role, from which the whole design can be written."""
-
-    __slots__ = ()
 
     @property
     def iteration(self) -> int:

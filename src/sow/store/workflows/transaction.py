@@ -30,8 +30,6 @@ class MemberChange:
 class WorkflowTransaction:
     """A workflow opened under the lock; `remarks` says what was repaired."""
 
-    __slots__ = ("ending", "folder", "home", "loaded", "remarks")
-
     def __init__(self, home: Home, *, ending: str = "") -> None:
         self.home = home
         self.ending = ending  # the agent whose turn ends now, if any
@@ -158,8 +156,6 @@ class WorkflowTransaction:
 class MemberNotes:
     """The notes of an agent, opened under the lock; refused after it handed in its work, because they are final."""
 
-    __slots__ = ("folder", "member", "opened")
-
     def __init__(self, home: Home, name: str) -> None:
         self.opened = WorkflowTransaction(home)
         self.member = self.opened.member(name)
@@ -184,8 +180,6 @@ class MemberNotes:
 
 class WorkflowLock(HomeLock):
     """Locks a home and opens its workflow."""
-
-    __slots__ = ("ending",)
 
     def __init__(self, home: Home, *, ending: str = "") -> None:
         super().__init__(home)
