@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from support.quick_cases import all_of
 
 from sow.domain import ids
+from sow.domain.ids import is_session_id, is_task_id
 from sow.errors import SowError
-from sow.store.formats.validation import is_note_id, is_session_task, is_task_id
+from sow.store.formats.validation import is_note_id
 
 NUMBERS = st.integers(0, 10**9 - 1)
 NEAR = st.integers(0, 1100)
@@ -181,5 +182,5 @@ def test_a_session_is_named_after_its_task(name, slug):
 @given(st.text(min_size=1), st.integers(100_000, 10**12 - 1))
 def test_any_name_gives_a_valid_session_id(name, epoch):
     """Whatever a task is called, the id of its note session follows the schema."""
-    assert is_session_task(ids.note_session_id(name, epoch))
+    assert is_session_id(ids.note_session_id(name, epoch))
     assert len(ids.note_session_id(name, epoch)) <= 120

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from sow.agents.agent import DIRECTORIES, JUDGES, PROJECT, STANDARD_AGENTS, USER, Agent
+from sow.domain.inputs import is_role_name
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.store.files.disk import Disk, read_text, system_error
 from sow.store.formats import yaml_text
-from sow.store.formats.validation import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
         return None
     fields = _fields(head, shown)
     name, description = fields.get("name"), fields.get("description")
-    if not isinstance(name, str) or not is_agent(name):
+    if not isinstance(name, str) or not is_role_name(name):
         raise SowError(f"{shown}: name: must be lower case with hyphens, not {name!r:.80}", "name: my-agent")
     if not isinstance(description, str) or not description.strip():
         raise SowError(f"{shown}: description is missing", "say in one sentence when to use this agent")

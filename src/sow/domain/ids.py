@@ -90,6 +90,14 @@ def note_session_id(name: str, epoch: int) -> str:
     return f"{'_'.join(_words(name))[:60] or 'task'}_{epoch}"
 
 
+def is_session_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a session of notes."""
+    slug, _, epoch = text.rpartition("_")
+    letters = slug.replace("_", "")
+    is_slug = slug.isascii() and (not letters or letters.isalnum()) and slug == slug.lower()
+    return bool(slug) and is_slug and 6 <= len(epoch) <= 12 and epoch.isascii() and epoch.isdigit()
+
+
 def branch_slug(name: str) -> str:
     """Return a name as part of a branch name: `Add a login` becomes add-a-login."""
     return "-".join(_words(name))[:60].strip("-")

@@ -5,6 +5,41 @@ from __future__ import annotations
 from sow.errors import SowError
 
 MAX_TEXT = 1 << 20
+LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-")
+BREAKS = "\u2028\u2029"
+
+
+def is_line(text: str) -> bool:
+    """Return whether a text is one line without control characters."""
+    return text.isprintable() or not any(
+        letter < " " or "\x7f" <= letter <= "\x9f" or letter in BREAKS for letter in text
+    )
+
+
+def _is_lower_name(text: str, limit: int) -> bool:
+    return 0 < len(text) <= limit and LOWER.issuperset(text) and text[0] not in "_-"
+
+
+def is_phase_name(text: str) -> bool:
+    """Return whether a text can be the name of a phase, which is also the name of a folder."""
+    return _is_lower_name(text, 40)
+
+
+def is_role_name(text: str) -> bool:
+    """Return whether a text can be the name of a role."""
+    return _is_lower_name(text, 64)
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text is one word, for an action or a result."""
+    return 0 < len(text) <= 64 and WORD.issuperset(text) and text[0] not in "_.:-"
+
+
+def is_tokens(text: str) -> bool:
+    """Return whether a text is a number of tokens, such as 12000 or 8k."""
+    digits = text.removesuffix("k")
+    return digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) <= 7
 
 
 def checked_line(value: str, label: str, limit: int = 200) -> str:
@@ -15,7 +50,7 @@ def checked_line(value: str, label: str, limit: int = 200) -> str:
         raise SowError(f"{label} is empty", "give it a few words")
     if len(stripped) > limit:
         raise SowError(f"{label} is {len(stripped)} characters long", f"use at most {limit}")
-    if any(letter < " " or "\x7f" <= letter <= "\x9f" or letter in "\u2028\u2029" for letter in stripped):
+    if not is_line(stripped):
         raise SowError(f"{label} has a line break or a control character", "write it on one line, in plain characters")
     return stripped
 
@@ -51,10 +86,7 @@ def checked_text(value: str, label: str, limit: int = MAX_TEXT) -> str:
 
 def role_name(value: str, label: str = "agent") -> str:
     """Return the name of an agent's role, or raise SowError."""
-    letters = value.replace("-", "").replace("_", "")
-    if not (
-        letters.isascii() and letters.isalnum() and value == value.lower() and value[0].isalnum() and len(value) <= 64
-    ):
+    if not is_role_name(value):
         raise SowError(f"{label} {value!r} is not a name of a role", "use a-z, 0-9, - and _, such as: implementer")
     return value
 
@@ -78,10 +110,7 @@ def is_model(value: str) -> bool:
 
 def word(value: str, label: str) -> str:
     """Return one word, such as modified_file, or raise SowError."""
-    letters = value
-    for mark in "_.:-":
-        letters = letters.replace(mark, "")
-    if not (letters.isascii() and letters.isalnum() and value[0].isalnum() and len(value) <= 64):
+    if not is_word(value):
         raise SowError(f"{label} {value!r} is not one word", "use letters, digits and _ . : -, such as: modified_file")
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.inputs import is_phase_name
 from sow.domain.lifecycle import Lifecycle
 from sow.errors import IllegalStatusChange, SowError
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PHASE = "implementation"
 ALIASES = {"implement": "implementation"}
-MAX_NAME = 40
 
 PHASE = Lifecycle(
     "phase",
@@ -37,14 +37,8 @@ def canonical(name: str) -> str:
 
 def check_name(name: str) -> str:
     """Return the canonical name, or raise SowError if it cannot be the name of a folder."""
-    letters = name.replace("-", "").replace("_", "")
-    fits = (
-        letters.isascii() and letters.isalnum() and name == name.lower() and name[0].isalnum() and len(name) <= MAX_NAME
-    )
-    if not (name and letters and fits):
-        raise SowError(
-            f"{name!r} is not a name for a phase", f"use up to {MAX_NAME} of a-z, 0-9, - and _, such as: discovery"
-        )
+    if not is_phase_name(name):
+        raise SowError(f"{name!r} is not a name for a phase", "use up to 40 of a-z, 0-9, - and _, such as: discovery")
     return canonical(name)
 
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
+from sow.domain.inputs import is_line
 from sow.errors import InvalidFile
 from sow.store.files.checkout_home import Home
-from sow.store.formats.validation import is_line
 from sow.store.projects import log
 from sow.system import checkout
 from sow.system.terminal import escape_control

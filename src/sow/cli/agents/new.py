@@ -6,6 +6,7 @@ from sow.agents.agent import FOLDER
 from sow.agents.registry import split
 from sow.cli.context import Context
 from sow.domain import inputs
+from sow.domain.inputs import is_role_name
 from sow.domain.workflows.crew_plan import RequiredAgent
 from sow.engine.workflows import design_check
 from sow.engine.workflows.design import missing
@@ -13,7 +14,6 @@ from sow.errors import SowError
 from sow.store import layout
 from sow.store.files.checkout_home import Home
 from sow.store.formats import yaml_text
-from sow.store.formats.validation import is_agent
 from sow.system.terminal import escape_line, out
 
 MOST = 1 << 18
@@ -83,7 +83,7 @@ def _prompt(required: RequiredAgent) -> str:
 
 def _write(home: Home, name: str, description: str, prompt: str) -> None:
     """Writes the role as Markdown with front matter, the form that every agent CLI reads."""
-    if not is_agent(name):
+    if not is_role_name(name):
         raise SowError(f"{name!r:.80} is no name of a role", "use lower case with hyphens: database-specialist")
     body = prompt.strip() or FORM.format(name=name, description=description).strip()
     page = f"---\nname: {name}\ndescription: {yaml_text.scalar(description)}\n---\n\n{body}\n"

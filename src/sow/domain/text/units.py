@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sow.domain.inputs import is_tokens
 from sow.errors import SowError
 
 
@@ -58,12 +59,6 @@ def dollars(amount: float) -> str:
 
 
 BYTES_PER_TOKEN = 4  # an average for English text and code, good enough for a budget
-
-
-def is_tokens(value: str) -> bool:
-    """Return whether a text is a number of tokens, such as 12000 or 8k."""
-    digits = value.removesuffix("k")
-    return digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) <= 7
 
 
 def parse_tokens(value: str, label: str) -> int:

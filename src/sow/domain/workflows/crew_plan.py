@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sow.domain.ids import is_session_id
 from sow.domain.inputs import plain_path
 from sow.domain.plans.plan import PlanFinding
 from sow.domain.workflows.lifecycle import ARCHITECT as ARCHITECT
@@ -19,7 +20,6 @@ RESERVED = (ARCHIVIST, ON_CALL_NAME)
 OUTPUT_FOLDER = "task_output"
 TIMEOUT = 3600.0  # seconds of one turn
 MAX_MEMBERS = 200
-MIN_EPOCH, MAX_EPOCH = 6, 12  # digits
 MAX_TASK_ID = 120
 
 
@@ -148,17 +148,7 @@ class WorkflowPlan:
 
 def is_task_id(text: str) -> bool:
     """Return whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
-    slug, mark, epoch = text.rpartition("_")
-    letters = slug.replace("_", "")
-    return (
-        bool(mark and slug)
-        and text.isascii()
-        and len(text) <= MAX_TASK_ID
-        and MIN_EPOCH <= len(epoch) <= MAX_EPOCH
-        and epoch.isdigit()
-        and (not letters or letters.isalnum())
-        and slug == slug.lower()
-    )
+    return len(text) <= MAX_TASK_ID and is_session_id(text)
 
 
 def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[str]) -> str:

@@ -6,7 +6,8 @@ and a test checks that both agree.
 
 from __future__ import annotations
 
-from sow.domain.ids import is_member, is_task_id
+from sow.domain.ids import is_member, is_session_id, is_task_id
+from sow.domain.inputs import is_line, is_phase_name, is_role_name, is_tokens, is_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     Check: TypeAlias = Callable[[Any], None]
 
 HEX = frozenset("0123456789abcdef")
-LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-")
-BREAKS = "\u2028\u2029"
 CONFLICT_MARKS = ("<<<<<<< ", ">>>>>>> ")  # git begins such lines where it left a conflict
 
 
@@ -61,46 +59,14 @@ def is_uuid4(text: str) -> bool:
     )
 
 
-def _lower_name(text: str, limit: int) -> bool:
-    return 0 < len(text) <= limit and LOWER.issuperset(text) and text[0] not in "_-"
-
-
-def is_phase(text: str) -> bool:
-    """The name of a phase, usable as a folder name."""
-    return _lower_name(text, 40)
-
-
-def is_agent(text: str) -> bool:
-    """The name of a role."""
-    return _lower_name(text, 64)
-
-
 def is_worker(text: str) -> bool:
     """The agent of a session: a task id, or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 
-def is_line(text: str) -> bool:
-    """One line without control characters."""
-    return text.isprintable() or not any(
-        letter < " " or "\x7f" <= letter <= "\x9f" or letter in BREAKS for letter in text
-    )
-
-
-def is_word(text: str) -> bool:
-    """One word, for an action or a result."""
-    return 0 < len(text) <= 64 and WORD.issuperset(text) and text[0] not in "_.:-"
-
-
 def is_note_id(text: str) -> bool:
     """note_001"""
     return text.startswith("note_") and 3 <= len(text) - 5 <= 6 and _digits(text[5:])
-
-
-def is_session_task(text: str) -> bool:
-    """{slug}_{unix_epoch_timestamp}"""
-    slug, _, epoch = text.rpartition("_")
-    return bool(slug) and LOWER.issuperset(slug) and "-" not in slug and 6 <= len(epoch) <= 12 and _digits(epoch)
 
 
 def is_digest(text: str) -> bool:
@@ -114,22 +80,16 @@ def is_duration(text: str) -> bool:
     return 0 < len(number) <= 6 and _digits(number) and text[len(number) :] in ("ms", "s", "m", "h", "d")
 
 
-def is_tokens(text: str) -> bool:
-    """12000, 8k"""
-    digits = text.removesuffix("k")
-    return 0 < len(digits) <= 7 and _digits(digits) and digits[0] != "0"
-
-
 # format → (test, description of a valid value)
 FORMATS = {
-    "sow-agent": (is_agent, "a lower-case name such as implementer"),
+    "sow-agent": (is_role_name, "a lower-case name such as implementer"),
     "sow-digest": (is_digest, "a digest in hexadecimal"),
     "sow-duration": (is_duration, "a duration such as 90s, 45m or 2h"),
     "sow-line": (is_line, "one line without control characters"),
     "sow-member": (is_member, "a lower-case name such as database_agent"),
     "sow-note-id": (is_note_id, "a note id such as note_001"),
-    "sow-phase": (is_phase, "a phase such as implementation"),
-    "sow-session-task": (is_session_task, "an id such as add_login_1727539200"),
+    "sow-phase": (is_phase_name, "a phase such as implementation"),
+    "sow-session-task": (is_session_id, "an id such as add_login_1727539200"),
     "sow-task-id": (is_task_id, "a task id such as 010, quoted"),
     "sow-timestamp": (is_timestamp, "a UTC time such as 2026-01-31T09:00:00Z"),
     "sow-tokens": (is_tokens, "a number of tokens such as 8k"),
