@@ -367,7 +367,7 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("salvage", "prune", "--yes"), "--older-than is required"),
     (("salvage", "prune", "--older-than", "old", "--yes"), "'old' is not a duration"),
     (("answers", "forget"), "NUMBER is missing"),
-    (("answers", "forget", "1"), "there is no standing answer 1"),
+    (("answers", "forget", "1"), "there is no saved answer 1"),
     (("answers", "forget", "one"), "'one' is no number of a standing answer"),
     (("consent",), "sow consent: which command?"),
     (("consent", "forget"), "which consent?"),

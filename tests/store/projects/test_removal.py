@@ -107,7 +107,7 @@ def test_open_tasks_are_not_removed_unasked(task_repo, words):
     result = task_repo.sow(*words)
     assert (result.code, result.err) == (
         2,
-        "error: the project has open tasks: 010\nhint: complete or abandon them, or remove all the same with --yes\n",
+        "error: the project has open tasks: 010\nhint: complete or abandon them, or remove it with --yes\n",
     )
     assert task_repo.snapshot() == before
     task_repo.ok(*words, "--yes")

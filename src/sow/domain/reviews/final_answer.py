@@ -53,7 +53,7 @@ def _block(passage: MarkdownText, position: int, nonce: str) -> FinalAnswer:
     start, end = passage.block(position)
     block = json_object(passage.text[start:end])
     if not isinstance(block, dict) or block.get("nonce") != nonce:
-        return FinalAnswer(passage, why="the nonce stands in no JSON block of its own")
+        return FinalAnswer(passage, why="the nonce is not in a JSON block of its own")
     answer = FinalAnswer(passage, said=block)
     answer.start, answer.end = start, end
     return answer

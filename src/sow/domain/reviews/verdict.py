@@ -105,7 +105,7 @@ def _from_block(flag: str, block: Mapping[str, Any], form: VerdictForm) -> Verdi
         return _doubtful("missing_evidence is a list of texts")
     findings = findings_of.read_all(items)
     if len(findings) < len(items):
-        return _doubtful("a finding says nothing")
+        return _doubtful("a finding has no text")
     if flag in (GREEN, PASSED) and (missing or any(finding["severity"] == "error" for finding in findings)):
         return _doubtful(f"{flag} with an error among its findings, or with missing evidence")
     return Verdict(
@@ -149,9 +149,7 @@ def verification_results(judged: Verdict, *, number: int, verifier: str, at: str
 
 def combined(verdicts: Iterable[Verdict | None]) -> Verdict:
     """Return the strictest of several verdicts. None stands for a failed review, which does not pass."""
-    all_verdicts = [verdict or _doubtful("a reviewer could not be had") for verdict in verdicts] or [
-        _doubtful("nobody reviewed")
-    ]
+    all_verdicts = [verdict or _doubtful("a review failed") for verdict in verdicts] or [_doubtful("nobody reviewed")]
     flag = max((verdict.flag for verdict in all_verdicts), key=STRICTNESS.index)
     feedback = "\n\n".join(dict.fromkeys(verdict.feedback for verdict in all_verdicts if verdict.feedback))
     return Verdict(

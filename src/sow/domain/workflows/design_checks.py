@@ -213,7 +213,7 @@ def _cycles(plan: WorkflowPlan) -> Iterator[DesignProblem]:
     for cycle in graph.cycles(plan.needs()):
         member = plan.member(cycle[0])
         if member is not None and len(cycle) > 2:
-            message = f"the dependencies go round in a circle: {' → '.join(cycle[:20])}"
+            message = f"the dependencies form a cycle: {' → '.join(cycle[:20])}"
             line = member.line_of("dependencies")
             yield DesignProblem(plan.file, line, "dependency-cycle", message, "take one of these dependencies out")
 

@@ -162,7 +162,7 @@ def _file_cycles(plan: WorkflowPlan, writers: Writers) -> Iterator[DesignProblem
     for cycle in graph.cycles(needs):
         member = plan.member(cycle[0])
         line = member.line_of("inputs") if member is not None else 0
-        message = f"the files go round in a circle: {' reads from '.join(cycle[:20])}"
+        message = f"the files form a cycle: {' reads from '.join(cycle[:20])}"
         yield DesignProblem(plan.file, line, "file-cycle", message, "let one of them end without the other's file")
 
 

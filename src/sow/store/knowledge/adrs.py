@@ -25,7 +25,7 @@ TEMPLATE = """\
 
 ## Context
 
-What is the question, and what bears on it?
+What is the question, and what affects it?
 
 ## Decision
 
@@ -33,7 +33,7 @@ What was decided, in one sentence; then the reasons.
 
 ## Alternatives
 
-What else was weighed, and why it was not taken.
+What else was considered, and why it was not chosen.
 
 ## Consequences
 

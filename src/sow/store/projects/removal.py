@@ -59,12 +59,8 @@ def _refuse_open(home: Home) -> None:
     readable, broken = task_folder.load_readable(home, project)
     waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
     if broken:
-        raise SowError(
-            f"task {min(broken)} cannot be read: {broken[min(broken)]}", "fix it, or remove all the same with --yes"
-        )
+        raise SowError(f"task {min(broken)} cannot be read: {broken[min(broken)]}", "fix it, or remove it with --yes")
     if waiting:
         shown = ", ".join(waiting[:8]) + (", …" if len(waiting) > 8 else "")
-        raise SowError(
-            f"the project has open tasks: {shown}", "complete or abandon them, or remove all the same with --yes"
-        )
+        raise SowError(f"the project has open tasks: {shown}", "complete or abandon them, or remove it with --yes")
     refuse_undelivered(home, project["project_id"], [task for _, task in readable])

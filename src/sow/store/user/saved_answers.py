@@ -67,7 +67,7 @@ class SavedAnswers:
         listed = self.listed()
         if not 1 <= number <= len(listed):
             numbers = f"they have the numbers 1 to {len(listed)}" if listed else "this repository has none"
-            raise SowError(f"there is no standing answer {number}", f"{numbers}: see 'sow answers'")
+            raise SowError(f"there is no saved answer {number}", f"{numbers}: see 'sow answers'")
         forgotten = listed[number - 1]
         with Lock(os.path.dirname(self.path)):
             key = (forgotten.repository, forgotten.question)

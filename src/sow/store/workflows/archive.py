@@ -35,7 +35,7 @@ def archive(home: Home, name: str = "", *, force: bool = False) -> str:
         if workflow["status"] not in ENDED and not force:
             raise SowError(
                 f"workflow {workflow['name']} is {workflow['status']}",
-                "let it end (sow workflow run), or put it away all the same with --yes",
+                "let it end (sow workflow run), or archive it with --yes",
             )
         if name and os.path.lexists(f"{folder.archive_folder}/{name}"):
             raise SowError(f"there is an archive {name} already", "give another name, or none")

@@ -215,7 +215,7 @@ def dismiss(home: Home, name: str) -> list[str]:
         else:
             del opened.workflow["members"][name]
         opened.folder.save(opened.loaded)
-        return [*opened.remarks, f"agent {name}: nobody waits for its work any more; it is let go"]
+        return [*opened.remarks, f"agent {name}: nobody needs its work any more; it is dismissed"]
 
 
 def _close_session(opened: WorkflowTransaction, name: str, *, reason: str) -> None:
