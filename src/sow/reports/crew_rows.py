@@ -11,6 +11,7 @@ from sow.errors import SowError
 from sow.reports.run_history import task_status
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
+from sow.store.runs.run_folder import is_workflow_run
 from sow.store.workflows import archive
 from sow.store.workflows.folder import WorkflowFolder
 
@@ -77,8 +78,3 @@ def is_workflow_missing(home: Home, run: Run) -> bool:
         return not folder.exists() or folder.workflow()["id"] != run["project_id"]
     except SowError:  # the workflow is here but broken
         return False
-
-
-def is_workflow_run(run: Run) -> bool:
-    """Whether a run belongs to a workflow, by its plan."""
-    return any(plan["path"].endswith("orchestration/workflow_coordination_plan.md") for plan in run["plans"])

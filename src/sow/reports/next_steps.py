@@ -10,7 +10,7 @@ from sow.domain import advice
 from sow.domain.ids import is_member
 from sow.domain.inbox import start_without
 from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
-from sow.reports import crew_rows
+from sow.store.runs.run_folder import is_workflow_run
 
 Step = dict[str, str]
 
@@ -85,7 +85,7 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
 
 def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> Iterator[Step]:
     """Yield the next steps for the run as a whole."""
-    ident, is_crew = run["id"], crew_rows.is_workflow_run(run)  # type: ignore[arg-type]
+    ident, is_crew = run["id"], is_workflow_run(run)  # type: ignore[arg-type]
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return

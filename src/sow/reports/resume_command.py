@@ -10,13 +10,12 @@ from sow import config as configs
 from sow.config import Config
 from sow.domain.documents.state import RunSettings, Task
 from sow.errors import SowError
-from sow.reports import crew_rows
 from sow.reports.hint_context import HintContext
 from sow.reports.run_history import RunHistory, read_history
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
-from sow.store.runs.run_folder import RunFolder
+from sow.store.runs.run_folder import RunFolder, is_workflow_run
 
 # The only options of a workflow's run.
 WORKFLOW_OPTIONS = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
@@ -36,7 +35,7 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
     used = known.used_options
     options = _options(run["settings"], config, used) | _raised_budget(folder, config, known)
     options |= {name: "" for name in FLAGS if name in used}
-    if crew_rows.is_workflow_run(run):
+    if is_workflow_run(run):
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}
     else:

@@ -13,7 +13,7 @@ from sow.dashboard.data.runs import RunCache, entry_line
 from sow.domain.ids import is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
-from sow.reports import crew_rows, run_report, timeline, turn_records
+from sow.reports import run_report, timeline, turn_records
 from sow.reports.hint_context import HintContext
 from sow.reports.run_history import RunHistory, TurnRecord, read_history
 from sow.reports.turn_records import session_turns
@@ -149,7 +149,7 @@ def _turns_outside_runs(home: Home, folders: Sequence[RunFolder]) -> list[TurnRe
     of_crews: list[Window] = []  # verifiers and architects are not in the plan, but work in its runs
     for folder in folders:
         window = (folder.run["started_at"], folder.run.get("ended_at", "9"))
-        if crew_rows.is_workflow_run(folder.run):
+        if run_folder.is_workflow_run(folder.run):
             of_crews.append(window)
         for task in folder.run["tasks"]:
             of_tasks.setdefault(task, []).append(window)

@@ -129,7 +129,7 @@ class RunFollower:
         return {
             "id": run["id"],
             "name": run["name"],
-            "kind": "workflow" if crew_rows.is_workflow_run(run) else "plan",
+            "kind": "workflow" if run_folder.is_workflow_run(run) else "plan",
             "status": run_report.status_of(self.folder, live=self.live),
             "live": self.live,
             "started_at": run["started_at"],

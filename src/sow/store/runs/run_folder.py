@@ -144,6 +144,11 @@ def find(home: Home, name: str) -> RunFolder:
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
 
 
+def is_workflow_run(run: Run) -> bool:
+    """Returns whether a run belongs to a workflow, by its plan."""
+    return any(plan["path"].endswith("orchestration/workflow_coordination_plan.md") for plan in run["plans"])
+
+
 def is_empty(folder: RunFolder) -> bool:
     """Returns whether a run ended and found nothing to do: its journal has its start and its end only."""
     if folder.run["status"] != "ended" or folder.run.get("merges"):
