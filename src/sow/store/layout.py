@@ -9,6 +9,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import create_file, make_folders
 from sow.store.formats import VERSION, yaml_text
+from sow.system import git
 
 ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
 IGNORED = (
@@ -33,8 +34,6 @@ def _default_files() -> dict[str, str]:
 
 def remove_defaults(home: Home) -> None:
     """Removes the files of `create_missing`, if git has none of them and .sow/ has no other files than .sow/local/."""
-    from sow.system import git  # here, because few commands need it
-
     defaults = {f"{home.sow}/{name}": text for name, text in _default_files().items()}
     found: list[str] = []
     with home.lock():

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from glob import glob
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -180,8 +181,6 @@ def _state_files(home: Home) -> list[tuple[str, str]]:
 
 def _matches(folder: str, pattern: str) -> Iterator[str]:
     """Yields the paths below a folder that match a pattern, without names that start with a dot."""
-    from glob import glob
-
     for path in glob(pattern, root_dir=folder, recursive=True):
         yield f"{folder}/{path}"
 

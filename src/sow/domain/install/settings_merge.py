@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,6 @@ class MergedSettings:
 
 def merge_settings(text: str, ours: str, *, remove: bool = False) -> MergedSettings | None:
     """Return the settings with sow's part replaced or removed; None if the document cannot be kept as it is."""
-    import json
-
     try:
         settings = json.loads(text, object_pairs_hook=_unique)
         new: Settings = json.loads(ours)
@@ -105,8 +104,6 @@ def _calls(call: Settings) -> bool:
 
 def _document(settings: Settings, text: str) -> str:
     """Return settings as a document that is indented like the old text."""
-    import json
-
     indents = [line[: len(line) - len(line.lstrip())] for line in text.splitlines() if line[:1] in (" ", "\t")]
     document = json.dumps(settings, indent=indents[0] if indents else 2, ensure_ascii=False, allow_nan=False)
     document.encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +44,6 @@ def parse(text: str, nonce: str) -> DescriptionAnswer:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    import json
-
     reader, position, tries = json.JSONDecoder(), text.find("{"), 0
     while position >= 0 and tries < MOST_TRIES:
         tries += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -61,7 +62,6 @@ def _block(passage: MarkdownText, position: int, nonce: str) -> FinalAnswer:
 
 def json_object(text: str) -> object:
     """Return the JSON value in a text, or None if it is invalid or has a duplicate key."""
-    import json
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) < len(pairs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -52,8 +53,6 @@ def clean_text(text: str, limit: int, one_line: bool = False) -> str:
 
 def identity(finding: Mapping[str, Any]) -> str:
     """Return a short id of rule, file and symbol, or of the text if there is none. Line numbers do not count."""
-    import hashlib
-
     parts = [_rule(finding.get("rule") or ""), _file(finding.get("file") or ""), _symbol(finding.get("symbol") or "")]
     if not any(parts):
         parts = ["text", " ".join(_words_without_lines(finding["text"])) or finding["text"]]

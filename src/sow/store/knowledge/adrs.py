@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -90,8 +91,6 @@ def current_checkout(home: Home, cwd: str) -> Home:
 
 def slug(title: str) -> str:
     """Returns a title as a part of a file name, without accents."""
-    import unicodedata
-
     plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
     return ids.branch_slug(plain) or "decision"
 

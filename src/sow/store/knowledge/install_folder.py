@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from types import TracebackType
 
 from sow.errors import InvalidFile, SowError
@@ -75,8 +76,6 @@ class FolderFacts:
 
 def folder_facts(folder: str) -> FolderFacts | None:
     """Returns the facts of a folder without .git, or None if it is missing or a link."""
-    from hashlib import sha256
-
     if os.path.islink(folder) or not os.path.isdir(folder):
         return None
     total, size, count = sha256(), 0, 0

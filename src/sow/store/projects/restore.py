@@ -15,6 +15,7 @@ from sow.store.formats.yaml_text import has_conflict, scalar
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.project import WrongBranch
+from sow.store.projects.removal import removed
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 
@@ -111,8 +112,6 @@ def restore_run(home: Home) -> list[str]:
 
 def _is_over(home: Home, project_id: str) -> bool:
     """Returns whether another project has begun here since, or this one was removed on purpose."""
-    from sow.store.projects.removal import removed  # imported here, because only the start of a run needs it
-
     text = home.read_or(UNREADABLE, projects.path(home))
     return (text is not None and f"\nproject_id: {scalar(project_id)}\n" not in text) or project_id in removed(home)
 

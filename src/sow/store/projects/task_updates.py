@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
@@ -353,8 +354,6 @@ def output_of(folder: str, command: str) -> str:
 
 
 def _output_path(folder: str, command: str) -> str:
-    import hashlib
-
     return f"{folder}/{hashlib.sha256(command.encode()).hexdigest()[:16]}.tail"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -57,24 +59,18 @@ def forget(environment: Mapping[str, str], git_folder: str, commands: Iterable[s
 
 def write(file_path: str, git_folder: str, commands: Mapping[str, str]) -> None:
     """Replace the commands of a file."""
-    import json
-
     document = {"git_folder": os.path.realpath(git_folder), "commands": dict(commands)}
     user_file.write(file_path, f"{json.dumps(document, indent=2)}\n")
 
 
 def path(environment: Mapping[str, str], git_folder: str, kind: str = CONSENTS) -> str:
     """Returns the file of one repository. Files without an ending are consents of older versions, and unused."""
-    import hashlib
-
     name = hashlib.sha256(os.fsencode(os.path.realpath(git_folder))).hexdigest()
     return f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/{kind}/{name}.json"
 
 
 def read(file_path: str) -> dict[str, str]:
     """Returns the commands of a file with the time of each consent. If it is unreadable, it has none."""
-    import json
-
     try:
         times = json.loads(read_text(Disk(), file_path, LARGEST)).get("commands", {})
         return {command: str(at) for command, at in times.items()}

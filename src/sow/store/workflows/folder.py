@@ -11,9 +11,10 @@ from sow.store.files import backup, state_file
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
 from sow.store.files.repair import restore_last_good
+from sow.store.files.set_aside import set_aside
 from sow.store.projects import notes
 from sow.store.projects.task_folder import WorkerFolder
-from sow.store.projects.write_rules import literal
+from sow.store.projects.write_rules import literal, write_protected_for_agent
 from sow.store.validators.workflow import validate
 from sow.store.workflows import status_view
 from sow.system import clock
@@ -215,9 +216,7 @@ class AgentFolder(WorkerFolder):
 
     def write_protected(self) -> tuple[str, ...]:
         """Returns patterns of the files that the agent must not write."""
-        from sow.store.projects import write_rules
-
-        return write_rules.write_protected_for_agent(self, self.other_agents())
+        return write_protected_for_agent(self, self.other_agents())
 
     def other_agents(self) -> list[str]:
         """Returns the names of all other agent folders: crew, verifiers, reserved names and others in the folder."""
@@ -238,8 +237,6 @@ class AgentFolder(WorkerFolder):
 
     def set_aside(self, path: str) -> str:
         """Moves a broken file away, and returns its new path."""
-        from sow.store.files.set_aside import set_aside
-
         return set_aside(self.home, self.folder, path)
 
 

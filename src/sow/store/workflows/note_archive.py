@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -63,8 +64,6 @@ def _not_in_index(folder: AgentFolder) -> list[str]:
 
 def _add_to_index(folder: AgentFolder, path: str) -> str:
     """Adds an archived session to the index, and returns a message."""
-    import hashlib
-
     text = folder.home.read(path)
     session = notes.parse(folder, text)
     entry: Archive = {
