@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 from sow.errors import SowError, SystemFailure, suggestion
@@ -16,16 +17,17 @@ from sow.executors.adapter import Adapter
 GROUP = "sow.executors"
 
 
+@dataclass(frozen=True, slots=True)
 class Plugin:
     """An executor type of another package; `inside` says that the package lies in a repository."""
 
-    __slots__ = ("entry", "inside", "package", "type")
+    entry: EntryPoint
+    package: str
+    inside: bool
 
-    def __init__(self, entry: EntryPoint, package: str, *, inside: bool) -> None:
-        self.entry = entry
-        self.type = entry.name
-        self.package = package
-        self.inside = inside
+    @property
+    def type(self) -> str:
+        return self.entry.name
 
     def load(self) -> Adapter:
         """Returns its adapter, or raises SowError that names the package."""
@@ -85,9 +87,7 @@ def find_plugins() -> list[Plugin]:
         inside = in_repository(path)
         for distribution in distributions(path=[path]):
             package = f"{distribution.metadata['Name']} {distribution.version}"
-            found += [
-                Plugin(entry, package, inside=inside) for entry in distribution.entry_points if entry.group == GROUP
-            ]
+            found += [Plugin(entry, package, inside) for entry in distribution.entry_points if entry.group == GROUP]
     return sorted(found, key=lambda plugin: plugin.inside)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sow.domain.documents.state import Chosen
 
 SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upstream"
@@ -12,35 +14,20 @@ CODE = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
     """One file: its path, its owner, and its owner's description."""
 
-    __slots__ = ("about", "absolute_path", "certain_reason", "kind", "mtime", "owner", "path", "size", "tags", "when")
-
-    def __init__(
-        self,
-        *,
-        path: str,
-        place: str,
-        kind: str,
-        size: int,
-        mtime: int,
-        owner: str = "",
-        about: str = "",
-        tags: tuple[str, ...] = (),
-        sure: str = "",
-        when: str = "",
-    ) -> None:
-        self.path = path  # as the task's state names it: relative to the root
-        self.absolute_path = place  # absolute path from which it is read
-        self.kind = kind
-        self.size = size
-        self.mtime = mtime
-        self.owner = owner  # the sink, the linked repository or the task that it comes from
-        self.about = about  # the owner's description
-        self.tags = tags
-        self.when = when  # when to read this document, as its owner's index says
-        self.certain_reason = sure  # reason why it belongs to the task whatever its text says; else empty
+    path: str  # as the task's state names it: relative to the root
+    absolute_path: str  # from which it is read
+    kind: str
+    size: int
+    mtime: int
+    owner: str = ""  # the sink, the linked repository or the task that it comes from
+    about: str = ""  # the owner's description
+    tags: tuple[str, ...] = ()
+    when: str = ""  # when to read this document, as its owner's index says
+    certain_reason: str = ""  # reason why it belongs to the task whatever its text says; else empty
 
     @property
     def title(self) -> str:
@@ -59,26 +46,22 @@ class Document:
         return self.path.rpartition("/")[2].rpartition(".")[0]
 
 
+@dataclass(frozen=True, slots=True)
 class RankedDocument:
     """A document with its score and the reason, before the budget is applied."""
 
-    __slots__ = ("document", "reason", "score", "shared_words")
-
-    def __init__(self, document: Document, score: float, reason: str, words: tuple[str, ...] = ()) -> None:
-        self.document = document
-        self.score = score
-        self.reason = reason
-        self.shared_words = words  # words of the task that are in the document, to find the best excerpt
+    document: Document
+    score: float
+    reason: str
+    shared_words: tuple[str, ...] = ()  # words of the task that are in the document, to find the best excerpt
 
 
+@dataclass(kw_only=True, slots=True)
 class ChosenDocuments:
     """The documents chosen for a task, and those left out because the budget was used up."""
 
-    __slots__ = ("budget", "chosen", "considered", "left_out", "remarks")
-
-    def __init__(self, budget: int, chosen: list[Chosen], left_out: list[Chosen], considered: int) -> None:
-        self.budget = budget  # in tokens
-        self.chosen = chosen
-        self.left_out = left_out
-        self.considered = considered
-        self.remarks: list[str] = []
+    budget: int  # in tokens
+    chosen: list[Chosen]
+    left_out: list[Chosen]
+    considered: int
+    remarks: list[str] = field(default_factory=list)

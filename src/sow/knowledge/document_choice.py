@@ -184,7 +184,7 @@ def _fit_budget(budget: int, ranked: list[RankedDocument], *, considered: int) -
         chosen.append(entry)
         left -= entry["size"]
     may_fit = [_whole_entry(candidate) for candidate in ranked if candidate.score < GUIDE_SCORE][:MOST_MAY_FIT]
-    return ChosenDocuments(budget, [*chosen, *may_fit], left_out, considered)
+    return ChosenDocuments(budget=budget, chosen=[*chosen, *may_fit], left_out=left_out, considered=considered)
 
 
 def _whole_entry(ranked: RankedDocument) -> Chosen:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from sow.domain.text.keywords import words
 
 STEP = 40  # lines of a part, in a text without headings
 
 
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A range of lines, counted from one, and its size in bytes."""
 
-    __slots__ = ("first", "last", "size")
-
-    def __init__(self, first: int, last: int, size: int) -> None:
-        self.first = first
-        self.last = last
-        self.size = size
+    first: int
+    last: int
+    size: int
 
     @property
     def lines(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, SystemFailure
@@ -34,26 +35,22 @@ PARTIAL_UPLOAD_PACK = (
 )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FetchLimits:
     """Limits for the size and the duration of a fetch."""
 
-    __slots__ = ("files", "megabytes", "seconds")
-
-    def __init__(self, *, megabytes: int, files: int, seconds: float) -> None:
-        self.megabytes = megabytes
-        self.files = files
-        self.seconds = seconds
+    megabytes: int
+    files: int
+    seconds: float
 
 
+@dataclass(frozen=True, slots=True)
 class ResolvedRef:
     """The commit of a ref at its remote, or the problem; `reached` is True if the remote answered."""
 
-    __slots__ = ("commit", "problem", "reached")
-
-    def __init__(self, commit: str = "", problem: SowError | None = None, *, reached: bool = True) -> None:
-        self.commit = commit
-        self.problem = problem
-        self.reached = reached
+    commit: str = ""
+    problem: SowError | None = None
+    reached: bool = True
 
 
 def resolve(url: str, ref: str, *, seconds: float) -> str:
@@ -142,17 +139,15 @@ def _fetch_error(url: str, answer: RemoteResult, seconds: float) -> SowError:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class FetchRepository:
     """A temporary git folder with the objects of one commit."""
 
-    __slots__ = ("commit", "git", "limits", "scratch", "url")
-
-    def __init__(self, scratch: ScratchFolder, url: str, commit: str, limits: FetchLimits, *, git: str) -> None:
-        self.scratch = scratch
-        self.url = url
-        self.commit = commit
-        self.limits = limits
-        self.git = git
+    scratch: ScratchFolder
+    url: str
+    commit: str
+    limits: FetchLimits
+    git: str
 
     @property
     def options(self) -> list[str]:
@@ -191,7 +186,7 @@ def fetch_folder(
     scratch: ScratchFolder, url: str, commit: str, path: str, limits: FetchLimits
 ) -> tuple[str, list[str]]:
     """Writes the files of one folder at one commit into a new folder; returns the folder and remarks."""
-    store = FetchRepository(scratch, url, commit, limits, git=f"{scratch.folder}/objects.git")
+    store = FetchRepository(scratch, url, commit, limits, f"{scratch.folder}/objects.git")
     store.run_git(["init", "--quiet", "--bare", "--template=", store.git])
     store.fetch("--depth=1", "--filter=blob:none", "origin", commit)
     tree = _tree_id(store, path)
@@ -275,7 +270,7 @@ def fetch_repository(scratch: ScratchFolder, url: str, commit: str, limits: Fetc
     """Checks out one commit in a new folder; its git folder holds that commit only."""
     target = f"{scratch.folder}/files"
     install_folder.make(scratch.home.disk, target)
-    store = FetchRepository(scratch, url, commit, limits, git=f"{target}/.git")
+    store = FetchRepository(scratch, url, commit, limits, f"{target}/.git")
     store.run_git(["init", "--quiet", "--template=", target])
     store.fetch("--depth=1", "origin", commit)
     entries = tree_listing.listing(commit, store.options, scratch.folder)

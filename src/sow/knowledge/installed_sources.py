@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.documents.index import Hint
@@ -23,19 +24,15 @@ UPDATED, UNCHANGED, RESTORED, EDITED = "updated", "unchanged", "restored", "edit
 FAILED = "failed"
 
 
+@dataclass(frozen=True, slots=True)
 class UpdateResult:
     """The result of an update of one entry."""
 
-    __slots__ = ("before", "entry", "problem", "remarks", "status")
-
-    def __init__(
-        self, entry: Any, status: str, *, before: str = "", problem: SowError | None = None, remarks: Sequence[str] = ()
-    ) -> None:
-        self.entry = entry
-        self.status = status
-        self.before = before
-        self.problem = problem
-        self.remarks = list(remarks)
+    entry: Any
+    status: str
+    before: str = ""
+    problem: SowError | None = None
+    remarks: Sequence[str] = ()
 
 
 class SourceManager:

@@ -126,11 +126,11 @@ class Library:
                 continue
             owner = f"task {ident}"
             for path in self._texts(self.home.relative(f"{folder.folder}/task_output"), suffixes=()):
-                self._add(path, UPSTREAM, owner=owner, sure=f"output of {owner}, which this task builds on")
+                self._add(path, UPSTREAM, owner=owner, certain_reason=f"output of {owner}, which this task builds on")
             for path in upstream.get("files", ()):
                 if path not in task.get("files", ()):  # files that this task writes itself are in its description
                     reason = f"{owner} wrote it, and this task builds on that"
-                    self._add(path, UPSTREAM, owner=owner, sure=reason, root=self.folder)
+                    self._add(path, UPSTREAM, owner=owner, certain_reason=reason, root=self.folder)
 
     def _entries(self, load: Callable[[Home], list[Any]]) -> list[Any]:
         """Loads the entries of an index; an invalid index gives a remark and no documents."""
@@ -176,11 +176,12 @@ class Library:
         base = root or self.home.root
         full = f"{base}/{path}"
         try:
-            facts = os.stat(full)
+            status = os.stat(full)
             top = os.path.realpath(f"{base}/{linked}" if linked else base)
             inside = os.path.realpath(full).startswith(f"{top}/")
         except OSError:
             return
-        if inside and stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= MOST_BYTES:
-            document = Document(path=path, place=full, kind=kind, size=facts.st_size, mtime=facts.st_mtime_ns, **more)
+        if inside and stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MOST_BYTES:
+            size, mtime = status.st_size, status.st_mtime_ns
+            document = Document(path=path, absolute_path=full, kind=kind, size=size, mtime=mtime, **more)
             self.by_path.setdefault(path, document)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.documents.index import Hint, Repo
@@ -18,15 +19,13 @@ from sow.system import checkout, clock
 CLONE, SYMLINK = "clone", "symlink"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RepoDescription:
     """A user's description of a repository; an empty field is filled from its files."""
 
-    __slots__ = ("hints", "purpose", "tags")
-
-    def __init__(self, *, purpose: str, hints: list[Hint], tags: list[str]) -> None:
-        self.purpose = purpose
-        self.hints = hints
-        self.tags = tags
+    purpose: str
+    hints: list[Hint]
+    tags: list[str]
 
     @property
     def fields(self) -> dict[str, Any]:

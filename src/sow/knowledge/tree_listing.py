@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sow.errors import SowError
 from sow.system import git
 
@@ -14,16 +16,14 @@ BAD = "\\\u2028\u2029\ufffd"  # separators of other systems, line ends, and byte
 MOST_HOPS = 8
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TreeEntry:
     """One file in a commit: its mode, object id, size and path below the folder."""
 
-    __slots__ = ("mode", "object_id", "path", "size")
-
-    def __init__(self, *, mode: str, name: str, size: int, path: str) -> None:
-        self.mode = mode
-        self.object_id = name
-        self.size = size
-        self.path = path
+    mode: str
+    object_id: str
+    size: int
+    path: str
 
 
 def listing(tree: str, options: list[str], folder: str) -> list[TreeEntry]:
@@ -40,7 +40,7 @@ def _entry(line: str) -> TreeEntry:
     head, _, path = line.partition("\t")
     mode, _, name, size = head.split()
     _check_path(path)
-    return TreeEntry(mode=mode, name=name, size=int(size) if size.isdigit() else 0, path=path)
+    return TreeEntry(mode=mode, object_id=name, size=int(size) if size.isdigit() else 0, path=path)
 
 
 def _check_path(path: str) -> None:

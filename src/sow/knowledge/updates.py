@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sow.errors import SowError
@@ -17,16 +18,14 @@ CURRENT, NEW, PINNED, MISSING, FOREIGN, UNREACHABLE, NO_REF, LINKED = (
 BAD = (FOREIGN, UNREACHABLE, NO_REF)
 
 
+@dataclass(frozen=True, slots=True)
 class SourceStatus:
     """One entry, its status, and the current commit of its ref."""
 
-    __slots__ = ("commit", "entry", "problem", "status")
-
-    def __init__(self, entry: Any, status: str, *, commit: str = "", problem: SowError | None = None) -> None:
-        self.entry = entry
-        self.status = status
-        self.commit = commit
-        self.problem = problem
+    entry: Any
+    status: str
+    commit: str = ""
+    problem: SowError | None = None
 
 
 def poll(entries: Sequence[Any], user_entries: list[Any], folder: str, *, seconds: float) -> list[SourceStatus]:

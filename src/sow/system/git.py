@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sow.errors import SystemFailure
 from sow.system import crash_points, sealed_git
@@ -48,16 +49,14 @@ ERROR_PREFIXES = ("fatal: ", "error: ")
 DUBIOUS_OWNERSHIP = b"detected dubious ownership"
 
 
+@dataclass(frozen=True, kw_only=True)
 class GitResult:
     """The result of one git command."""
 
-    __slots__ = ("code", "err", "is_disk_full", "out")
-
-    def __init__(self, *, code: int, out: str, err: str, full: bool = False) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-        self.is_disk_full = full  # whether it failed on a full disk, which git does not always report
+    code: int
+    out: str
+    err: str
+    is_disk_full: bool = False  # whether it failed on a full disk, which git does not always report
 
     @property
     def message(self) -> str:
@@ -140,7 +139,7 @@ def attempt(
     code = process.returncode
     if code and DUBIOUS_OWNERSHIP in err:
         raise _foreign(cwd)
-    return GitResult(code=code, out=_text(out), err=_text(err), full=bool(code) and _is_full(cwd))
+    return GitResult(code=code, out=_text(out), err=_text(err), is_disk_full=bool(code) and _is_full(cwd))
 
 
 def _foreign(cwd: str) -> SystemFailure:
@@ -220,14 +219,17 @@ def _start(
             pass_fds=(hold,) if hold >= 0 else (),
             start_new_session=True,  # Ctrl-C goes to us only, because we know when git may stop
         )
-    except FileNotFoundError as error:
-        if error.filename == cwd:
-            raise SystemFailure(f"{cwd} is gone", "make that folder again, or go to another") from None
-        raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
     except OSError as error:
-        raise SystemFailure(
-            f"cannot start git in {cwd}: {error.strerror}", "fix that and run the command again"
-        ) from None
+        raise start_failure(error, cwd) from None
+
+
+def start_failure(error: OSError, cwd: str) -> SystemFailure:
+    """Returns why git cannot be started in a folder."""
+    if not isinstance(error, FileNotFoundError):
+        return SystemFailure(f"cannot start git in {cwd}: {error.strerror}", "fix that and run the command again")
+    if error.filename == cwd:
+        return SystemFailure(f"{cwd} is gone", "make that folder again, or go to another")
+    return SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH")
 
 
 def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:

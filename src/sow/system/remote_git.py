@@ -13,9 +13,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 
-from sow.errors import SystemFailure
 from sow.system import crash_points, git
 from sow.system.git import GitResult
 from sow.system.process import process_tree
@@ -51,18 +51,14 @@ NO_CAUSE = (
 BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
 
 
+@dataclass(frozen=True, slots=True)
 class GitCommand:
     """One git command: its arguments, options before them, folder and standard input."""
 
-    __slots__ = ("arguments", "folder", "input", "options")
-
-    def __init__(
-        self, arguments: Sequence[str], *, folder: str = "/", options: Sequence[str] = (), input: str = ""
-    ) -> None:
-        self.arguments = list(arguments)
-        self.folder = folder  # by default not a repository, whose settings git could obey
-        self.options = list(options)
-        self.input = input
+    arguments: Sequence[str]
+    folder: str = "/"  # by default not a repository, whose settings git could obey
+    options: Sequence[str] = ()
+    input: str = ""
 
 
 class InterruptOnSignal:
@@ -88,20 +84,18 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+@dataclass(slots=True)
 class RunningGit:
     """A running git; its output is kept up to a limit."""
 
-    __slots__ = ("deadline", "ended", "err", "index", "open", "out", "process", "stopped")
-
-    def __init__(self, index: int, process: subprocess.Popen[bytes], deadline: float) -> None:
-        self.index = index
-        self.process = process
-        self.deadline = deadline
-        self.out = bytearray()
-        self.err = bytearray()
-        self.open = 2
-        self.stopped = ""
-        self.ended = 0.0
+    index: int
+    process: subprocess.Popen[bytes]
+    deadline: float
+    out: bytearray = field(default_factory=bytearray)
+    err: bytearray = field(default_factory=bytearray)
+    open: int = 2
+    stopped: str = ""
+    ended: float = 0.0
 
     def is_over(self) -> bool:
         """Returns whether it has ended and its output is read; background processes such as ssh may hold its pipes."""
@@ -116,14 +110,11 @@ class RunningGit:
         return RemoteResult(code=self.process.wait(), out=out, err=err, stopped=self.stopped)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RemoteResult(GitResult):
     """The result of one git; `stopped` says why we ended it: timeout, or the watcher's reason."""
 
-    __slots__ = ("stopped",)
-
-    def __init__(self, *, code: int, out: str, err: str, stopped: str) -> None:
-        super().__init__(code=code, out=out, err=err)
-        self.stopped = stopped
+    stopped: str
 
     @property
     def message(self) -> str:
@@ -187,12 +178,8 @@ def _start(
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except FileNotFoundError as error:
-        if error.filename == ask.folder:
-            raise SystemFailure(f"{ask.folder} is gone", "run the command again") from None
-        raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
     except OSError as error:
-        raise SystemFailure(f"cannot start git: {error.strerror}", "fix that and run the command again") from None
+        raise git.start_failure(error, ask.folder) from None
     running = RunningGit(index, process, deadline)
     for pipe, buffer in ((process.stdout, running.out), (process.stderr, running.err)):
         if pipe:

@@ -104,7 +104,7 @@ def print_fetching(url: str) -> None:
         err(paint(escape_line(f"fetching from {url} …"), "dim", sys.stderr))
 
 
-def print_remarks(remarks: list[str]) -> None:
+def print_remarks(remarks: Sequence[str]) -> None:
     """Prints remarks on stderr."""
     for remark in remarks[:20]:
         err(f"note: {escape_line(remark)}")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping
 
-from sow.system import crash_points, process_table, random_ids
-from sow.system.process import process_tree
+from sow.system import crash_points, random_ids
 from sow.system.process.process_tree import MARK
-from sow.system.process.program import ProgramOutput
+from sow.system.process.program import ProgramOutput, kill_with_tree
 
 MOST = 4 << 10  # bytes of its output that are kept
 MOST_GIVEN = 16 << 10
@@ -71,13 +69,7 @@ class BackgroundProgram:
         """Kills it and all that it started."""
         if self._pipe < 0:
             return
-        relatives = process_tree.descendants_and_group(
-            self._process.pid, process_table.process_queries().all_processes()
-        )
-        if self._process.poll() is None:
-            process_tree.signal_one(self._process.pid, signal.SIGKILL, group=True)
-        process_tree.kill_tree(self._process.pid, self._mark, relatives)
-        self._process.wait()
+        kill_with_tree(self._process, self._mark)
         self._listen()
         os.close(self._pipe)
         self._pipe = -1

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
 from sow.errors import Interrupted, SystemFailure
 from sow.system import crash_points, plain_file, process_table, random_ids
@@ -21,25 +23,21 @@ TICK = 0.05
 POLL_SECONDS = 0.3
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramOutput:
     """The output of a program; `code` is None if we ended it because it was too slow or too loud."""
 
-    __slots__ = ("code", "text")
-
-    def __init__(self, *, code: int | None, text: str) -> None:
-        self.code = code
-        self.text = text
+    code: int | None
+    text: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramResult:
     """The output of a program on each of its streams, and its exit code."""
 
-    __slots__ = ("code", "err", "out")
-
-    def __init__(self, *, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
+    code: int
+    out: str
+    err: str
 
 
 def run_in_front(
@@ -53,11 +51,7 @@ def run_in_front(
 
     Ctrl-C goes to the program and not to us; SIGTERM is passed on to it.
     """
-    crash_points.crash_point(f"start {arguments[0]}")
-    try:
-        process = subprocess.Popen(arguments, cwd=cwd, env=environment)
-    except OSError as error:
-        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+    process = _start(arguments, cwd=cwd, env=environment)
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -79,23 +73,19 @@ def run_in_front(
 def capture(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> ProgramOutput:
     """Runs a program and returns its output; when we return, all its processes are gone."""
     mark = random_ids.uuid4()
-    crash_points.crash_point(f"start {arguments[0]}")
-    try:
-        process = subprocess.Popen(
-            arguments,
-            cwd="/",  # not a repository, whose settings the program could obey
-            env={**environment, MARK: mark},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    process = _start(
+        arguments,
+        cwd="/",  # not a repository, whose settings the program could obey
+        env={**environment, MARK: mark},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     try:
         return _listen(process, time.monotonic() + timeout)
     finally:
-        _end(process, mark)
+        kill_with_tree(process, mark)
 
 
 def run_until_stopped(
@@ -105,19 +95,15 @@ def run_until_stopped(
 
     It gets SIGINT like after Ctrl-C, so that a sow can finish its work in order. `given` is its standard input.
     """
-    crash_points.crash_point(f"start {arguments[0]}")
     data = None if given is None else given.encode("utf-8", "surrogateescape")
-    try:
-        process = subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except OSError as error:
-        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    process = _start(
+        arguments,
+        cwd=cwd,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     interrupted = False
     while True:
         try:
@@ -146,17 +132,9 @@ def run_with_input(
     mark, deadline = random_ids.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
     folder = environment.get("TMPDIR") or "/tmp"  # noqa: S108 (the file has no name there)
     stdin = plain_file.create_unnamed(folder, given.encode("utf-8", "surrogateescape"))
-    crash_points.crash_point(f"start {arguments[0]}")
+    output = subprocess.PIPE if on_line else None
     try:
-        process = subprocess.Popen(
-            arguments,
-            env={**environment, MARK: mark},
-            stdin=stdin,
-            stdout=subprocess.PIPE if on_line else None,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+        process = _start(arguments, env={**environment, MARK: mark}, stdin=stdin, stdout=output, start_new_session=True)
     finally:
         os.close(stdin)
     rest, pipe = b"", process.stdout
@@ -177,10 +155,19 @@ def run_with_input(
                 raise SystemFailure(f"{arguments[0]} did not end within {timeout:g} seconds", "give it more time")
         raise Interrupted(f"{arguments[0]} was cancelled", "start it again when you need it")
     finally:
-        _end(process, mark)
+        kill_with_tree(process, mark)
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+def _start(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    crash_points.crash_point(f"start {arguments[0]}")
+    try:
+        return subprocess.Popen(arguments, **options)
+    except OSError as error:
+        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+
+
+def kill_with_tree(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Kills a program and every process that it started."""
     relatives = process_tree.descendants_and_group(process.pid, process_table.process_queries().all_processes())
     if process.poll() is None:
         process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
