@@ -208,8 +208,8 @@ def test_nothing_in_a_repository_is_loaded(task_repo: Repo, tmp_path: Path, plac
     task_repo.environment["PYTHONPATH"] = str(site)
     configure(task_repo, {"mine": {"type": "quill"}})
     result = task_repo.sow("config", "validate")
-    assert result.code == 2 and "it lies inside a repository, and sow loads no code from there" in result.err, result
-    assert "it lies inside a repository" in task_repo.sow("doctor").out
+    assert result.code == 2 and "it is inside a repository, and sow loads no code from there" in result.err, result
+    assert "it is inside a repository" in task_repo.sow("doctor").out
     assert not loaded.exists()
 
 
@@ -235,7 +235,7 @@ def test_metadata_outside_cannot_point_into_the_repository(task_repo: Repo, tmp_
     task_repo.environment["PYTHONPATH"] = str(site)
     configure(task_repo, {"mine": {"type": "quill"}})
     result = task_repo.sow("config", "validate")
-    assert result.code == 2 and "it lies inside a repository" in result.err, result
+    assert result.code == 2 and "it is inside a repository" in result.err, result
     assert not loaded.exists()
 
 

@@ -59,7 +59,7 @@ def test_a_path_is_linked(here: Repo, service: Remote) -> None:
     assert known["hints"] == [{"path": "src/main.py", "about": "the server"}]
     assert here.ok("repos", "update", "--check", "--json").json["repos"][0]["status"] == "linked"
     assert here.ok("repos", "update").out.startswith("auth-service: linked")
-    assert "--ref has no meaning" in here.sow("repos", "update", "auth-service", "--ref", "v1").err
+    assert "--ref has no effect" in here.sow("repos", "update", "auth-service", "--ref", "v1").err
     here.ok("repos", "remove", "auth-service")
     assert not os.path.lexists(place)
     assert (service.root / "src/main.py").is_file()
@@ -147,7 +147,7 @@ def test_a_repository_is_not_linked_into_itself(here: Repo, tmp_path: Path) -> N
     for path in (".", str(tmp_path)):
         result = here.sow("repos", "add", path)
         assert result.code == 2
-        assert "is this repository itself, or lies around it" in result.err
+        assert "is this repository itself, or contains it" in result.err
 
 
 def test_a_folder_in_the_place_of_a_link_is_not_deleted(here: Repo, service: Remote) -> None:

@@ -39,8 +39,6 @@ ASKED = (
 class LayerSource:
     """A packaged slash command: its name, its description and its text."""
 
-    __slots__ = ("body", "description", "hint", "name")
-
     def __init__(self, name: str, text: str) -> None:
         _, head, body = text.split("---\n", 2)
         fields = dict(line.split(": ", 1) for line in head.splitlines())

@@ -27,8 +27,8 @@ def new_project(situation: Situation, *, begin: list[str]) -> Situation:
     sow = situation.sow
     situation.facts.append("There is no project on this branch yet.")
     situation.steps += [
-        "Is it a project at all? Trivial one-off work is done at once, and said to be done.",
-        "Otherwise begin it:\n\n" + "\n".join(f"   {line}" for line in begin) + "\n",
+        "Is it a project at all? Do trivial one-off work at once, and report it.",
+        "Otherwise create it:\n\n" + "\n".join(f"   {line}" for line in begin) + "\n",
         f"Ask the person what only they can decide, cut the first phase into tasks (`{sow} task create`), and show "
         "them before the first worker starts.",
     ]
@@ -50,7 +50,7 @@ def resume_project(
         f"Take the next action. As the state is now, it is: {step[0]} (`{_with_full_path(sow, step[1])}`).",
         f"A worker gets what it needs by its task: look at it first (`{sow} task show 010`), and complete what is "
         "missing there.",
-        f"Put the worker on it (`{sow} agent spawn implementer 010`), judge what comes back, and go on with step 1.",
+        f"Start a worker on it (`{sow} agent spawn implementer 010`), review its work, and go on with step 1.",
     ]
     return situation
 

@@ -269,10 +269,14 @@ class Adapter:
 
     def spawn_command(self, request: Request) -> AgentCommand:
         """Returns the command line of a new session."""
-        raise NotImplementedError
+        return self.command(request, resumes=False)
 
     def resume_command(self, request: Request) -> AgentCommand:
         """Returns the command line that resumes a session."""
+        return self.command(request, resumes=True)
+
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        """Returns the command line of a turn; a CLI can override this, or the two methods above."""
         raise NotImplementedError
 
     def first_prompt(self, request: Request, prompt: str) -> str:

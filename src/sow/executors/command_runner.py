@@ -21,13 +21,7 @@ class DefaultCommandRunner:
         self.on_line = on_line
 
     def run(
-        self,
-        name: str,
-        args: Sequence[str],
-        stdin: str,
-        *,
-        timeout: float | None = None,
-        cancel: Event | None = None,
+        self, name: str, args: Sequence[str], stdin: str, *, timeout: float | None = None, cancel: Event | None = None
     ) -> None:
         """Runs a program to its end; every process that it started is gone then."""
         code = run_with_input(

@@ -39,12 +39,6 @@ class CommandRunner(Protocol):
     """Runs the commands of an executor: a process, or a double in tests."""
 
     def run(
-        self,
-        name: str,
-        args: Sequence[str],
-        stdin: str,
-        *,
-        timeout: float | None = None,
-        cancel: Event | None = None,
+        self, name: str, args: Sequence[str], stdin: str, *, timeout: float | None = None, cancel: Event | None = None
     ) -> None:
         """Runs a program with this text on stdin; raises an error if it fails, takes too long or is cancelled."""

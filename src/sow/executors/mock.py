@@ -54,13 +54,7 @@ class MockCommandRunner:
         self.last_cancel: Event | None = None
 
     def run(
-        self,
-        name: str,
-        args: Sequence[str],
-        stdin: str,
-        *,
-        timeout: float | None = None,
-        cancel: Event | None = None,
+        self, name: str, args: Sequence[str], stdin: str, *, timeout: float | None = None, cancel: Event | None = None
     ) -> None:
         self.last_name, self.last_args, self.last_stdin = name, list(args), stdin
         self.last_timeout, self.last_cancel = timeout, cancel

@@ -19,7 +19,7 @@ GROUP = "sow.executors"
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An executor type of another package; `inside` says that the package lies in a repository."""
+    """An executor type of another package; `inside` says that the package is inside a repository."""
 
     entry: EntryPoint
     package: str
@@ -41,7 +41,7 @@ class Plugin:
             spec = None if self.inside else find_spec(self.entry.module.partition(".")[0])
             places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
             if self.inside or any(in_repository(place) for place in places if place):
-                raise SowError("it lies inside a repository, and sow loads no code from there", "")
+                raise SowError("it is inside a repository, and sow loads no code from there", "")
             adapter = self.entry.load()()
             if not isinstance(adapter, Adapter) or not isinstance(getattr(adapter, "capabilities", None), Capabilities):
                 raise SowError(f"{self.entry.value} is no subclass of sow.executors.Adapter with capabilities", "")
@@ -63,9 +63,9 @@ class Plugin:
     def _guarded(self, method: Callable[..., object]) -> Callable[..., object]:
         """Returns the method with errors that name the package, so that a mistake in it fails one turn only."""
 
-        def call(*values: object) -> object:
+        def call(*values: object, **options: object) -> object:
             try:
-                return method(*values)
+                return method(*values, **options)
             except SowError:
                 raise
             except Exception as error:  # the code of another package can raise anything

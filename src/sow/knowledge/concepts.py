@@ -24,8 +24,6 @@ Found = dict[int, dict[str, bool]]  # by the number of each subject: its terms i
 class Subjects:
     """The table of subjects."""
 
-    __slots__ = ("_beginnings", "_forms", "by_word", "everyday", "ordinary", "phrases")
-
     def __init__(self, text: str) -> None:
         lines = [line for line in text.splitlines() if line and not line.startswith("#")]
         self.everyday = {*COMMON, *(word for line in lines if line.startswith("~") for word in line[1:].split())}

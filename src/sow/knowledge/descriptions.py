@@ -52,8 +52,6 @@ class Description:
 class DescribedPage:
     """One document: its front matter, title, headings and first paragraph."""
 
-    __slots__ = ("fields", "headings", "opening", "path", "title", "when")
-
     def __init__(self, path: str, text: str) -> None:
         head, body = split(text)
         self.path = path

@@ -27,7 +27,7 @@ class Document:
     about: str = ""  # the owner's description
     tags: tuple[str, ...] = ()
     when: str = ""  # when to read this document, as its owner's index says
-    certain_reason: str = ""  # reason why it belongs to the task whatever its text says; else empty
+    certain_reason: str = ""  # reason why it always belongs to the task; else empty
 
     @property
     def title(self) -> str:

@@ -88,11 +88,7 @@ def choose(
 
 
 def choose_certain(
-    task: Task,
-    description: str,
-    documents: Sequence[Document],
-    index: TextIndex | None,
-    repository: Sequence[str] = (),
+    task: Task, description: str, documents: Sequence[Document], index: TextIndex | None, repository: Sequence[str] = ()
 ) -> list[RankedDocument]:
     """Returns the documents that are chosen for other reasons than shared words and subjects."""
     ranked = _required(task, description, documents)
@@ -215,8 +211,6 @@ COMMON_NAMES = ("readme.md", "index.md")  # names that many documents have
 
 class NamesInText:
     """The paths and decision numbers in one text."""
-
-    __slots__ = ("numbers", "paths")
 
     def __init__(self, text: str) -> None:
         letters = "".join(letter if letter.isalnum() or letter in IN_PATHS else " " for letter in text)

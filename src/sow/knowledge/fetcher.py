@@ -128,7 +128,7 @@ def _fetch_error(url: str, answer: RemoteResult, seconds: float) -> SowError:
     if any(text in output for text in AUTH_ERRORS):
         return SystemFailure(
             f"{url} asks for a password or a key: {answer.message}",
-            "let git's credential helper or ssh-agent answer for you: 'git ls-remote' must work without a question",
+            "set up git's credential helper or ssh-agent: 'git ls-remote' must work without a question",
         )
     if "not our ref" in output:
         return SowError(f"{url} has no such commit", "give a commit that is on one of its branches")

@@ -90,7 +90,7 @@ class SourceManager:
             if entry["name"] == name:
                 raise SowError(
                     f"there is a {self.catalog.noun} {name} already, from {entry['source']['url']}",
-                    f"bring it up to date: sow {self.catalog.key} update {name}\nor give another name: --name",
+                    f"update it: sow {self.catalog.key} update {name}\nor give another name: --name",
                 )
 
     def refuse_used_name(self, name: str, digest: str = "") -> None:
@@ -190,9 +190,7 @@ class SourceManager:
     def _update_entry(self, polled: SourceStatus, stored: Any, *, moved: bool, force: bool) -> UpdateResult:
         entry = polled.entry
         if moved and polled.status == updates.LINKED:
-            raise SowError(
-                "a link follows whatever is checked out there, so --ref has no meaning", "link it with --clone"
-            )
+            raise SowError("a link shows what is checked out there, so --ref has no effect", "link it with --clone")
         stale = polled.status in (updates.NEW, updates.MISSING) or (moved and bool(polled.commit))
         edited = polled.status in (updates.CURRENT, updates.PINNED) and self.is_edited(entry)
         if not stale and not (edited and force):
@@ -228,7 +226,7 @@ class SourceManager:
         if not force and self.is_edited(entry):
             raise SowError(
                 f".sow/{self.catalog.key}/{name} was changed by hand",
-                f"take your changes elsewhere, or remove it all the same: sow {self.catalog.key} remove {name} --force",
+                f"save your changes elsewhere, or remove it anyway: sow {self.catalog.key} remove {name} --force",
             )
         with ScratchFolder(self.home) as scratch, self.home.lock():
             self.catalog.find(self.entries(), name)

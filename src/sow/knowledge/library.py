@@ -30,8 +30,6 @@ GENERATED = ("README.md",)  # files that `sow init` writes into the folders of d
 class Library:
     """The documents for one task, and remarks about what could not be read."""
 
-    __slots__ = ("by_path", "folder", "home", "link_targets", "remarks")
-
     def __init__(self, home: Home, folder: str, linked: Collection[str] = ()) -> None:
         self.home = home
         self.link_targets = linked  # targets of links that the user made

@@ -42,11 +42,6 @@ service services spec specs src static test tests util utils view views web www
 class Matches:
     """What each document shares with a task."""
 
-    __slots__ = (
-        "index", "labels", "meant", "meant_in_name", "name_stems", "own_words", "shares", "stems", "subjects",
-        "weights",
-    )  # fmt: skip
-
     def __init__(self, index: TextIndex, name: str, text: str, paths: Iterable[str] = ()) -> None:
         self.index = index
         name_words, task_words = keywords([name]), keywords([name, name, text])

@@ -64,7 +64,7 @@ class Repos(SourceManager):
         url = self.stored_url(address, cwd)
         mode = CLONE if clone or sources.kind_of(url) != sources.PATH else SYMLINK
         if mode == SYMLINK and ref:
-            raise SowError("a link follows whatever is checked out there, so --ref has no meaning", "add --clone")
+            raise SowError("a link shows what is checked out there, so --ref has no effect", "add --clone")
         draft: Any = {
             "name": sources.check_name(name or sources.name_for(url)),
             "source": {"url": url, "ref": sources.check_ref(ref)},
@@ -100,7 +100,7 @@ class Repos(SourceManager):
         """Refuses a target that is this repository or contains it, because its tree would not end."""
         root = os.path.realpath(self.home.root)
         if f"{root}/".startswith(f"{target.rstrip('/')}/") or f"{target}/".startswith(f"{root}/.sow/"):
-            raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
+            raise SowError(f"{target} is this repository itself, or contains it", "give another repository")
 
     def describe(self, name: str, description: RepoDescription) -> Repo:
         """Replaces purpose and tags of a repository by the user's; adds hints, or replaces those of the same path."""

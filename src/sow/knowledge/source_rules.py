@@ -71,8 +71,8 @@ def _check_user(user: str, url: str, *, secret: bool) -> None:
     """Raise SowError if a URL has a password, because it would be written to readable files."""
     if ":" in user or (secret and len(user) > LONGEST_USER):
         raise SowError(
-            f"the URL of {url.rpartition('@')[2][:100]!r} holds a password or a token, which is kept nowhere",
-            "leave it out, and let git's credential helper or an SSH key speak for you",
+            f"the URL of {url.rpartition('@')[2][:100]!r} contains a password or a token, which sow never stores",
+            "leave it out, and use git's credential helper or an SSH key",
         )
 
 

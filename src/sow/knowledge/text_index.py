@@ -13,7 +13,7 @@ from typing import Any
 
 from sow.domain.text.keywords import COMMON, words
 from sow.errors import SowError
-from sow.knowledge import concepts
+from sow.knowledge import concepts, descriptions
 from sow.knowledge.document import ADR, UPSTREAM, Document
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, crash_counted, make_folders, read_text, remove_quietly
@@ -51,8 +51,6 @@ LEAST_IDF = 1e-6  # SQLite's value for a word that more than half of the documen
 
 class TextIndex:
     """Finds documents by the words of a task."""
-
-    __slots__ = ("connection", "count", "documents_by_id", "unreadable")
 
     def __init__(self, home: Home, documents: Sequence[Document]) -> None:
         self.documents_by_id: dict[int, Document] = {}
@@ -243,10 +241,9 @@ def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int,
 
 def outline(text: str) -> str:
     """Returns a document's front matter and headings, without headings that say nothing about its subject."""
-    head, _, rest = text.partition("\n")
-    front, closed, _ = rest.partition("\n---") if head.strip() == "---" else ("", "", "")
+    front, _ = descriptions.split(text)
     headings = [line for line in text.split("\n") if line.startswith("#") and not _is_usual(line)]
-    return "\n".join([front if closed else "", *(line.lstrip("# ") for line in headings)])
+    return "\n".join([front, *(line.lstrip("# ") for line in headings)])
 
 
 def _is_usual(line: str) -> bool:

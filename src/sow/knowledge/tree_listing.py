@@ -71,7 +71,7 @@ def refuse_large(entries: list[TreeEntry], *, megabytes: int, files: int) -> Non
 
 
 def link_target(start: TreeEntry, targets: dict[str, str], by_path: dict[str, TreeEntry]) -> TreeEntry | None:
-    """Returns the file that a link leads to; None if it is a folder or missing; raises if it lies outside."""
+    """Returns the file that a link leads to; None if it is a folder or missing; raises if it is outside."""
     entry = start
     for _ in range(MOST_HOPS):
         path = _target(entry.path, targets[entry.path])
@@ -85,7 +85,7 @@ def link_target(start: TreeEntry, targets: dict[str, str], by_path: dict[str, Tr
 
 
 def _target(path: str, target: str) -> str:
-    """Returns the path that a link leads to; raises if it lies outside of the folder."""
+    """Returns the path that a link leads to; raises if it is outside of the folder."""
     parts = path.split("/")[:-1]
     for part in target.split("/"):
         if part == "..":

@@ -159,8 +159,7 @@ def _is_full(folder: str) -> bool:
 
 def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), limit: int) -> tuple[str, bool]:
     """Returns the beginning of a command's output, up to the limit in bytes, and whether it is complete."""
-    environment = _environment("", sealed_git.variables(arguments, cwd, options))
-    process = _start(arguments, cwd, options, environment, -1, errors=subprocess.DEVNULL)
+    process = _start_reading(arguments, cwd, options)
     try:
         output = process.stdout.read(limit + 1) if process.stdout else b""
     finally:
@@ -170,9 +169,7 @@ def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), lim
 
 def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
     """Yields the contents of objects by name, as they are stored: no filter is run."""
-    command = ["cat-file", "--batch"]
-    environment = _environment("", sealed_git.variables(command, cwd, options))
-    process = _start(command, cwd, options, environment, -1, errors=subprocess.DEVNULL)
+    process = _start_reading(["cat-file", "--batch"], cwd, options)
     requests, replies = process.stdin, process.stdout
     try:
         for name in names:
@@ -189,6 +186,11 @@ def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Ite
         raise SystemFailure("git cat-file ended too early", "run the command again") from None
     finally:
         _kill(process)
+
+
+def _start_reading(arguments: Sequence[str], cwd: str, options: Sequence[str]) -> subprocess.Popen[bytes]:
+    environment = _environment("", sealed_git.variables(arguments, cwd, options))
+    return _start(arguments, cwd, options, environment, -1, errors=subprocess.DEVNULL)
 
 
 def _environment(index: str, variables: Mapping[str, str] | None) -> dict[str, str]:

@@ -16,8 +16,6 @@ CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 class StatusBlock:
     """The lines on the screen; the cursor stays at the beginning of the last one."""
 
-    __slots__ = ("drawn", "stream")
-
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.drawn: list[int] = []  # the columns of each line on the screen

@@ -1,4 +1,4 @@
-"""Strikes secrets out of what we keep: the values of secret variables, in the encodings in which they leak."""
+"""Removes secrets from stored files: the values of secret variables, in the encodings in which they leak."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def redact_file(path: str, values: Iterable[str]) -> int:
         if error.errno in NO_FILE:
             return 0
         raise SystemFailure(
-            f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it"
+            f"cannot remove secrets from {path}: {error.strerror}", "look at it, and remove it"
         ) from None
     try:
         facts = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""Runs git on repositories of others: it never prompts, runs nothing of theirs, and has limits for time and size.
+"""Runs git on repositories of others: it never prompts, runs none of their programs, and has limits for time and size.
 
 Several commands run at once. Each git has its own process group with the programs that it starts for the network, and
 the group is killed before we return, even after an error.
@@ -63,8 +63,6 @@ class GitCommand:
 
 class InterruptOnSignal:
     """Treats SIGTERM, SIGHUP and SIGQUIT like Ctrl-C in a `with` block, so that no process of ours stays behind."""
-
-    __slots__ = ("before",)
 
     def __enter__(self) -> None:
         self.before: list[signal.Signals] = []

@@ -43,8 +43,6 @@ ACTIVE: dict[str, Seal] = {}  # the seals that this process made or took over, b
 class Seal:
     """The sealed settings of one repository: in memory, and in a folder for git."""
 
-    __slots__ = ("facts", "folder", "reported", "seen", "stamps")
-
     def __init__(self, folder: str, facts: dict[str, Any]) -> None:
         self.folder = folder
         self.facts = facts
@@ -81,8 +79,8 @@ class Seal:
             if name not in files and os.path.lexists(f"{self.folder}/{name}"):
                 git_worktree_files.remove(f"{self.folder}/{name}")
         for name, text in files.items():
-            _write(f"{self.folder}/{name}", text.encode("utf-8", "surrogateescape"))
-        _write(f"{self.folder}/{FACTS}", json.dumps(self.facts).encode())
+            _write(f"{self.folder}/{name}", text)
+        _write(f"{self.folder}/{FACTS}", json.dumps(self.facts))
         self.stamps = self.current_stamps()
 
     def texts(self) -> dict[str, str]:
@@ -264,17 +262,8 @@ def _link(target: str, path: str) -> None:
         raise SystemFailure(f"cannot link {path}: {error.strerror}", f"remove it: rm -r {path}") from None
 
 
-def _write(path: str, data: bytes) -> None:
-    crash_points.crash_point(f"write {path}")
-    aside = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(aside, "wb") as file:
-            file.write(data)
-        os.replace(aside, path)
-    except OSError as error:
-        raise SystemFailure(
-            f"cannot write {path}: {error.strerror}", "make room there, or change its permissions"
-        ) from None
+def _write(path: str, text: str) -> None:
+    git_worktree_files.write(path, text, aside=f"{path}.{os.getpid()}.tmp")
 
 
 def config_text(settings: Sequence[tuple[str, str | None]]) -> str:

@@ -227,7 +227,12 @@ def _tell(renewed: UpdateResult, key: str) -> None:
 
 def _update_document(renewed: UpdateResult) -> dict[str, Any]:
     problem = renewed.problem.message if renewed.problem else ""
-    facts = {"status": renewed.status, "before": renewed.before or None, "remarks": renewed.remarks, "problem": problem}
+    facts = {
+        "status": renewed.status,
+        "before": renewed.before or None,
+        "remarks": list(renewed.remarks),
+        "problem": problem,
+    }
     return {**renewed.entry, **facts}
 
 

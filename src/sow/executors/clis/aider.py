@@ -61,13 +61,7 @@ class Aider(Adapter):
     )  # fmt: skip
     exits_without_result = True
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request)
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request)
-
-    def _call(self, request: Request) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
         arguments = ["--message-file", "/dev/stdin", "--chat-history-file", history(request), "--restore-chat-history"]
         arguments += [
             "--input-history-file",

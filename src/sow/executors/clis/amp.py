@@ -39,14 +39,10 @@ class Amp(Adapter):
         required_flags=("--execute", "--stream-json", "--settings-file", "--no-archive-after-execute", "--no-ide"),
     )
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--no-archive-after-execute"])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, [], ["threads", "continue", request.session])
-
-    def _call(self, request: Request, options: list[str], subcommand: list[str] | None = None) -> AgentCommand:
-        arguments = [*(subcommand or []), "--execute", "--stream-json", "--no-ide", "--no-notifications", *options]
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        arguments = ["threads", "continue", request.session] if resumes else []
+        arguments += ["--execute", "--stream-json", "--no-ide", "--no-notifications"]
+        arguments += [] if resumes else ["--no-archive-after-execute"]
         if request.yolo and not request.role.reads_only:
             return AgentCommand([*arguments, "--dangerously-allow-all", *request.custom_args])
         settings = f"{request.session_folder}/amp.json"

@@ -80,13 +80,8 @@ class Claude(Adapter):
     logged_out = ("Please run /login",)
     limits = ("usage limit reached", "hit your session limit", "hit your usage limit")
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--session-id", request.session])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--resume", request.session])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = ["--resume" if resumes else "--session-id", request.session]
         arguments = ["-p", *session, "--output-format", "stream-json", "--verbose", "--settings", SETTINGS]
         arguments += ["--model", request.model] if request.model else []
         arguments += [*settings_flags(request), *permission_flags(request)]

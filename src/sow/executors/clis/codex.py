@@ -46,9 +46,6 @@ class Codex(Adapter):
     not_found = ("no rollout found for thread id",)
     limits = ("You've hit your usage limit",)
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return AgentCommand([*self._options(request), "-"])
-
     def first_prompt(self, request: Request, prompt: str) -> str:
         """Points to AGENTS.md, which Codex does not read in an untrusted repository."""
         path = f"{request.cwd}/AGENTS.md"
@@ -56,15 +53,13 @@ class Codex(Adapter):
             return prompt
         return f"{prompt}\n\nThis repository has instructions for agents in {path}: read them before you start.\n"
 
-    def resume_command(self, request: Request) -> AgentCommand:
-        return AgentCommand([*self._options(request), "resume", request.session, "-"])
-
-    def _options(self, request: Request) -> list[str]:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
         arguments = ["exec", "--json", "--skip-git-repo-check"]
         settings = [*SETTINGS, *untrusted_project_settings(request)]
         arguments += [argument for setting in settings for argument in ("--config", setting)]
         arguments += ["--model", request.model] if request.model else []
-        return [*arguments, *permissions(request), *request.custom_args]
+        arguments += [*permissions(request), *request.custom_args]
+        return AgentCommand([*arguments, *(("resume", request.session) if resumes else ()), "-"])
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         kind = str(data.get("type"))

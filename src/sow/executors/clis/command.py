@@ -18,15 +18,9 @@ class CommandLine(Adapter):
     )
     exits_without_result = True
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, "spawn")
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, "resume")
-
-    def _call(self, request: Request, turn: str) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
         """Returns the arguments; a program that keeps conversations finds its own by SOW_SESSION."""
-        command = request.extra.get("command")
+        command, turn = request.extra.get("command"), "resume" if resumes else "spawn"
         arguments = [str(argument) for argument in command[1:]] if isinstance(command, list) else []
         return AgentCommand(
             [*arguments, *request.custom_args], environment={"SOW_SESSION": request.session, "SOW_TURN": turn}

@@ -48,13 +48,8 @@ class Copilot(Adapter):
     )  # fmt: skip
     not_found = ("No session, task, or name matched",)
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--session-id", request.session])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, [f"--resume={request.session}"])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = [f"--resume={request.session}"] if resumes else ["--session-id", request.session]
         report = f"{request.session_folder}/usage.json"
         arguments = [*session, "-C", request.cwd, "--output-format", "json", "--usage-output-file", report]
         arguments += ["--no-auto-update", "--no-ask-user"]

@@ -28,13 +28,8 @@ class Cursor(Adapter):
         ),
     )  # fmt: skip
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, [])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, [f"--resume={request.session}"])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = [f"--resume={request.session}"] if resumes else []
         arguments = ["--print", *session, "--output-format", "stream-json", "--trust", "--workspace", request.cwd]
         arguments += ["--model", request.model] if request.model else []
         if request.role.reads_only:

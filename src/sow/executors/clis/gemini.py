@@ -84,13 +84,8 @@ class Gemini(Adapter):
     def __init__(self) -> None:
         self.partial_message = ""  # the parts of the current message so far
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--session-id", request.session])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--resume", request.session])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = ["--resume" if resumes else "--session-id", request.session]
         arguments = [*session, "--output-format", "stream-json"]
         arguments += ["--model", request.model] if request.model else []
         rules, path = policy(request), f"{request.session_folder}/policy.toml"

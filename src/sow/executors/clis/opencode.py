@@ -70,13 +70,8 @@ class OpenCode(Adapter):
     )
     not_found = ("Session not found",)
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--title", f"sow {request.role.name}"])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--session", request.session])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = ["--session", request.session] if resumes else ["--title", f"sow {request.role.name}"]
         arguments = ["run", "--format", "json", *session, "--dir", request.cwd]  # a session hangs in another folder
         arguments += ["--model", request.model] if request.model else []
         arguments += ["--auto"] if request.yolo and not request.role.judges else []

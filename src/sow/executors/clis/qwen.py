@@ -67,13 +67,8 @@ class Qwen(Adapter):
     in_use = ("already exists (active or archived)",)
     logged_out = ("No auth type is selected",)
 
-    def spawn_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--session-id", request.session])
-
-    def resume_command(self, request: Request) -> AgentCommand:
-        return self._call(request, ["--resume", request.session])
-
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        session = ["--resume" if resumes else "--session-id", request.session]
         arguments = [*session, "--output-format", "stream-json"]
         arguments += ["--model", request.model] if request.model else []
         return AgentCommand([*arguments, *permissions(request), *request.custom_args], environment=ENVIRONMENT)

@@ -28,8 +28,8 @@ class Simulated(Claude):
         scenario = request.extra.get("scenario")
         return [os.path.expanduser(str(scenario))] if scenario else []
 
-    def _call(self, request: Request, session: list[str]) -> AgentCommand:
-        arguments = ["-m", "sow.simulated", *session]
+    def command(self, request: Request, *, resumes: bool) -> AgentCommand:
+        arguments = ["-m", "sow.simulated", "--resume" if resumes else "--session-id", request.session]
         arguments += ["--model", request.model] if request.model else []
         arguments += [f"--scenario={path}" for path in self.needed_files(request)]
         arguments += ["--read-only"] if request.role.judges else []

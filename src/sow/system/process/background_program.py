@@ -20,8 +20,6 @@ TICK = 0.02
 class BackgroundProgram:
     """A background program, started at once; `poll` never waits, and `end` kills all of it."""
 
-    __slots__ = ("_mark", "_pipe", "_process", "_said", "_until")
-
     def __init__(self, arguments: list[str], *, environment: Mapping[str, str], text: str, timeout: float) -> None:
         """Starts the program; the caller handles the OSError of one that cannot be started."""
         crash_points.crash_point(f"start {arguments[0]}")

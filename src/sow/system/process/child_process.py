@@ -139,32 +139,9 @@ class Child:
     """One running agent."""
 
     __slots__ = (
-        "born",
-        "box_failed",
-        "box_status",
-        "ended",
-        "errors",
-        "final_event_at",
-        "kill_at",
-        "limits",
-        "lines",
-        "mark",
-        "outputs",
-        "paths",
-        "process",
-        "process_table",
-        "proxy",
-        "quiet_since",
-        "relatives",
-        "scanned",
-        "sealed",
-        "silent_size",
-        "started",
-        "stderr_text",
-        "stop_signal",
-        "stopped",
-        "stops_group",
-        "tree_ended",
+        "born", "box_failed", "box_status", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark",
+        "outputs", "paths", "process", "process_table", "proxy", "quiet_since", "relatives", "scanned", "sealed",
+        "silent_size", "started", "stderr_text", "stop_signal", "stopped", "stops_group", "tree_ended",
     )  # fmt: skip
 
     def __init__(
@@ -448,4 +425,4 @@ def _refusal(error: OSError, program: str, cwd: str) -> SowError:
         errno.EACCES: "it may not be executed",
     }
     reason = reasons.get(error.errno or 0, error.strerror)
-    return SystemFailure(f"cannot start {program}: {reason}", "install it anew, or name another one; see 'sow doctor'")
+    return SystemFailure(f"cannot start {program}: {reason}", "install it again, or name another one; see 'sow doctor'")

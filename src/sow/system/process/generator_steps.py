@@ -45,7 +45,7 @@ class Interrupts:
         self._bell_before = signal.set_wakeup_fd(self._bell[1], warn_on_full_buffer=False)
         for number in (*STOPPING_SIGNALS, signal.SIGCHLD):
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, _hear if number == signal.SIGCHLD else self._note)
+                self._before[number] = signal.signal(number, _wake if number == signal.SIGCHLD else self._note)
         return self
 
     def sleep(self, seconds: float) -> bool:
@@ -77,7 +77,7 @@ class Interrupts:
             os.close(descriptor)
 
 
-def _hear(number: int, frame: FrameType | None) -> None:
+def _wake(number: int, frame: FrameType | None) -> None:
     """Do nothing: the end of a child only has to wake the loop."""
 
 

@@ -34,8 +34,6 @@ def lock_owners(descriptor: int) -> set[int] | None:
 class OtherProcess:
     """Another process, held so that a later one with the same pid is never signalled."""
 
-    __slots__ = ("descriptor", "pid")
-
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.descriptor = _open(pid)
@@ -96,5 +94,5 @@ def _open(pid: int) -> int:
         return os.pidfd_open(pid)
     except ProcessLookupError:
         raise
-    except (AttributeError, OSError):  # macOS, or an old kernel: the pid must do
+    except (AttributeError, OSError):  # macOS, or an old kernel: only the pid is known
         return -1

@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -82,8 +82,13 @@ def capture(arguments: list[str], *, environment: Mapping[str, str], timeout: fl
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
+    deadline, received = time.monotonic() + timeout, b""
     try:
-        return _listen(process, time.monotonic() + timeout)
+        for data in _output(process):
+            received += data
+            if time.monotonic() > deadline or len(received) >= MOST:
+                return ProgramOutput(code=None, text=_text(received))
+        return ProgramOutput(code=process.wait(), text=_text(received))
     finally:
         kill_with_tree(process, mark)
 
@@ -137,23 +142,20 @@ def run_with_input(
         process = _start(arguments, env={**environment, MARK: mark}, stdin=stdin, stdout=output, start_new_session=True)
     finally:
         os.close(stdin)
-    rest, pipe = b"", process.stdout
+    rest = b""
     try:
-        while cancel is None or not cancel.is_set():
-            ended = process.poll() is not None
-            ready, _, _ = select.select([pipe] if pipe else [], [], [], 0 if ended else TICK)
-            data = os.read(pipe.fileno(), MOST) if ready and pipe else b""
-            if ready and not data:
-                pipe = None  # the program closed its output and may still run
+        for data in _output(process):
             *lines, rest = (rest + data).split(b"\n")
-            for line in [*lines, rest] if ended and not data and rest else lines:
+            for line in lines:
                 if on_line:
                     on_line(line.decode("utf-8", "replace"))
-            if ended and not data:
-                return process.returncode
+            if cancel is not None and cancel.is_set():
+                raise Interrupted(f"{arguments[0]} was cancelled", "start it again when you need it")
             if time.monotonic() > deadline:
                 raise SystemFailure(f"{arguments[0]} did not end within {timeout:g} seconds", "give it more time")
-        raise Interrupted(f"{arguments[0]} was cancelled", "start it again when you need it")
+        if on_line and rest:
+            on_line(rest.decode("utf-8", "replace"))
+        return process.wait()
     finally:
         kill_with_tree(process, mark)
 
@@ -177,26 +179,18 @@ def kill_with_tree(process: subprocess.Popen[bytes], mark: str) -> None:
         process.stdout.close()
 
 
-def _listen(process: subprocess.Popen[bytes], deadline: float) -> ProgramOutput:
-    """Reads until the program has ended; does not wait for processes that it leaves behind."""
-    pipe = process.stdout.fileno() if process.stdout else -1
-    received = b""
-    while time.monotonic() < deadline and len(received) < MOST:
+def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yields the output of a program, and nothing after each tick; ends with the program, not with those it leaves."""
+    pipe = process.stdout
+    while True:
         ended = process.poll() is not None
-        ready, _, _ = select.select([pipe], [], [], 0 if ended else TICK)
-        data = os.read(pipe, MOST) if ready else b""
-        received += data
-        if not data and (ended or ready):
-            return ProgramOutput(code=_wait(process, deadline), text=_text(received))
-    return ProgramOutput(code=None, text=_text(received))
-
-
-def _wait(process: subprocess.Popen[bytes], deadline: float) -> int | None:
-    """Returns the exit code of a program that has closed its output, or None if it does not end in time."""
-    try:
-        return process.wait(max(deadline - time.monotonic(), 0))
-    except subprocess.TimeoutExpired:
-        return None
+        ready, _, _ = select.select([pipe] if pipe else [], [], [], 0 if ended else TICK)
+        data = os.read(pipe.fileno(), MOST) if ready and pipe else b""
+        if ready and not data:
+            pipe = None  # the program closed its output and may still run
+        if ended and not data:
+            return
+        yield data
 
 
 def _text(data: bytes, limit: int = MOST) -> str:

@@ -17,8 +17,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 class GracefulShutdown:
     """The work in progress in this process, each with the event that asks it to stop."""
 
-    __slots__ = ("stops",)
-
     def __init__(self) -> None:
         self.stops: set[threading.Event] = set()
 
