@@ -258,9 +258,7 @@ class Adapter:
     limits: tuple[str, ...] = ()  # messages for a used-up plan
     logged_out: tuple[str, ...] = ()  # messages for a user who has not logged in
     exits_without_result = False  # its output has no final event; only the exit code counts
-    interactive_args: tuple[str, ...] | None = (
-        None  # arguments before the prompt of an interactive start; None: it has none
-    )
+    interactive_args: tuple[str, ...] | None = None  # before the prompt of an interactive start; None: it has none
 
     @property
     def login_advice(self) -> str:

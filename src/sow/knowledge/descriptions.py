@@ -24,13 +24,8 @@ ENTRY_POINTS = (
 SUMMARY = ("summary", "description", "about")
 WHEN = ("when_to_use", "when-to-use", "when", "use_when", "applies_to")
 TAGS = ("tags", "keywords", "topics")
-GENERATED_FOLDERS = (
-    "node_modules",
-    "vendor",
-    "target",
-    "dist",
-    "build",
-)  # folders of a repository with generated or foreign files
+# Folders of a repository with generated or foreign files.
+GENERATED_FOLDERS = ("node_modules", "vendor", "target", "dist", "build")
 DEEPEST = 4
 MOST_FILES = 60
 MOST_READ = 64 << 10

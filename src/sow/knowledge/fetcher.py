@@ -30,9 +30,8 @@ NO_FILTERS = "* -filter -ident -working-tree-encoding -text\n"  # runs no filter
 
 MOST_REFS, LONGEST_REF = 1000, 100  # of the refs that are compared for a hint
 NAMED = 6
-PARTIAL_UPLOAD_PACK = (
-    "git -c uploadpack.allowFilter=true upload-pack"  # lets a repository on this machine send single folders, too
-)
+# Lets a repository on this machine send single folders, too.
+PARTIAL_UPLOAD_PACK = "git -c uploadpack.allowFilter=true upload-pack"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -44,10 +44,8 @@ QUIET = {
     "GIT_LFS_SKIP_SMUDGE": "1",
     "LC_ALL": "C",
 }
-NO_CAUSE = (
-    "Could not read from remote repository",
-    "the remote end hung up",
-)  # ssh or the server gave the cause before
+# After these, ssh or the server gave the cause before.
+NO_CAUSE = ("Could not read from remote repository", "the remote end hung up")
 BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
 
 

@@ -98,9 +98,8 @@ def permissions(request: Request) -> list[str]:
         return ["--sandbox", "read-only"]
     if request.yolo:
         return ["--dangerously-bypass-approvals-and-sandbox"]
-    folders = [
-        folder for folder in (request.sow_folder, *request.writable) if folder
-    ]  # `sow` itself runs in the sandbox
+    # `sow` itself runs in the sandbox.
+    folders = [folder for folder in (request.sow_folder, *request.writable) if folder]
     return ["--sandbox", "workspace-write", *(argument for folder in folders for argument in ("--add-dir", folder))]
 
 
