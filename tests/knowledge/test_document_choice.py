@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from knowledge.choice_case import chosen, library_of, only, paths, put
+from knowledge.choice_case import FILLER, chosen, library_of, only, paths, put
 from knowledge.labelled_set import shelve, write
 from sow.domain.text.units import BYTES_PER_TOKEN
 
@@ -81,6 +82,17 @@ def test_tags_are_a_reason(tmp_path: Path) -> None:
     found = only(chosen(tmp_path, "Security of passwords", "Hash passwords with argon2id."))
     assert found["reason"].startswith("tagged security; about ")
     assert "bey" not in found["reason"]
+
+
+def test_a_hint_in_the_index_finds_a_document_of_a_sink(tmp_path: Path) -> None:
+    """A document is found by the words of its hint, also if the hint was added after the first search."""
+    sink: dict[str, Any] = {"name": "kitchen", "tags": [], "summary": "", "when_to_use": ""}
+    sink["files"] = {"reefers.md": "# Reefers\nPlugged in within two hours.\n", "soup.md": "# Soup\nStir.\n"}
+    shelve(tmp_path, {"knowledge": FILLER, "sinks": [sink]})
+    assert paths(chosen(tmp_path, "The bananas went bad")) == []
+    sink["hints"] = [{"path": "reefers.md", "about": "Bananas and other fruit that went bad, cooling"}]
+    shelve(tmp_path, {"sinks": [sink]})
+    assert paths(chosen(tmp_path, "The bananas went bad")) == [".sow/sinks/kitchen/reefers.md"]
 
 
 def test_one_sink_does_not_fill_the_list(tmp_path: Path) -> None:

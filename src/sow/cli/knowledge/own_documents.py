@@ -43,11 +43,11 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
         part = dict(list(left.items())[:MOST_DOCUMENTS])
         left = {given: left[given] for given in left if given not in part}
         answer = run_to_end(agent.ask("own-documents", descriptions.excerpts(part, MOST_TEXT)))
-        described |= {given: answer.hints[given] for given in part if given in answer.hints}
-    for given, hint in described.items():
-        text = home.read(documents[given])  # read again: somebody may have edited it while the agent worked
-        if _lacks_hint(text):
-            home.replace(documents[given], descriptions.with_hint(text, hint))
+        for given, hint in answer.hints.items():
+            text = home.read(part[given]) if given in part else ""  # somebody may have edited it meanwhile
+            if text and _lacks_hint(text):
+                home.replace(part[given], descriptions.with_hint(text, hint))
+                described[given] = hint
     if json:
         return emit({"documents": described})
     for given, hint in described.items():
