@@ -26,7 +26,7 @@ every_module = all_of("path", MODULES)
 # package, a package without sub-packages, a sub-package, or a module beside sub-packages.
 ORDER = """
 __main__
-cli.main cli.completion cli.worker_commands cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans
+cli.main cli.help cli.completion cli.worker_commands cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans
 cli.agents cli.project cli.tasks cli.open_cli cli.output cli.context cli.command cli
 dashboard.server dashboard.data dashboard
 engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sow.cli.command import GROUPS, command_help, commands
+from sow.cli.command import GLOBAL, Option, commands
+from sow.cli.help import TOPICS, command_help
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
 from sow.executors.registry import ADAPTERS, adapter
 
@@ -23,11 +24,36 @@ def reference() -> str:
         'standard input, and anything else is the text itself. So `"@ada approved"` is a text. If a text of one word\n'
         "starts with `@`, begin it with `@@`. For a file with a space in its name, use standard input: `sow log -`.\n"
         "Over MCP no value names a file.\n"
+        "\nEvery command that names a task accepts `010`, `--task 010` and `--id 010`. `-y` is short for `--yes`.\n",
+        _options(),
     ]
-    for group in GROUPS:
-        for command in commands(group):
-            parts.append(f"## `sow {command.name}`\n\n```text\n{command_help(command)}```\n")
+    for topic, groups in TOPICS.items():
+        parts.append(f"## {topic} commands\n")
+        for group in groups:
+            for command in commands(group):
+                text = command_help(command, for_docs=True)
+                details = f"\n{command.details}\n" if command.details else ""
+                parts.append(f"### `sow {command.name}`\n\n```text\n{text}```\n{details}")
     return "\n".join(parts)
+
+
+def _options() -> str:
+    """Returns the options that every command has, and what --quiet and --verbose mean for each kind of command."""
+    rows = [f"| `{_flag(option)}` | {option.help} |" for option in GLOBAL]
+    rows.insert(0, "| `-h`, `--help` | Show the help of the command |")
+    return (
+        "## Options of every command\n\n| option | |\n|---|---|\n" + "\n".join(rows) + "\n\n"
+        "| commands | `--quiet` | `--verbose` |\n|---|---|---|\n"
+        "| that start or follow agents (`run`, `watch`, `agent spawn`, `workflow run`, …) "
+        "| no live output: the result, questions and errors | every event, and how each executor was chosen |\n"
+        "| all others | no notes and no progress: the result and errors | the checkout and the settings file |\n\n"
+        "With both, `--quiet` wins. Without a command, `-V` and `--version` print the version.\n"
+    )
+
+
+def _flag(option: Option) -> str:
+    short = {"quiet": "-q`, `", "verbose": "-v`, `"}.get(option.name, "")
+    return f"{short}{option.flag} {option.metavar}".strip()
 
 
 CAPABILITIES = re.compile(r"(?<=<!-- capabilities: written by make generate -->\n\n).*?(?=\n\n)", re.DOTALL)

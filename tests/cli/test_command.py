@@ -13,17 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.quick_cases import all_of
 
-from sow.cli.command import GLOBAL, GROUPS, Argument, Command, HelpWanted, Option, commands, parse
+from sow.cli.command import GLOBAL, GROUPS, SHORT, Argument, Command, HelpWanted, Option, commands, parse
 from sow.errors import SowError
 
 COMMANDS = [command for group in GROUPS for command in commands(group)]
 NAMES = [command.name for command in COMMANDS]
 # The options that a function takes together, as **call or **turn.
-TURN = {"model", "timeout", "verbose", "dry_run", "json"}
+TURN = {"model", "timeout", "dry_run", "json"}
 LIMITS = {"max_concurrency", "executor", "timeout", "max_cost", "max_wait"}
 CHOICES = {"agent", "schedule", "isolation", "review", "baseline", "retries", "accept", "final_checks", "history"}
 COLLECTED = {"agent spawn": TURN, "agent resume": TURN, "workflow run": LIMITS, "run": LIMITS | CHOICES}
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+
+
+def spellings(option: Option) -> list[str]:
+    """The long and the short form of a flag."""
+    return [option.flag, *(short for short, flag in SHORT.items() if flag == option.flag)]
 
 
 class Refused(Exception):
@@ -42,7 +47,7 @@ class Peer(argparse.ArgumentParser):
 
     def _option(self, option: Option) -> None:
         if not option.metavar:
-            self.add_argument(option.flag, action="store_true")
+            self.add_argument(*spellings(option), action="store_true")
         elif option.repeat:
             self.add_argument(option.flag, action="append", default=[], choices=option.choices or None)
         else:
@@ -91,7 +96,7 @@ def value_of(entry: Option | Argument, free: st.SearchStrategy[str]) -> st.Searc
 def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
     """The words for one option, each value in one of its two spellings."""
     if not option.metavar:
-        return [[option.flag]]
+        return [[draw(st.sampled_from(spellings(option)))]]
     count = draw(st.integers(1, 3)) if option.repeat else 1
     spoken = []
     for _ in range(count):
@@ -149,7 +154,7 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
     """A call with one thing wrong, and what that is."""
     right = draw(valid_line(command))
     before = right[: right.index("--")] if "--" in right else right
-    kinds = {"unknown option": ["--no-such-option", *right], "unknown letter": ["-q", *right]}
+    kinds = {"unknown option": ["--no-such-option", *right], "unknown letter": ["-x", *right]}
     kinds["unknown word"] = ["-quick", *right]
     valued = [option for option in (*command.options, *GLOBAL) if option.metavar]
     option = draw(st.sampled_from(valued))
@@ -178,7 +183,7 @@ def _without(words: list[str], option: Option) -> list[str]:
             return [*left, word, *waiting]
         if word == option.flag and option.metavar:
             waiting.pop(0)
-        elif word.partition("=")[0] != option.flag:
+        elif word.partition("=")[0] not in spellings(option):
             left.append(word)
     return left
 
@@ -241,12 +246,12 @@ SAMPLE = Command(
         (["x", "--one", "a", "--one", "b"], "--one is given twice"),
         (["x", "--one="], "--one is empty"),
         (["x", "--many", ""], "--many is empty"),
-        (["x", "--one", "--flag"], "--one needs a value (one that starts with -- is given as --one=…)"),
-        (["x", "y", "z"], "'z' is one argument too many (a text of several words needs quotes)"),
+        (["x", "--one", "--flag"], "--one needs a value; write one that starts with -- as --one=VALUE"),
+        (["x", "y", "z"], "unexpected argument 'z'; quote a text of several words"),
         ([], "FIRST is missing"),
         (["--flag=yes", "x"], "--flag takes no value"),
-        (["-x"], "unknown option -x (a text that starts with - comes after --)"),
-        (["-quick"], "unknown option -quick (a text that starts with - comes after --)"),
+        (["-x"], "unknown option -x; put a text that starts with - after --"),
+        (["-quick"], "unknown option -quick; put a text that starts with - after --"),
     ],
 )
 def test_stricter_than_python(words: list[str], problem: str):
@@ -309,7 +314,7 @@ def test_a_task_is_named_in_one_way_everywhere(command: Command):
 def test_a_task_that_is_named_twice_is_refused():
     """Two ids are never one of them silently."""
     command = next(each for each in OF_A_TASK if each.name == "task show")
-    with pytest.raises(SowError, match="'010' is one argument too many"):
+    with pytest.raises(SowError, match="unexpected argument '010'"):
         parse(command, ["010", "--task", "020"])
     with pytest.raises(SowError, match="is given twice"):
         parse(command, ["--id", "010", "--task", "020"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from conftest import Repo
 from support.quick_cases import all_of
 
-from sow.cli.command import GROUPS, Command, commands
+from sow import __version__
+from sow.cli.command import GROUPS, Command, commands, find, parse
+from sow.cli.help import EVERYDAY, EXAMPLES, TOPICS, examples
 
 COMMANDS = [command for group in GROUPS for command in commands(group)]
 NAMES = [command.name for command in COMMANDS]
@@ -31,27 +35,126 @@ def test_texts_are_there_for_everything(command: Command):
         assert text, command.name
         assert text[0].isupper(), text
         assert not text.endswith("."), text
+    assert len(command.summary) <= 60, "two words and the summary fit into 80 columns"
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)])
-def test_all_commands_on_one_page(bare_repo: Repo, words: tuple[str, ...]):
-    """Without a command, sow lists all of them with a line each, and the exit codes."""
+@all_of("command", COMMANDS)
+def test_every_command_has_examples_that_parse(command: Command):
+    """Each example of a command is a call that the parser accepts, with a real role, executor or status in it."""
+    lines = examples(command)
+    assert lines, command.name
+    for line in lines:
+        program, *words = shlex.split(line)
+        found, rest = find(words)
+        assert (program, found.name) == ("sow", command.name)
+        parse(found, rest)
+        assert not any(word.isupper() and len(word) > 3 for word in rest), line
+
+
+def test_every_example_belongs_to_a_command():
+    """No line of the file of examples is without its command."""
+    with open(EXAMPLES, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    assert sorted(lines) == sorted(line for command in COMMANDS for line in examples(command))
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",), ("help",)])
+def test_the_help_shows_groups(bare_repo: Repo, words: tuple[str, ...]):
+    """`sow help` shows every group once, under its topic, in 80 columns, with the options and exit codes."""
     out = bare_repo.ok(*words).out
-    for command in COMMANDS:
-        assert any(
-            line.split("  ")[1] == command.name and line.endswith(command.summary)
-            for line in out.splitlines()
-            if line.startswith("  ")
-        ), command.name
+    assert sorted(group for groups in TOPICS.values() for group in groups) == sorted(GROUPS)
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for topic, groups in TOPICS.items():
+        start = lines.index(f"{topic} commands") + 1
+        assert [line.split()[0] for line in lines[start : start + len(groups)]] == [*groups]
+    assert TOPICS["Plumbing"].keys() == {"hook", "prompt", "schema"}
     assert "Exit codes: 0 done" in out
+    assert "  -q, --quiet    " in out
+
+
+def test_all_commands_on_one_page(bare_repo: Repo):
+    """`sow help all` lists every command with its summary."""
+    lines = bare_repo.ok("help", "all").out.splitlines()[2:]
+    assert [line.split("  ", 2)[1] for line in lines] == NAMES
+    assert [line[2:].split("  ", 1)[1].strip() for line in lines] == [command.summary for command in COMMANDS]
+
+
+def test_a_topic_shows_its_groups(bare_repo: Repo):
+    """`sow help plumbing` shows the commands that other programs call."""
+    out = bare_repo.ok("help", "plumbing").out
+    assert out.startswith("Plumbing commands\n  hook ")
+    assert "task" not in out
+
+
+@pytest.mark.parametrize("words", [("-V",), ("--version",), ("version",), ("-q", "--version"), ("-v", "-V")])
+def test_the_version(bare_repo: Repo, words: tuple[str, ...]):
+    """The version has a short option, and global options may stand before it."""
+    assert bare_repo.ok(*words).out == f"sow {__version__}\n"
+
+
+def first_screen(repo: Repo, **options: str) -> list[str]:
+    """The lines of `sow` alone: the next step, then the everyday commands."""
+    lines = repo.ok(**options).out.splitlines()
+    start = lines.index("Everyday commands")
+    assert [line.split("  ")[1] for line in lines[start + 1 : start + 7]] == [f"sow {words}" for words in EVERYDAY]
+    assert lines[-1] == "All commands: sow help"
+    assert lines[0] == "Next"
+    return lines[1 : start - 1]
+
+
+def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
+    """Where there is no repository, `sow` says so and offers the demo."""
+    outside = bare_repo.root.parent / "outside"
+    outside.mkdir()
+    text, command = first_screen(bare_repo, cwd=outside)
+    assert "is not in a git repository" in text
+    assert command == "    sow demo"
+
+
+def test_sow_alone_without_a_project(bare_repo: Repo):
+    """In a repository without a project, `sow` offers the two ways to begin."""
+    assert first_screen(bare_repo)[1:] == ['    sow start "GOAL"', "    sow run PLAN"]
+
+
+def test_sow_alone_in_a_project(task_repo: Repo):
+    """In a project, `sow` shows the next step of `sow status`."""
+    step = task_repo.ok("status", "--json").json["next"]
+    assert first_screen(task_repo) == [f"  {step['text']}", f"    {step['command']}"]
+
+
+def test_sow_alone_on_a_broken_project(task_repo: Repo):
+    """Where the project cannot be read, `sow` shows the error and its hint as the next step."""
+    task_repo.git("switch", "-q", "-c", "feat/other")
+    lines = first_screen(task_repo)
+    assert "belongs to branch" in lines[0]
+    assert len(lines) > 1
+
+
+def test_quiet_and_verbose(task_repo: Repo):
+    """-q prints the result alone; -v begins with the checkout and the settings; both may stand anywhere."""
+    plain = task_repo.ok("task", "list")
+    assert task_repo.ok("-q", "task", "list").out == plain.out
+    shown = task_repo.ok("task", "list", "-v")
+    assert shown.out == plain.out
+    assert shown.err.splitlines()[0] == f"Checkout: {task_repo.root}"
+    assert shown.err.splitlines()[1].startswith("Config file: ")
+
+
+def test_yes_is_short_where_it_exists(task_repo: Repo):
+    """-y is --yes in commands that ask, and unknown in others."""
+    assert task_repo.sow("status", "-y").err.startswith("error: sow status: unknown option --yes")
+    task_repo.ok("project", "delete", "-y")
+    assert not task_repo.project.exists()
 
 
 @pytest.mark.parametrize("words", [("help", "task"), ("task", "--help"), ("task", "-h")])
 def test_the_help_of_a_group(bare_repo: Repo, words: tuple[str, ...]):
     """A group shows its commands and nobody else's."""
     out = bare_repo.ok(*words).out
-    assert out.startswith("Usage: sow task COMMAND …\n")
+    assert out.startswith("Usage: sow task COMMAND\n")
     assert "  task create   Create a task\n" in out
+    assert "  sow task show 010\n" in out
     assert "phase add" not in out
 
 
@@ -60,8 +163,8 @@ def test_a_group_alone_is_a_question(bare_repo: Repo):
     result = bare_repo.sow("task")
     assert result.code == 2
     assert result.err.splitlines() == [
-        "error: sow task: which command?",
-        "hint: one of: create, add, list, show, set, abandon",
+        "error: sow task needs a command",
+        "hint: it is one of: create, add, list, show, set, abandon",
     ]
 
 
@@ -102,7 +205,7 @@ def test_a_mistyped_option_gets_a_suggestion(bare_repo: Repo, words: tuple[str, 
 
 def test_a_word_that_is_near_to_nothing(bare_repo: Repo):
     """Without a near word the hint lists what there is."""
-    assert "see 'sow --help'" in bare_repo.sow("xyzzy").err
+    assert "see all commands: sow help" in bare_repo.sow("xyzzy").err
     assert "sow task has: create, add, list" in bare_repo.sow("task", "xyzzy").err
 
 

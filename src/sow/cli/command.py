@@ -1,4 +1,4 @@
-"""Defines the table of commands, arguments and options, finds and parses commands in it, and writes their help."""
+"""Defines the table of commands, arguments and options, and finds and parses commands in it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Argument:
         completes: str = "",
     ) -> None:
         self.name = name
-        self.metavar = name.upper()
+        self.metavar = name.rpartition("_")[2].upper()  # `log_text` is shown as TEXT
         self.help = help
         self.optional = optional
         self.repeat = repeat
@@ -104,13 +104,13 @@ class Command:
 
 FILE = "@FILE"  # in the help of an argument that may name a file
 NAMES_TASK = ("tasks", "questions")  # an argument that completes these takes a task's id
-JSON = Option("--json", help="Print a JSON document and nothing else")
+JSON = Option("--json", help="Print the result as JSON")
 # `sow log` and `sow agent log` share these.
 LOG_OPTIONS = (
-    Option("--file", "PATH", "A file that it is about", repeat=True),
-    Option("--action", "WORD", "What was done, such as modified_file", default="note"),
-    Option("--result", "WORD", "How it went, such as success", default="info"),
-    Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
+    Option("--file", "PATH", "A file that the entry is about", repeat=True),
+    Option("--action", "WORD", "The action, such as modified_file", default="note"),
+    Option("--result", "WORD", "The result, such as success", default="info"),
+    Option("--task", "ID", "Write to this task's log (default: SOW_TASK)", completes="tasks"),
 )
 # The commands that read a plan share these.
 LIST_OPTIONS = (
@@ -118,9 +118,13 @@ LIST_OPTIONS = (
     Option("--parallel-stories", help="Run the user stories of a spec-kit list side by side, not one after the other"),
 )
 GLOBAL = (
-    Option("--root", "DIR", "Work in the checkout at DIR instead of the one around the current folder"),
-    Option("--debug", help="Show a traceback when something goes wrong"),
+    Option("--quiet", help="Print only results, questions and errors"),
+    Option("--verbose", help="Also print paths, the choice of executors, and every event"),
+    Option("--root", "DIR", "Use the checkout at DIR, not the current one"),
+    Option("--debug", help="Show a traceback if the command fails"),
 )
+SHORT = {"-h": "--help", "-q": "--quiet", "-v": "--verbose", "-y": "--yes"}
+MAX_USAGE = 78  # columns
 
 
 GROUPS = {
@@ -181,7 +185,7 @@ def find(arguments: list[str]) -> tuple[Command, list[str]]:
     """Returns the command that the arguments name, and the remaining arguments."""
     group = arguments[0]
     if group not in GROUPS:
-        raise SowError(f"unknown command: {group}", nearest(group, list(GROUPS)) or "see 'sow --help' for the commands")
+        raise SowError(f"unknown command: {group}", nearest(group, list(GROUPS)) or "see all commands: sow help")
     table = commands(group)
     second = f"{group} {arguments[1]}" if len(arguments) > 1 else ""
     for command in table:
@@ -192,7 +196,7 @@ def find(arguments: list[str]) -> tuple[Command, list[str]]:
             return command, arguments[1:]
     names = [command.name.split()[1] for command in table]
     if not second:
-        raise SowError(f"sow {group}: which command?", "one of: " + ", ".join(names))
+        raise SowError(f"sow {group} needs a command", "it is one of: " + ", ".join(names))
     raise SowError(
         f"unknown command: sow {second}",
         nearest(arguments[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
@@ -225,14 +229,15 @@ def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[
         if word == "--":
             positional += remaining
             break
-        if word in ("--help", "-h"):
+        word = SHORT.get(word, word)
+        if word == "--help":
             raise HelpWanted
         flag, equals, attached = word.partition("=")
         if word.startswith("--") and " " not in flag:
             option = _option(command, options, flag)
             _store(command, option, values, equals, attached, remaining)
         elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:
-            raise usage(command, f"unknown option {word} (a text that starts with - comes after --)")
+            raise usage(command, f"unknown option {word}; put a text that starts with - after --")
         else:
             positional.append(word)
     if task:
@@ -240,6 +245,11 @@ def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[
     own = _option_values(command, values)
     own.update(_parse_positional(command, positional))
     return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
+
+
+def parse_global(arguments: list[str]) -> dict[str, Any]:
+    """Returns the values of the global options that stand before a missing command."""
+    return parse(Command("", "", ""), arguments)[1]
 
 
 def command_line(command: Command, values: Mapping[str, Any]) -> list[str]:
@@ -300,7 +310,7 @@ def _store(
         values[option.name] = True
         return
     if not equals and (not remaining or remaining[0].startswith("--")):
-        raise usage(command, f"{option.flag} needs a value (one that starts with -- is given as {option.flag}=…)")
+        raise usage(command, f"{option.flag} needs a value; write one that starts with -- as {option.flag}=VALUE")
     value = attached if equals else remaining.pop(0)
     if not value:
         raise usage(command, f"{option.flag} is empty")
@@ -345,23 +355,17 @@ def _parse_positional(command: Command, positional: list[str]) -> dict[str, Any]
                 f"it is one of: {', '.join(argument.choices)}",
             )
     if positional:
-        raise usage(command, f"{positional[0]!r} is one argument too many (a text of several words needs quotes)")
+        raise usage(command, f"unexpected argument {positional[0]!r}; quote a text of several words")
     return own
 
 
-USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
-INTRO = """sow: a system of work for AI coding agents
-
-Usage: sow COMMAND …
-"""
-OUTRO = """
-Every command has its own help: sow COMMAND --help
-Exit codes: 0 done, 1 something failed, 2 bad input, 3 internal error, 4 needs input, 130 interrupted
-"""
-
-
-def _option_usage(option: Option) -> str:
-    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+def usage_line(command: Command) -> str:
+    """Returns the usage of a command on one line; if it is too long, without its optional options."""
+    arguments = [f"sow {command.name}", *(_argument_usage(argument) for argument in command.arguments)]
+    required = [_repeated_usage(option) for option in command.options if option.required]
+    optional = [f"[{_repeated_usage(option)}]" for option in command.options if not option.required]
+    line = " ".join([*arguments, *required, *optional])
+    return line if len(line) <= MAX_USAGE else " ".join([*arguments, *required, "[OPTIONS]"])
 
 
 def _argument_usage(argument: Argument) -> str:
@@ -369,52 +373,9 @@ def _argument_usage(argument: Argument) -> str:
     return f"[{name}]" if argument.optional else name
 
 
-def usage_line(command: Command) -> str:
-    """Returns the usage of a command on one line."""
-    parts = [f"sow {command.name}", *(_argument_usage(argument) for argument in command.arguments)]
-    for option in command.options:
-        text = _option_usage(option) + ("…" if option.repeat else "")
-        parts.append(text if option.required else f"[{text}]")
-    return " ".join(parts)
+def _repeated_usage(option: Option) -> str:
+    return option_usage(option) + "…" * option.repeat
 
 
-def command_help(command: Command) -> str:
-    """Returns the full help of a command."""
-    rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
-    rows += [(_option_usage(option), _text(option)) for option in command.options]
-    rows += [(_option_usage(option), option.help) for option in GLOBAL]
-    width = max(len(left) for left, _ in rows)
-    lines = [f"Usage: {usage_line(command)}", "", command.summary, ""]
-    lines += [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
-    if command.details:
-        lines += ["", command.details.strip("\n")]
-    return "\n".join(lines) + "\n"
-
-
-def _text(entry: Option | Argument) -> str:
-    notes = [f"one of: {', '.join(entry.choices)}"] if entry.choices else []
-    if isinstance(entry, Option):
-        notes += ["may be repeated"] if entry.repeat else []
-        notes += [f"default: {entry.default}"] if entry.default else []
-    return f"{entry.help} ({'; '.join(notes)})" if notes else entry.help
-
-
-def group_help(group: str) -> str:
-    """Returns the help of a group of commands."""
-    table = commands(group)
-    own = [command for command in table if command.name == group]
-    others = [command for command in table if command.name != group]
-    if own and not others:
-        return command_help(own[0])
-    head = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
-    return f"{head}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
-
-
-def full_help() -> str:
-    """Returns the list of all commands."""
-    return INTRO + "\n" + _summaries([command for group in GROUPS for command in commands(group)]) + OUTRO
-
-
-def _summaries(table: list[Command]) -> str:
-    width = max(len(command.name) for command in table)
-    return "".join(f"  {command.name:<{width}}  {command.summary}\n" for command in table)
+def option_usage(option: Option) -> str:
+    return f"{option.flag} {option.metavar}" if option.metavar else option.flag

@@ -41,7 +41,7 @@ def script(context: Context, *, shell: str, words: list[str]) -> int:
         out("\n".join(candidates(context, words or [""])))
         return 0
     if words:
-        raise SowError(f"sow completion {shell} takes no more words", f"usage: sow completion {shell}")
+        raise SowError(f"sow completion {shell} takes no other arguments", f"usage: sow completion {shell}")
     out(SCRIPTS[shell].rstrip("\n"))
     return 0
 
@@ -153,10 +153,8 @@ COMMANDS = (
         "completion",
         script,
         "Print the completion script for a shell",
-        Argument("shell", "Which shell", choices=("bash", "zsh", "fish", "words")),
-        Argument("words", "For the scripts: what is typed so far", repeat=True, optional=True),
-        details='bash: eval "$(sow completion bash)"\n'
-        'zsh:  eval "$(sow completion zsh)"\n'
-        "fish: sow completion fish | source",
+        Argument("shell", "The shell", choices=("bash", "zsh", "fish", "words")),
+        Argument("words", "The words typed so far, for the scripts", repeat=True, optional=True),
+        details='In bash and zsh: eval "$(sow completion bash)"\nIn fish: sow completion fish | source',
     ),
 )

@@ -9,8 +9,8 @@ from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
-from sow.system import caller
-from sow.system.terminal import err, escape_line
+from sow.system import caller, terminal
+from sow.system.terminal import err, escape_line, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,20 @@ class Context:
             raise SystemFailure(
                 "the current folder does not exist any more", "go to another folder and try again"
             ) from None
+
+    def set_detail(self, *, quiet: bool) -> None:
+        """Makes this call quiet or verbose; a verbose call begins with the paths that it uses."""
+        terminal.set_detail(-1 if quiet else 1)
+        if not quiet:
+            from contextlib import suppress
+
+            from sow import config
+
+            with suppress(SowError):  # the command itself raises it, if it needs a repository
+                err(f"Checkout: {escape_line(self.checkout().root)}")
+            path = config.path(self.environment)
+            state = "exists" if os.path.exists(path) else "not found, using defaults"
+            err(f"Config file: {escape_line(path)} ({state})")
 
     def checkout(self) -> Home:
         """Returns the checkout of this call, with or without a .sow folder."""
@@ -130,5 +144,4 @@ class Context:
             if not tasks or task in tasks:
                 from sow.engine.turns.recovery import recover_task
 
-                for remark in recover_task(home, task, self.environment):
-                    err(f"note: {escape_line(remark)}")
+                notes(recover_task(home, task, self.environment))

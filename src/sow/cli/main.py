@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CHANNEL = "SOW_CHANNEL"  # the socket of the supervising sow, in a sandbox
 USUAL_VERBS = ("task set", "note add", "log")
+HELP = ("help", "--help", "-h")
+LEADING = ("--root", "--debug", "--quiet", "-q", "--verbose", "-v")  # options that may stand before the command
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
 GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
@@ -87,24 +89,24 @@ def _flush_output() -> None:
 
 def _dispatch(arguments: list[str]) -> int:
     arguments, leading = _split_global_options(arguments)
-    if arguments == ["--version"]:
+    if arguments in (["--version"], ["-V"]):
         from sow import version_text
 
         sys.stdout.write(f"sow {version_text()}\n")
         return 0
-    if not arguments or arguments[0] in ("--help", "-h", "help"):
-        return _help(arguments[1:])
-    if arguments[0] == "--version":
+    if not arguments or arguments[0] in HELP:
+        return _help(arguments, leading)
+    if arguments[0] in ("--version", "-V"):
         raise SowError("--version takes no more words", "usage: sow --version")
     if arguments[0].startswith("-"):
-        raise SowError(f"unknown option {arguments[0]}", "see 'sow --help'")
+        raise SowError(f"unknown option {arguments[0]}", "see the options: sow help")
     return _run(arguments, leading)
 
 
 def _split_global_options(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Splits off global options that stand before the command."""
     leading: list[str] = []
-    while arguments and arguments[0].partition("=")[0] in ("--root", "--debug"):
+    while arguments and arguments[0].partition("=")[0] in LEADING:
         if arguments == ["--root"]:
             raise SowError("--root needs a value", "usage: sow --root DIR COMMAND …")
         count = 2 if arguments[0] == "--root" else 1
@@ -117,17 +119,19 @@ def _run(arguments: list[str], leading: list[str]) -> int:
     from sow.cli.command import GROUPS, HelpWanted, find, parse
 
     if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
-        return _help(arguments[:1])
+        return _help(arguments, leading)
     command, rest = find(arguments)
     try:
         values, options = parse(command, leading + rest)
     except HelpWanted:
-        return _help(command.name.split())
+        return _help(["help", *command.name.split()], leading)
     if command.forwarded and CHANNEL in os.environ:
         return _forward(command, values, options["root"])
     from sow.cli.context import Context  # not for a command that is only sent
 
     context = Context(root=options["root"], environment=os.environ, verbs=run_forwarded)
+    if options["quiet"] or options["verbose"]:
+        context.set_detail(quiet=options["quiet"])  # with both, it is quiet
     return command.function()(context, **values)
 
 
@@ -170,22 +174,15 @@ def _run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
     return command.function()(context, **values)
 
 
-def _help(arguments: list[str]) -> int:
-    from sow.cli import command as texts
-    from sow.cli.command import GROUPS, find
+def _help(arguments: list[str], leading: list[str]) -> int:
+    """Prints help for the words after `help`; without any words, the first screen."""
+    from sow.cli import help
+    from sow.cli.command import parse_global
+    from sow.cli.context import Context
 
-    if not arguments:
-        text = texts.full_help()
-    elif len(arguments) == 1:
-        text = texts.group_help(arguments[0]) if arguments[0] in GROUPS else texts.command_help(find(arguments)[0])
-    else:
-        text = texts.command_help(find(arguments)[0])
-    if texts.USUAL_CONFIG in text:
-        from sow import config
-
-        text = text.replace(texts.USUAL_CONFIG, config.abbreviated_path(config.path(os.environ)))
-    sys.stdout.write(text)
-    return 0
+    if arguments:
+        return help.show_help([word for word in arguments if word not in HELP], dict(os.environ))
+    return help.first_screen(Context(root=parse_global(leading)["root"], environment=os.environ))
 
 
 def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> int:

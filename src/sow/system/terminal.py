@@ -9,7 +9,7 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import BinaryIO, TextIO
 
 MAX_INPUT = 4 << 20
@@ -22,6 +22,8 @@ HARMLESS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 HARMLESS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0xFEFF), None)
 HARMLESS |= dict.fromkeys((0x2028, 0x2029), "\n")
 HARMLESS |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+detail = 0  # -1: quiet, 1: verbose
 
 COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1, "dim": 2}
 
@@ -60,8 +62,21 @@ def out(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """Prints to standard error."""
-    sys.stderr.write(f"{text}\n")
+    """Prints to standard error; a quiet call prints no notes."""
+    if detail >= 0 or not text.startswith("note: "):
+        sys.stderr.write(f"{text}\n")
+
+
+def set_detail(level: int) -> None:
+    """Sets how much this process prints: -1 without notes and progress, 1 with details."""
+    global detail
+    detail = level
+
+
+def notes(texts: Iterable[str], kind: str = "note") -> None:
+    """Prints notes or warnings to standard error."""
+    for text in texts:
+        err(f"{kind}: {escape_line(text)}")
 
 
 def is_interactive() -> bool:

@@ -96,7 +96,7 @@ def test_one_prompt_as_json(repo: Repo) -> None:
         (["guidance/implementer/base.md"], "failed to load prompt", "did you mean guidance/implementer/base?"),
         (["zzz", "--list"], "failed to load prompt zzz", "sow prompt --list"),
         ([], "which prompt?", "guidance/implementer/base"),
-        (["a", "b"], "one argument too many", "usage:"),
+        (["a", "b"], "unexpected argument", "usage:"),
     ],
 )
 def test_a_wrong_name_gets_the_nearest(repo: Repo, words: list[str], message: str, hint: str) -> None:

@@ -83,14 +83,14 @@ def test_verbose_says_which_model_a_fallback_has(yard: Yard) -> None:
     second, third = {"type": "codex", "settings": {"model": "gpt-5"}}, {"type": "codex"}
     settings(yard, second=second, third=third, fourth={"type": "simulated"})
     lines = yard.spawn("--model", "opus", "--verbose", "--dry-run").err.splitlines()
-    assert lines[4:] == [
+    assert lines[5:] == [
         "Settings: yolo_mode=false (default), model=opus (from --model)",
         "Fallback: second, model=gpt-5 (from config file); --model opus is for simulated alone",
         "Fallback: third, model=its own default; --model opus is for simulated alone",
         "Fallback: fourth, model=opus",
     ]
     lines = yard.spawn("--verbose", "--dry-run").err.splitlines()
-    assert lines[5:7] == ["Fallback: second, model=gpt-5 (from config file)", "Fallback: third, model=its own default"]
+    assert lines[6:8] == ["Fallback: second, model=gpt-5 (from config file)", "Fallback: third, model=its own default"]
 
 
 def test_a_resume_goes_on_with_the_sessions_model_or_the_wanted_one(yard: Yard) -> None:

@@ -231,9 +231,10 @@ def test_a_dry_run_changes_nothing(yard: Yard) -> None:
 def test_verbose_says_how_the_executor_was_chosen(yard: Yard) -> None:
     """The resolution lines are the documented ones."""
     lines = yard.spawn("--verbose").err.splitlines()
-    assert lines[0] == "Loading agent configuration..."
+    assert lines[0].startswith("Checkout: ")
     assert lines[1].endswith("(not found, using defaults)")
-    assert lines[2:5] == [
+    assert lines[2] == "Loading agent configuration..."
+    assert lines[3:6] == [
         "Agent: implementer",
         "Executor: simulated (from environment: SOW_AGENTS_IMPLEMENTER)",
         "Settings: yolo_mode=false (default)",

@@ -253,11 +253,11 @@ CALLS: dict[str, tuple[str, Callable[[User], None], dict[str, str], int, str]] =
     "a worker writes": ("config init", _nothing, {"SOW_TASK": "010"}, 2, "a worker may not"),
     "a worker edits": ("config edit", _good, {"SOW_TASK": "010", "EDITOR": "true"}, 2, "a worker may not"),
     "a worker resets": ("config reset --yes", _good, {"SOW_TASK": "010"}, 2, "a worker may not"),
-    "no command": ("config", _nothing, {}, 2, "which command?"),
+    "no command": ("config", _nothing, {}, 2, "needs a command"),
     "a mistyped command": ("config vaildate", _nothing, {}, 2, "unknown command: sow config vaildate"),
     "an unknown option": ("config path --exist", _nothing, {}, 2, "did you mean --exists?"),
     "an option with a value": ("config path --exists=yes", _nothing, {}, 2, "--exists takes no value"),
-    "one word too many": ("config show me", _nothing, {}, 2, "one argument too many"),
+    "one word too many": ("config show me", _nothing, {}, 2, "unexpected argument"),
 }  # fmt: skip
 
 

@@ -4,48 +4,45 @@ from __future__ import annotations
 
 from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
 
-CONFIG_HELP = """Agent selection uses configuration from ~/.config/sow/config.yaml
-Run 'sow config init' to create a configuration file.
-Run 'sow config path' to see the full path."""
+CONFIG_HELP = "Agent selection uses configuration from ~/.config/sow/config.yaml\nCreate the file with: sow config init"
 
 
 TURN = (
-    Option("--model", "MODEL", "Another model than the executor's"),
-    Option("--timeout", "DURATION", "How long the turn may take, such as 30m"),
-    Option("--verbose", help="Say how the executor was chosen"),
-    Option("--dry-run", help="Print the command line and the names of its environment, and start nothing"),
+    Option("--model", "MODEL", "Use this model"),
+    Option("--timeout", "DURATION", "The time limit of the turn, such as 30m"),
+    Option("--dry-run", help="Print the command line and its variables, and start nothing"),
 )
 
 COMMANDS = (
     Command(
         "agent spawn",
         "agents.spawn:spawn_worker",
-        "Put a worker on a task, and wait until its turn has ended",
+        "Start a worker on a task, and wait for its turn to end",
         Argument("agent", "The role", completes="agents"),
         Argument("task", "The task's id", completes="tasks"),
-        Option("--executor", "NAME", "Another executor than the one that is bound to the role", completes="executors"),
+        Option("--executor", "NAME", "Use this executor, not the one bound to the role", completes="executors"),
         *TURN,
-        Option("--fresh", help="Start a new session although the task has one"),
-        Option("--worktree", help="Refused: only 'sow run' gives a task a worktree, because it merges from there"),
+        Option("--fresh", help="Start a new session, even if the task has one"),
+        Option("--worktree", help="Not supported: only 'sow run' works in worktrees"),
         json=True,
         details=CONFIG_HELP,
     ),
     Command(
         "agent resume",
         "agents.spawn:resume_worker",
-        "Go on with a task's session: answer it, or send its work back",
+        "Continue a task's session with a message",
         Argument("task", "The task's id", completes="tasks"),
-        Argument("prompt", "What the worker is told (TEXT, @FILE or -)"),
-        Option("--executor", "NAME", "Another executor than the one of the session", completes="executors"),
+        Argument("prompt", "The message for the worker (TEXT, @FILE or -)"),
+        Option("--executor", "NAME", "Use this executor, not the one of the session", completes="executors"),
         *TURN,
         json=True,
         details=CONFIG_HELP,
     ),
-    Command("agent list", "agents.show:list_agents", "List the roles and who plays them", json=True),
+    Command("agent list", "agents.show:list_agents", "List the roles and their executors", json=True),
     Command(
         "agent show",
         "agents.show:show_agent",
-        "Show one role and its words",
+        "Show a role and its prompt",
         Argument("agent", "The role", completes="agents"),
         json=True,
     ),
@@ -53,26 +50,28 @@ COMMANDS = (
         "agent validate",
         "agents.show:validate_agents",
         "Check the files that define roles",
-        Argument("file", "A file; without: all that are found", repeat=True, optional=True, completes="files"),
+        Argument(
+            "file", "A file; without it, all files that define roles", repeat=True, optional=True, completes="files"
+        ),
         json=True,
     ),
     Command(
         "agent new",
         "agents.new:new",
-        "Write the file of a new role, in .claude/agents of this repository",
-        Argument("name", "Its name, such as database-specialist", optional=True),
+        "Create a role in .claude/agents of this repository",
+        Argument("name", "The name, such as database-specialist", optional=True),
         Option("--description", "TEXT", "When to use it, in one sentence"),
-        Option("--prompt", "TEXT", "What it must know and do (TEXT, @FILE or -); without: a form to fill in"),
-        Option("--from-workflow", help="Write what the workflow's plan needs: all of it, or NAME"),
-        details="A file that is there already stays as it is.",
+        Option("--prompt", "TEXT", "The prompt (TEXT, @FILE or -); without it, a form to fill in"),
+        Option("--from-workflow", help="Create the roles that the workflow's plan needs, or only NAME"),
+        details="Existing files are not changed.",
     ),
     Command(
         "agent log",
         "project.log:agent_log",
-        "Append an entry to the log of the worker's own task",
+        "Append an entry to the log of your own task",
         Argument("log_text", "What was done (TEXT, @FILE or -)"),
         *LOG_OPTIONS,
-        details="The task is --task, SOW_TASK, or the only one in progress.",
+        details="The task is --task, SOW_TASK, or the only task in progress.",
         forwarded=True,
     ),
 )

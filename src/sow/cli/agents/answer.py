@@ -30,14 +30,14 @@ COMMANDS = (
     Command(
         "answer",
         answer,
-        "Answer a question; a paused task resumes with it",
-        Argument("question", "Its number in the inbox (3, or w1), or the task's id", completes="questions"),
+        "Answer a question of an agent or a run",
+        Argument("question", "The number in the inbox (3, or w1), or the task's id", completes="questions"),
         Argument("answer_text", "The answer (TEXT, @FILE or -)"),
-        Option("--always", help="Save the answer, and give it to every worker that asks the same in this repository"),
-        Option("--resume", help="Resume a worker that no run continues; on a terminal this happens by itself"),
-        Option("--no-resume", help="Resume nobody, also on a terminal"),
-        details="If it resumes no worker, the last line says what continues the work.\n"
-        "A standing answer settles questions of workers only: never an approval, a phase, a budget, a command\n"
-        "that needs a shell, or a conflict. 'sow answers' lists them.",
+        Option("--always", help="Save the answer for equal questions in this repository"),
+        Option("--resume", help="Resume the worker with the answer (default on a terminal)"),
+        Option("--no-resume", help="Do not resume the worker"),
+        details="If no worker is resumed, the last line shows how to continue.\n"
+        "A saved answer is used for questions of workers only, not for approvals, phases, budgets or conflicts.\n"
+        "List saved answers with 'sow answers'.",
     ),
 )

@@ -19,7 +19,7 @@ from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_document import answer_of
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import clock
-from sow.system.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import err, escape_control, escape_line, notes, out
 
 
 def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: bool, screen: TurnOutput) -> int:
@@ -43,9 +43,7 @@ def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: b
     else:
         if not screen.has_shown(result.outcome.text):
             out(escape_control(result.outcome.text))
-        for remark in result.remarks:
-            if remark not in screen.notes:
-                err(f"note: {escape_line(remark)}")
+        notes(remark for remark in result.remarks if remark not in screen.notes)
         summary = refusals.summary(result.refusals)
         if result.refusals and not any(summary in remark for remark in result.remarks):
             err(f"note: {escape_line(summary)}")

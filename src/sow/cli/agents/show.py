@@ -14,7 +14,7 @@ from sow.config import Config
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store.files.checkout_home import enclosing
-from sow.system.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, notes, out
 
 
 def roles(context: Context, config: Config) -> AgentRegistry:
@@ -52,13 +52,8 @@ def list_agents(context: Context, *, json: bool) -> int:
         return emit({"agents": facts, "warnings": registry.warnings})
     rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
     out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
-    _warn(registry.warnings)
+    notes(registry.warnings, "warning")
     return 0
-
-
-def _warn(warnings: list[str]) -> None:
-    for warning in warnings:
-        err(f"warning: {escape_line(warning)}")
 
 
 def show_agent(context: Context, *, agent: str, json: bool) -> int:
@@ -84,7 +79,7 @@ def _validate_all(context: Context, *, json: bool) -> int:
     remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.unused_fields]
     if json:
         return emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
-    _warn(registry.warnings)
+    notes(registry.warnings, "warning")
     for remark in remarks:
         out(escape_line(remark))
     out(f"{counted(len(registry.agents), 'agent')}, {counted(len(registry.warnings), 'warning')}")

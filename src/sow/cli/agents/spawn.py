@@ -14,8 +14,9 @@ from sow.executors.registry import adapter
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
+from sow.system import terminal
 from sow.system.process.generator_steps import run_to_end
-from sow.system.terminal import err, escape_line, out
+from sow.system.terminal import err, escape_line, notes, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +33,14 @@ if TYPE_CHECKING:
 class TurnOptions:
     """The user's options for one turn."""
 
-    __slots__ = ("dry_run", "json", "model", "screen", "timeout", "verbose")
+    __slots__ = ("dry_run", "json", "model", "screen", "timeout")
 
-    def __init__(self, *, model: str, timeout: str, verbose: bool, dry_run: bool, json: bool) -> None:
+    def __init__(self, *, model: str, timeout: str, dry_run: bool, json: bool) -> None:
         self.model = model
         self.timeout = configs.seconds(timeout) if timeout else 0
-        self.verbose = verbose
         self.dry_run = dry_run
         self.json = json
-        self.screen = TurnOutput(quiet=json)
+        self.screen = TurnOutput(quiet=json or terminal.detail < 0)
 
     def settings(self, context: Context, home: Home, config: Config) -> TurnSettings:
         tell = self.screen.show
@@ -70,11 +70,10 @@ def spawn_worker(
     role = config.agents(home.root, context.environment).get(agent)
     _refuse_other_role(home, task, role)
     origin = "from --executor" if executor else config.binding(agent)[1]
-    candidates, notes = config.executors_of(agent, context.environment, executor)
-    for note in notes:
-        err(f"note: {note} (sow config edit)")
+    candidates, remarks = config.executors_of(agent, context.environment, executor)
+    notes(f"{remark} (sow config edit)" for remark in remarks)
     check_model(candidates[0], options.model)
-    if options.verbose:
+    if terminal.detail > 0:
         explain(config, role.name, candidates[0], origin, options.model)
         explain_fallbacks(candidates, options.model)
     warn_without_yolo(candidates, role)
@@ -123,7 +122,7 @@ def _resume(context: Context, task: str, message: str, executor: str, *, recorde
         err(f"note: resuming on {name}, which started this session")
     chosen = _executor(config, name, task, explicit=bool(executor))
     check_model(chosen, options.model)
-    if options.verbose:
+    if terminal.detail > 0:
         explain(config, role.name, chosen, origin, options.model)
     warn_without_yolo([chosen], role)
     settings = options.settings(context, home, config)
@@ -203,7 +202,7 @@ def continue_task(context: Context, change: TaskChange, words: str, *, resume: b
         advice = text or ("resume its worker with the answer" if has_session else "no worker is on it; start one")
         out(escape_line(f"{advice}: {command}" if command else advice))
         return 0
-    turn: dict[str, Any] = {"model": "", "timeout": "", "verbose": False, "dry_run": False}
+    turn: dict[str, Any] = {"model": "", "timeout": "", "dry_run": False}
     if is_resumable(change.folder, task):
         return _resume(context, task["id"], words, "", recorded=True, json=False, **turn)
     return spawn_worker(
@@ -253,9 +252,7 @@ def check_model(executor: ExecutorConfig, model: str) -> None:
 
 def explain(config: Config, role: str, executor: ExecutorConfig, origin: str, model: str) -> None:
     """Prints how the executor was chosen."""
-    state = "exists" if config.exists else "not found, using defaults"
     err("Loading agent configuration...")
-    err(f"Config file: {config.path} ({state})")
     err(f"Agent: {role}")
     err(f"Executor: {executor.name} ({origin})")
     settings = f"Settings: yolo_mode={str(executor.yolo).lower()} ({executor.origin_of('yolo_mode')})"

@@ -19,7 +19,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-from sow.system.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, notes, out
 
 
 def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bool) -> int:
@@ -42,8 +42,7 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
         change = tasks.set_references(home, folder.id, choice.chosen, actor=actor)
         choice.remarks += change.remarks
     choice.remarks += _dependency_warning(folder, state)
-    for remark in choice.remarks:
-        err(f"warning: {escape_line(remark)}")
+    notes(choice.remarks, "warning")
     if json:
         emit(_document(folder, project, state, choice, written=writes))
     else:
@@ -130,15 +129,14 @@ COMMANDS = (
     Command(
         "context",
         context,
-        "Choose the documents that a worker on a task is pointed to",
-        Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),
-        Option("--budget", "TOKENS", "How much there may be to read, such as 8k; without: context.budget"),
-        Option("--dry-run", help="Show the choice and write nothing"),
+        "Choose the documents that a task's worker should read",
+        Argument("task", "The task's id (default: SOW_TASK)", optional=True, completes="tasks"),
+        Option("--budget", "TOKENS", "The most to read, such as 8k (default: context.budget)"),
+        Option("--dry-run", help="Show the choice without recording it"),
         json=True,
-        details="Sinks, knowledge, decision records, files of linked repositories and outputs of the tasks before it "
-        "are weighed by what the task says. What was given with 'sow task create --reference' stays. "
-        "A worker that is started on a task without such a choice gets one by itself; what was chosen stays until "
-        "this is called again.",
+        details="sow compares the task's text with sinks, knowledge, decision records, linked repositories and\n"
+        "outputs of earlier tasks. References from 'sow task create --reference' stay.\n"
+        "sow does this itself before the first turn of a task. Run it again to choose anew.",
     ),
     Command(
         "context describe",

@@ -109,46 +109,44 @@ def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag:
     return 0
 
 
-NAME = Argument("name", "Its name in 'sow repos list'", completes="repos")
+NAME = Argument("name", "The name in 'sow repos list'", completes="repos")
 WORDS = (
-    Option("--purpose", "TEXT", "Why it is linked (TEXT, @FILE or -); without: what its README says"),
-    Option("--hint", "HINT", "Where to look, as PATH or 'PATH: what is there'", repeat=True),
-    Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
+    Option("--purpose", "TEXT", "Why it is linked (TEXT, @FILE or -; default: from its README)"),
+    Option("--hint", "HINT", "Where to look: PATH, or 'PATH: description'", repeat=True),
+    Option("--tag", "TAG", "A word that such tasks use", repeat=True),
 )
 COMMANDS = (
     Command(
         "repos add",
         add,
-        "Link another repository, so that workers can read it",
-        Argument("url", "Its URL, or the path of a checkout on this machine"),
+        "Link another repository for workers to read",
+        Argument("url", "The URL, or the path of a checkout on this machine"),
         *WORDS,
-        Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
-        Option("--name", "NAME", "Its name here; without: the repository's"),
-        Option("--clone", help="Copy a repository of this machine too, instead of a link to it"),
+        Option("--ref", "REF", "A branch, tag or full commit id (default: the default branch)"),
+        Option("--name", "NAME", "The name here (default: the repository's)"),
+        Option("--clone", help="Copy a local repository instead of linking it"),
         json=True,
-        details="A URL becomes a checkout of one commit in .sow/repos/NAME, a path a link to it; git ignores both.\n"
-        "No hook, filter or submodule of it is run or fetched, and links in it are plain files.",
+        details="sow checks out one commit of a URL in .sow/repos/NAME, and links a path. Git ignores both.\n"
+        "sow runs no hooks or filters of it, and fetches no submodules.",
     ),
     Command(
         "repos update",
         update,
-        "Bring all linked repositories, or some, up to what their sources have now",
-        Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="repos"),
-        Option("--check", help="Only say what is new"),
-        Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
-        Option("--force", help="Replace a checkout that was changed by hand"),
+        "Update linked repositories from their sources",
+        Argument("name", "The repositories (default: all)", optional=True, repeat=True, completes="repos"),
+        Option("--check", help="Only show what is new"),
+        Option("--ref", "REF", "Follow another branch, tag or commit"),
+        Option("--force", help="Replace a checkout that you changed"),
         json=True,
     ),
-    Command("repos list", list_repos, "List the repositories that are linked here", json=True),
-    Command("repos show", show, "Show what a linked repository is for, and where to look", NAME, json=True),
+    Command("repos list", list_repos, "List the linked repositories", json=True),
+    Command("repos show", show, "Show a linked repository", NAME, json=True),
     Command(
         "repos remove",
         remove,
-        "Remove a linked repository; what a link leads to stays",
+        "Unlink a repository; a local source stays",
         NAME,
-        Option("--force", help="Do so although it was changed by hand"),
+        Option("--force", help="Remove it even if you changed it"),
     ),
-    Command(
-        "repos describe", describe, "Say why a repository is linked, and where to look in it", NAME, *WORDS, json=True
-    ),
+    Command("repos describe", describe, "Describe a linked repository", NAME, *WORDS, json=True),
 )

@@ -195,70 +195,66 @@ def _by_hand(
     return sinks.describe(name, description, BY_USER)
 
 
-NAME = Argument("name", "Its name in 'sow sinks list'", completes="sinks")
-EXECUTOR = Option(
-    "--executor", "NAME", "Who describes it, instead of the one that is bound to researcher", completes="executors"
-)
+NAME = Argument("name", "The name in 'sow sinks list'", completes="sinks")
+EXECUTOR = Option("--executor", "NAME", "Use this executor, not the one bound to researcher", completes="executors")
 COMMANDS = (
     Command(
         "sinks install",
         install,
-        "Install a folder of documents from a git repository",
+        "Install a folder of guides from a git repository",
         Argument(
             "url",
-            "The repository's URL or path, or the name of a sink that you installed elsewhere; without: those of"
-            " this repository that are missing here",
+            "A URL, a path, or the name of a known sink; without it, the missing sinks of this repository",
             optional=True,
         ),
-        Argument("path", "The folder in it; without: all of it", optional=True),
-        Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
-        Option("--name", "NAME", "Its name here; without: the folder's"),
-        Option("--describe", help="Have an agent read it and say what it is for"),
+        Argument("path", "The folder in it (default: the whole repository)", optional=True),
+        Option("--ref", "REF", "A branch, tag or full commit id (default: the default branch)"),
+        Option("--name", "NAME", "The name here (default: the folder's)"),
+        Option("--describe", help="Let an agent describe it"),
         EXECUTOR,
-        Option("--yes", help="Do not ask before the missing sinks of this repository are fetched"),
+        Option("--yes", help="Fetch the missing sinks without asking"),
         json=True,
-        details="Only the files of the folder are kept, in .sow/sinks/NAME, which git ignores. None of them is run.\n"
-        "URLs are https://, ssh://, user@host:path, file:// and paths; nothing is ever asked on the terminal.",
+        details="sow copies the files to .sow/sinks/NAME, which git ignores, and runs none of them.\n"
+        "URLs can be https://, ssh://, user@host:path, file:// or a path. Git asks for no password.",
     ),
     Command(
         "sinks update",
         update,
-        "Bring all sinks, or some, up to what their sources have now",
-        Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="sinks"),
-        Option("--check", help="Only say what is new"),
-        Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
-        Option("--force", help="Replace a sink that was changed by hand"),
+        "Update sinks from their sources",
+        Argument("name", "The sinks (default: all)", optional=True, repeat=True, completes="sinks"),
+        Option("--check", help="Only show what is new"),
+        Option("--ref", "REF", "Follow another branch, tag or commit"),
+        Option("--force", help="Replace a sink that you changed"),
         json=True,
     ),
     Command(
         "sinks list",
         list_sinks,
-        "List the sinks that are installed here",
-        Option("--known", help="List those that you ever installed, in whatever repository"),
+        "List the installed sinks",
+        Option("--known", help="List the sinks that you installed in any repository"),
         json=True,
     ),
-    Command("sinks show", show, "Show what a sink is for and where it comes from", NAME, json=True),
+    Command("sinks show", show, "Show a sink and its source", NAME, json=True),
     Command(
         "sinks remove",
         remove,
         "Remove a sink",
         NAME,
-        Option("--force", help="Do so although it was changed by hand"),
-        Option("--forget", help="Forget its source too, so that its name means nothing any more"),
+        Option("--force", help="Remove it even if you changed it"),
+        Option("--forget", help="Also forget its name and source"),
     ),
     Command(
         "sinks describe",
         describe,
-        "Say what a sink is for, or have an agent say it",
+        "Describe a sink, or let an agent describe it",
         NAME,
-        Option("--summary", "TEXT", "What it holds (TEXT, @FILE or -)"),
+        Option("--summary", "TEXT", "What it contains (TEXT, @FILE or -)"),
         Option("--when", "TEXT", "When a worker should read it (TEXT, @FILE or -)"),
-        Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
+        Option("--tag", "TAG", "A word that such tasks use", repeat=True),
         Option("--hint", "HINT", "When to read one of its documents, as 'PATH: when'", repeat=True),
         EXECUTOR,
         json=True,
-        details="Without any of --summary, --when, --tag and --hint the agent that is bound to researcher is asked.\n"
-        "It also says when to read each document. Your words and an agent's stay through updates; what was read\n"
-        "from the files is read again.",
+        details="Without --summary, --when, --tag and --hint, sow asks the agent that is bound to researcher.\n"
+        "The agent also says when to read each document. Updates keep this description.",
     ),
 )

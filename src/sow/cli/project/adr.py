@@ -51,12 +51,11 @@ COMMANDS = (
     Command(
         "adr new",
         new,
-        "Begin a decision record with the next number",
-        Argument("title", "What was decided, in a few words"),
-        Option("--status", "STATUS", "Where it stands", choices=adrs.STATUSES, default="accepted"),
+        "Create a decision record with the next number",
+        Argument("title", "The decision, in a few words"),
+        Option("--status", "STATUS", "The status", choices=adrs.STATUSES, default="accepted"),
         json=True,
-        details="It is written from a template into the folder that .sow/config.yaml names under artifacts.adrs, in "
-        "the checkout that you are in; prints the file, which is yours to fill.",
+        details="The folder is artifacts.adrs in .sow/config.yaml. Fill in the file that the command prints.",
     ),
     Command("adr list", list_adrs, "List the decision records", json=True),
 )

@@ -57,18 +57,17 @@ COMMANDS = (
     Command(
         "cleanup",
         cleanup,
-        "Remove the finished project from its branch before the merge",
-        Option("--yes", help="Do so although tasks are open"),
-        Option("--commit", help="Commit the removal, if the branch has the project's files"),
-        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays. Other files of .sow/\n"
-        "stay if somebody changed or committed them. If the last commits of the branch hold nothing but project\n"
-        "state and were not pushed, they are taken off the branch.",
+        "Remove the project from its branch before you merge it",
+        Option("--yes", help="Remove it even if tasks are open"),
+        Option("--commit", help="Commit the removal"),
+        details="sow keeps a copy under .sow/local/removed. Knowledge, and files that you changed, stay.\n"
+        "If the last commits have only project state and were not pushed, they are removed too.",
     ),
     Command(
         "check",
         check,
-        "For CI: fail while project state is in the checkout or in the last commit",
+        "Fail if the branch still has project state (for CI)",
         json=True,
-        details="Exit 0 when the branch can be merged, 1 when it cannot.",
+        details="Exit code 0: the branch can be merged. 1: it cannot.",
     ),
 )

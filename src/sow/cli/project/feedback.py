@@ -8,15 +8,14 @@ from sow.cli.output import emit
 from sow.domain import ids
 from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
-from sow.system.terminal import err, escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, notes, out
 
 
 def add(context: Context, *, task: str, feedback_text: str) -> int:
     actor = context.require_non_worker("give feedback on a task")
     body = context.checked_text(feedback_text, "the feedback")
     change, path = tasks.give_feedback(context.project_home(), ids.task_id(task), body, actor=actor)
-    for remark in change.remarks:
-        err(f"warning: {escape_line(remark)}")
+    notes(change.remarks, "warning")
     out(path)
     if change.task["status"] == "needs_review":
         out(f"send the task back with: sow task set --id {change.task['id']} status in_progress")
@@ -42,15 +41,15 @@ COMMANDS = (
     Command(
         "feedback add",
         add,
-        "Write feedback on a task for its next iteration",
+        "Add feedback for the next iteration of a task",
         Argument("task", "The task's id", completes="tasks"),
         Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
     ),
     Command(
         "feedback list",
         list_feedback,
-        "Show the feedback on a task",
-        Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),
+        "List the feedback on a task",
+        Argument("task", "The task's id (default: SOW_TASK)", optional=True, completes="tasks"),
         json=True,
     ),
 )

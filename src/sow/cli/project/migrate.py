@@ -9,15 +9,14 @@ from sow.errors import Waiting
 from sow.store.formats import VERSION
 from sow.store.layout import create_missing
 from sow.store.migration import apply, plan, unreadable
-from sow.system.terminal import err, escape_line, out, require_yes
+from sow.system.terminal import escape_line, notes, out, require_yes
 
 
 def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     context.require_non_worker("migrate the project")
     home = context.project_home()
     steps = plan(home)
-    for problem in unreadable(home):
-        err(f"warning: left as it is: {escape_line(problem)}")
+    notes((f"skipped: {problem}" for problem in unreadable(home)), "warning")
     if not steps:
         out("Already up to date")
         return 0
@@ -52,8 +51,8 @@ COMMANDS = (
     Command(
         "migrate",
         migrate,
-        "Bring the project to the schemas of this sow, after a backup",
-        Option("--dry-run", help="Show the changes and make none"),
-        Option("--yes", help="Do not ask"),
+        "Update the files of an older project, after a backup",
+        Option("--dry-run", help="Show the changes without making them"),
+        Option("--yes", help="Do not ask for confirmation"),
     ),
 )

@@ -85,38 +85,39 @@ def _tell(phases: list[Phase]) -> int:
     return 0
 
 
-NOW = Option("--now", help="Put it before the active phase, so that work goes on there")
+NOW = Option("--now", help="Put it before the active phase, so that it becomes active")
 
 COMMANDS = (
     Command(
         "phase add",
         add,
-        "Propose a new phase; a person approves it",
+        "Propose a phase, for a person to approve",
         Argument("name", "The phase's name, such as discovery"),
-        Option("--reason", "TEXT", "Why it is needed", required=True),
-        Option("--after", "PHASE", "Put it behind this phase; without: behind the active one", completes="phases"),
+        Option("--reason", "TEXT", "Why the project needs it", required=True),
+        Option("--after", "PHASE", "Put it after this phase (default: the active one)", completes="phases"),
         Option("--before", "PHASE", "Put it before this phase", completes="phases"),
         NOW,
-        Option("--yes", help="Take it in at once: a person is typing this"),
-        details="A phase before the active one becomes the active one when it is approved.",
+        Option("--yes", help="Approve it now, as a person"),
+        details="An approved phase before the active one becomes the active one.",
         forwarded=True,
     ),
     Command(
         "phase move",
         move,
-        "Move a phase; the first phase that is not completed becomes the active one",
+        "Move a phase",
         Argument("name", "The phase", completes="phases"),
-        Option("--after", "PHASE", "Put it behind this phase", completes="phases"),
+        Option("--after", "PHASE", "Put it after this phase", completes="phases"),
         Option("--before", "PHASE", "Put it before this phase", completes="phases"),
         NOW,
+        details="The first phase that is not completed becomes the active one.",
     ),
     Command("phase list", list_phases, "List the phases and their progress", json=True),
-    Command("phase advance", advance, "Complete the active phase and begin the next; no task up to here may be open"),
+    Command("phase advance", advance, "Complete the active phase, and begin the next one"),
     Command(
         "phase back",
         back,
         "Go back to an earlier phase",
-        Argument("name", "Which one; without: the one before", optional=True, completes="phases"),
+        Argument("name", "The phase; without it, the previous one", optional=True, completes="phases"),
     ),
     Command(
         "phase approve", approve, "Approve a proposed phase", Argument("name", "The proposed phase", completes="phases")

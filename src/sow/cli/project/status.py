@@ -137,4 +137,4 @@ def _phase(phase: dict[str, Any]) -> str:
     return f"{mark} {phase['name']}"
 
 
-COMMANDS = (Command("status", status, "Show the project: what is done, what waits, what to do next", json=True),)
+COMMANDS = (Command("status", status, "Show the tasks, what needs you, and the next step", json=True),)

@@ -16,7 +16,7 @@ from sow.engine.launch import launch, preflight, run_request
 from sow.engine.launch.run_request import RunRequest
 from sow.engine.runs.run_context import require_sandbox
 from sow.reports import run_report
-from sow.system.terminal import err, escape_line
+from sow.system.terminal import notes
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
     settings = run_request.settings_of(config, reading.plan, call)
     default_reviewers = [str(name) for name in config.setting("review", "agents")]
     agents = config.agents(home.root, context.environment, default_reviewers)
-    reviewers, notes = run_request.reviewers_of(config, reading.plan, agents)
+    reviewers, remarks = run_request.reviewers_of(config, reading.plan, agents)
     request = RunRequest(
         home=home,
         config=config,
@@ -70,8 +70,7 @@ def run(
     require_sandbox(config, context.environment)
     run_request.check_roles(request)
     wanted = preflight.selected_plan_ids(request)
-    for note in notes if settings["review"] == "on" else ():
-        err(f"note: {escape_line(note)}")
+    notes(remarks if settings["review"] == "on" else ())
     if dry_run:
         return show_dry_run(request, wanted=wanted)
     preflight.refuse_missing_dependencies(request)

@@ -28,34 +28,30 @@ COMMANDS = (
     Command(
         "mcp",
         mcp,
-        "Offer the verbs of a worker and of the orchestrator as MCP tools, on standard input and output",
-        Option("--list", help="List the tools instead"),
+        "Serve commands as MCP tools on standard input and output",
+        Option("--list", help="List the tools"),
         json=True,
-        details="Each call of a tool is a call of sow with the same arguments, in the environment of this server: a\n"
-        "worker's marks limit it as they do in the shell. Needs the package mcp: pip install 'sow[mcp]'.",
+        details="Each tool call runs a sow command in the server's environment, with the same limits as in the shell.\n"
+        "This needs the package mcp: pip install 'sow[mcp]'",
     ),
     Command(
         "ui",
         "serve.ui:ui",
-        "Show the project, its runs and its inbox in a browser",
-        Option("--port", "P", "Listen on this port instead of 7690, or on the next free one after it"),
+        "Show the project, runs and inbox in the browser",
+        Option("--port", "P", "Listen on this port (default: 7690, or the next free one)"),
         Option("--open", help="Open the page in your browser"),
-        Option("--read-only", help="Show everything, but let nobody answer, approve or stop anything"),
+        Option("--read-only", help="Do not allow answers, approvals or stops"),
         json=True,
-        details="Listens on 127.0.0.1 only. The address that it prints has a token for one browser; a second 'sow ui'\n"
-        "in the same checkout prints the address of the first with a token for the next browser. From another\n"
-        "machine: ssh -L 7690:127.0.0.1:7690 HOST. See docs/dashboard.md.",
+        details="sow listens on 127.0.0.1 only. The address has a token for one browser.\n"
+        "For another browser, run 'sow ui' again. From another machine: ssh -L 7690:127.0.0.1:7690 HOST",
     ),
     Command(
         "demo",
         "serve.demo:demo",
-        "Show a run of eight tasks in a scratch repository, with simulated agents",
-        Option("--keep", "DIR", "Make it in this folder, which is new or empty; without: a temporary one"),
-        Option("--no-ui", help="Show no page in the browser"),
-        details="No account, no network, nothing to install: the agents are scripts, and all the rest is real (files,\n"
-        "tests, worktrees, reviews, merges). One task is sent back by its reviewer, one asks a question, and two\n"
-        "change the same line. It takes half a minute; the repository stays for you to look at. Its page in the\n"
-        "browser is there meanwhile: open the address, and answer the question there. On a terminal the page stays\n"
-        "until you press Enter.",
+        "Show a run of eight tasks with simulated agents",
+        Option("--keep", "DIR", "Use this new or empty folder (default: a temporary one)"),
+        Option("--no-ui", help="Do not serve the dashboard"),
+        details="The demo needs no account and no network: the agents are scripts, and everything else is real.\n"
+        "It takes half a minute. The repository stays, so that you can look at it.",
     ),
 )

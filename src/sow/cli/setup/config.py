@@ -10,12 +10,11 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.system.terminal import out
 
-BACKUPS = "An earlier backup gets the time when it was made in its name: config.yaml.backup-20260131-090000."
-KEY = Argument("key", "Such as limits.turn_timeout", completes="settings")
-SHORT_KEYS = (
-    "agents.implementer is short for agents.bindings.implementer, executors.cursor for agents.executors.cursor."
-)
-YES = Option("--yes", help="Do not ask")
+BACKUPS = "The old file is kept as config.yaml.backup. An older backup gets its time as a suffix."
+KEY = Argument("key", "The setting, such as limits.turn_timeout", completes="settings")
+SHORT_KEYS = "Short keys: agents.implementer (a binding of agents.bindings), executors.cursor (of agents.executors)."
+KEPT = "Comments and layout stay. The old file is kept as config.yaml.backup."
+YES = Option("--yes", help="Do not ask for confirmation")
 
 
 def path(context: Context, *, exists: bool, json: bool) -> int:
@@ -32,38 +31,38 @@ COMMANDS = (
     Command(
         "config init",
         "setup.config_file:init",
-        "Write a settings file with everything explained",
+        "Write a settings file with comments",
         YES,
-        details="A file that exists is overwritten only after a yes; it is kept as config.yaml.backup.\n" + BACKUPS,
+        details=BACKUPS,
     ),
     Command(
         "config path",
         path,
-        "Print where your settings file is",
-        Option("--exists", help="Print whether it exists instead: true or false"),
+        "Print the path of your settings file",
+        Option("--exists", help="Print true or false: whether the file exists"),
         json=True,
     ),
     Command(
         "config validate",
         "setup.config_file:validate",
-        "Check your settings: syntax, schema, executors, bindings, programs",
+        "Check your settings and the programs that they name",
         json=True,
-        details="Exit 0 when the settings can be used, 2 when they cannot. A missing program is a warning.",
+        details="Exit code 0: the settings are valid. 2: they are not. A missing program is a warning.",
     ),
     Command(
         "config show",
         "setup.config_file:show",
-        "Print the settings in effect, and where each value comes from",
+        "Print all settings and where each value comes from",
         json=True,
-        details="Environment variables (SOW_AGENTS_IMPLEMENTER=cursor) go over the file, the file over the defaults.",
+        details="Environment variables (SOW_AGENTS_IMPLEMENTER=cursor) override the file, the file the defaults.",
     ),
     Command(
         "config get",
         "setup.config_values:get",
-        "Print one setting in effect, or all settings of a section",
+        "Print one setting, or all settings of a section",
         KEY,
         json=True,
-        details="A setting that has no value is printed as null.\n" + SHORT_KEYS,
+        details="A setting without a value is printed as null.\n" + SHORT_KEYS,
     ),
     Command(
         "config set",
@@ -71,34 +70,26 @@ COMMANDS = (
         "Change one setting in your settings file",
         KEY,
         Argument("value", "The value; a list takes several", repeat=True),
-        details="Comments and layout of the file stay. The result is checked before it is written.\n"
-        "The file as it was is kept as config.yaml.backup.\n"
-        f"{SHORT_KEYS}\n"
-        "Examples:\n"
-        "  sow config set agents.implementer cursor\n"
-        "  sow config set executors.claude-code.settings.model opus\n"
-        "  sow config set agents.fallbacks.implementer codex gemini\n"
-        "  sow config set executors.cursor.custom_args -- --fast",
+        details=f"{KEPT}\nThe result is checked before it is written. agents.default binds all roles.\n{SHORT_KEYS}",
     ),
     Command(
         "config unset",
         "setup.config_values:unset",
-        "Take one setting or section out of your settings file, so that its default is in effect",
+        "Remove one setting or section from your settings file",
         KEY,
-        details="Comments and layout of the rest stay. The file as it was is kept as config.yaml.backup.\n"
-        + SHORT_KEYS,
+        details=f"{KEPT}\n{SHORT_KEYS}",
     ),
     Command(
         "config edit",
         "setup.config_file:edit",
-        "Open your settings file in $VISUAL or $EDITOR, and check it afterwards",
-        details="A missing file is made from the template first.",
+        "Edit your settings in $VISUAL or $EDITOR, then check them",
+        details="If there is no file, sow writes the template first.",
     ),
     Command(
         "config reset",
         "setup.config_file:reset",
-        "Remove your settings file, so that the defaults are in effect",
+        "Remove your settings file and use the defaults",
         YES,
-        details="The file is kept as config.yaml.backup.\n" + BACKUPS,
+        details=BACKUPS,
     ),
 )

@@ -53,16 +53,16 @@ COMMANDS = (
     Command(
         "consent list",
         list_consents,
-        "List the commands that you agreed to or refused in this repository",
+        "List the commands that you allowed or refused here",
         json=True,
-        details="They are in ~/.local/state/sow, and nowhere else. Patterns of checks.allow are in your config.",
+        details="The list is kept in ~/.local/state/sow. Patterns of checks.allow are in your settings.",
     ),
     Command(
         "consent forget",
         forget,
-        "Forget your answers about commands: the next run asks again",
-        Argument("number", "Its number in 'sow consent list'", optional=True),
-        Option("--refused", help="Forget everything that you refused, such as a setup"),
-        Option("--all", help="Forget every answer"),
+        "Delete consents, so that the next run asks again",
+        Argument("number", "The number in 'sow consent list'", optional=True),
+        Option("--refused", help="Delete all refusals"),
+        Option("--all", help="Delete everything"),
     ),
 )

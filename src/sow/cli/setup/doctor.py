@@ -103,15 +103,13 @@ COMMANDS = (
     Command(
         "doctor",
         doctor,
-        "Check the machine, the repository, every state file, your settings and the agent CLIs",
-        Option("--undo-git-changes", help="Undo what appeared in the git folder while workers ran"),
-        Option("--keep-git-changes", help="Keep what appeared there, and let sow use it"),
-        Option("--yes", help="Do not ask"),
+        "Check the machine, the repository, settings and agent CLIs",
+        Option("--undo-git-changes", help="Undo changes that appeared in .git while workers ran"),
+        Option("--keep-git-changes", help="Keep those changes, and let sow use them"),
+        Option("--yes", help="Do not ask for confirmation"),
         json=True,
-        details="It says how the checkouts of checks are set up, and whether a check would import code from your own\n"
-        "checkout instead (docs/running.md).\n"
-        "An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
-        "kept in ~/.cache/sow/probes.json until the program changes.",
+        details="Shows how checkouts are set up, and warns if a check would import code from your own checkout.\n"
+        "Asks each agent CLI for its version and flags, and keeps the answer in ~/.cache/sow/probes.json.",
     ),
 )
 

@@ -93,10 +93,10 @@ COMMANDS = (
     Command(
         "hook",
         hook,
-        "What an agent CLI calls by itself, as 'sow install claude' sets it up",
-        Argument("event", "When it is called", choices=EVENTS),
-        details="session-start prints where the work stands. before-edit reads on standard input what is to be\n"
-        "edited, and refuses files of state with exit 2. settings prints the hooks and permission rules for your own\n"
-        ".claude/settings.json.",
+        "Handle an event of an agent CLI; called by its hooks",
+        Argument("event", "The event", choices=EVENTS),
+        details="session-start prints the state of the project.\n"
+        "before-edit reads the planned edit from standard input, and refuses state files with exit code 2.\n"
+        "settings prints the hooks and permission rules for your own .claude/settings.json.",
     ),
 )

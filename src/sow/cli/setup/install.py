@@ -75,28 +75,28 @@ def _advice(path: str) -> str:
     return "; add what 'sow hook settings' prints to it" if path.endswith(SETTINGS) else ""
 
 
-CLI = Argument("cli", "Which agent CLI", choices=tuple(LAYERS))
+CLI = Argument("cli", "The agent CLI", choices=tuple(LAYERS))
 OPTIONS = (
-    Option("--user", help="In your home, for every repository, instead of in this one"),
-    Option("--dry-run", help="Show what would be done, and change nothing"),
+    Option("--user", help="Install for all repositories, in your home folder"),
+    Option("--dry-run", help="Show the changes without making them"),
 )
 
 COMMANDS = (
     Command(
         "install",
         install,
-        "Write the agents, slash commands and hooks of an agent CLI, or its instructions",
+        "Install agents, slash commands and hooks for an agent CLI",
         CLI,
         *OPTIONS,
         json=True,
-        details="Files of ours carry a version and are replaced as a whole; what you changed in one is kept\n"
-        "beside it. A file without our mark is never touched: to make one of ours your own, take its sow- lines out.\n"
-        "Only .claude/settings.json is shared: our hooks and permission rules are added to what it has.",
+        details="Files of sow carry a version. They are replaced as a whole; your edits are kept in a copy.\n"
+        "Other files are never changed. To own a file of sow, delete its sow- lines.\n"
+        "sow adds its hooks and permission rules to .claude/settings.json.",
     ),
     Command(
         "uninstall",
         uninstall,
-        "Remove what sow install wrote for an agent CLI, and nothing else",
+        "Remove the files that sow install wrote",
         CLI,
         *OPTIONS,
         json=True,

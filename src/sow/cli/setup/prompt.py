@@ -51,10 +51,10 @@ COMMANDS = (
     Command(
         "prompt",
         prompt,
-        "Print a packaged prompt: a role's template, or guidance that its worker loads",
-        Argument("name", "Which one, such as guidance/implementer/base", optional=True, completes="prompts"),
-        Option("--list", help="List the prompts; with NAME: those below it"),
+        "Print a prompt of a role, or guidance for its worker",
+        Argument("name", "The prompt, such as guidance/implementer/base", optional=True, completes="prompts"),
+        Option("--list", help="List all prompts, or those below NAME"),
         json=True,
-        details="For a worker (SOW_TASK is set) the commands in the text name its own task and the full path of sow.",
+        details="For a worker (SOW_TASK is set), the commands name its task and the full path of sow.",
     ),
 )

@@ -154,27 +154,25 @@ def _open(context: Context, home: Home, opening: InteractiveCli) -> int:
     return 1 if opening.run(cwd=home.root, environment={**context.environment, **marks}) else 0
 
 
-PRINT = Option("--print", help="Print what the orchestrator is told, and start and change nothing")
-EXECUTOR = Option(
-    "--executor", "NAME", "Another agent CLI than the one that is bound to orchestrator", completes="executors"
-)
+PRINT = Option("--print", help="Print the orchestrator's prompt, and change nothing")
+EXECUTOR = Option("--executor", "NAME", "Use this agent CLI, not the one bound to orchestrator", completes="executors")
 
 COMMANDS = (
     Command(
         "start",
         start,
-        "Begin a project for a goal, and open the orchestrator to talk about it",
+        "Begin a project, and talk to the orchestrator about it",
         Argument("goal", "What you want (TEXT, @FILE or -)"),
-        Option("--branch", "NAME", "The project's branch, made where it is missing"),
-        Option("--phases", "LIST", "Its phases in order, such as design,implementation"),
+        Option("--branch", "NAME", "The project's branch; created if it is missing"),
+        Option("--phases", "LIST", "The phases in order, such as design,implementation"),
         EXECUTOR,
         PRINT,
-        details="On main or master without --branch, a branch sow/GOAL is made.",
+        details="On main or master, sow creates the branch sow/GOAL, unless you name one with --branch.",
     ),
     Command(
         "continue",
         continue_project,
-        "Open the orchestrator to go on with the project of this branch, from what is on disk",
+        "Open the orchestrator for the project of this branch",
         EXECUTOR,
         PRINT,
     ),

@@ -93,29 +93,29 @@ def forget(context: Context, *, number: str) -> int:
 
 
 COMMANDS = (
-    Command("inbox", inbox, "Show what waits for a person, most blocking first", json=True),
+    Command("inbox", inbox, "Show what needs your answer, most urgent first", json=True),
     Command(
         "approve",
         approve,
-        "Accept the work on a task that needs review, is paused or failed",
+        "Accept the work on a task",
         Argument("task", "The task's id", completes="tasks"),
-        Option("--reason", "TEXT", "Why; it is kept with the approval, in the log and in reports"),
-        Option("--waive", "COMMAND", "Do without this check from now on, in every task that has it", repeat=True),
-        details="It overrules the reviewer. A check that failed must be waived by name; only a person can do that.\n"
-        "Work that lies in a worktree of a run is merged by the next 'sow run', which then completes the task.",
+        Option("--reason", "TEXT", "The reason, for the log and reports"),
+        Option("--waive", "COMMAND", "Skip this check from now on, in every task", repeat=True),
+        details="The task may need review, be paused or have failed. Your approval overrules the reviewer.\n"
+        "Only a person can waive a failed check, by naming it. The next 'sow run' merges the work of a worktree.",
     ),
     Command(
         "answers",
         list_answers,
-        "List the standing answers of this repository",
+        "List the saved answers of this repository",
         json=True,
-        details="A standing answer is one that was given with 'sow answer 3 \"…\" --always'. Who asks the same\n"
-        "in a run gets it at once. They are in answers.yaml beside your config, and nowhere else.",
+        details="Save an answer with 'sow answer 3 \"…\" --always'. A worker that asks the same question in a run\n"
+        "gets it at once. Saved answers are in answers.yaml, next to your settings file.",
     ),
     Command(
         "answers forget",
         forget,
-        "Forget a standing answer: the next such question waits for you again",
-        Argument("number", "Its number in 'sow answers'"),
+        "Delete a saved answer, so that sow asks you again",
+        Argument("number", "The number in 'sow answers'"),
     ),
 )

@@ -22,7 +22,7 @@ from sow.store.projects.transaction import TaskChange
 from sow.store.user.saved_answers import SavedAnswers
 from sow.store.workflows import question_updates
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal import err, escape_line, is_interactive, out, read_line
+from sow.system.terminal import err, escape_line, is_interactive, notes, out, read_line
 
 LONGEST = 10  # digits of a number
 YES = ("y", "yes", "approve", "approved", "ok")
@@ -131,8 +131,7 @@ def _save_agent_answer(context: Context, home: Home, asked: Item, words: str) ->
 def _answer_agent(context: Context, home: Home, asked: Item, words: str, actor: Actor, *, run_follows: bool) -> None:
     """Answers a workflow agent; the Workflow Architect reads the answer first when the workflow continues."""
     changed = question_updates.answer(home, int(asked["number"][1:]), words, actor=actor)
-    for remark in changed.remarks:
-        err(f"note: {escape_line(remark)}")
+    notes(changed.remarks)
     if run_follows:
         out(f"{asked['number']} is answered")
         return

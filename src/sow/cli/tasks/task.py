@@ -8,7 +8,7 @@ from sow.domain.actor import PERSON
 from sow.domain.task import ENDED_STATUSES, FIELDS, PRIORITIES, is_approved
 from sow.errors import SowError
 from sow.store.projects import tasks
-from sow.system.terminal import err, escape_line, is_interactive, out
+from sow.system.terminal import escape_line, is_interactive, notes, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
 
 def print_change(change: TaskChange, field: str = "status") -> None:
     """Prints the new value of a task's field, and what had to be repaired."""
-    for remark in change.remarks:
-        err(f"warning: {escape_line(remark)}")
+    notes(change.remarks, "warning")
     if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):
         out(f"task {change.task['id']} is approved; 'sow run' merges it from its worktree and completes it")
         return

@@ -19,7 +19,7 @@ from sow.store import git_watch
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import Claim
 from sow.store.workflows.folder import WorkflowFolder
-from sow.system.terminal import err, escape_line, out
+from sow.system.terminal import escape_line, notes, out
 
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
 
@@ -31,8 +31,7 @@ def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
     settings = workflow_settings(config, call)
     agents = config.agents(home.root, context.environment)
     with home.claim("run", purpose="sow workflow run") as claim:
-        for remark in start.recover_workflow(home, context.environment):
-            err(f"note: {escape_line(remark)}")
+        notes(start.recover_workflow(home, context.environment))
         workflow = WorkflowFolder(home).workflow()
         if workflow["status"] == "completed":
             return _print_complete(workflow["name"], json=json)
@@ -88,7 +87,6 @@ def _execute(
             live.load_past(crew.folder.journal())
         started = {**start.crew_fields(crew), "asked": [*asked], "recovered": goes_on}
         remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
-    for note in remarks:
-        err(f"note: {escape_line(note)}")
+    notes(remarks)
     git_changes.offer_undo(home, yes=yes or json)
     return crew.folder.run["exit"]

@@ -10,8 +10,8 @@ from sow.store.workflows import members
 from sow.system.terminal import escape_line, out
 
 STATUSES = ("working", "completion_drive_review", "ready_for_verification", "blocked")
-EXECUTOR = Option("--executor", "NAME", "One executor for every role", completes="executors")
-TIMEOUT = Option("--timeout", "DURATION", "How long one turn may take, such as 45m")
+EXECUTOR = Option("--executor", "NAME", "Use this executor for all roles", completes="executors")
+TIMEOUT = Option("--timeout", "DURATION", "The time limit of one turn, such as 45m")
 
 
 def set_status(context: Context, *, field: str, value: str, agent: str) -> int:
@@ -48,75 +48,76 @@ COMMANDS = (
     Command(
         "workflow new",
         "workflows.create:new",
-        "Begin a workflow: its folder, and the summary of what is wanted",
-        Argument("name", "Its name, such as user_management"),
-        Option("--summary", "FILE", "A summary that is written already; without: a form to fill in (- for stdin)"),
+        "Create a workflow with a summary of the goal",
+        Argument("name", "The name, such as user_management"),
+        Option("--summary", "FILE", "A file with the summary, or -; without it, a form to fill in"),
         json=True,
-        details="Fill in orchestration/conversation_summary_NAME.md, then go on with 'sow workflow design'.",
+        details="Fill in orchestration/conversation_summary_NAME.md, then run: sow workflow design",
     ),
     Command(
         "workflow design",
         "workflows.design:run_design",
-        "Have the Workflow Architect design the crew: with you at the terminal, or by itself",
-        Option("--headless", help="The architect works by itself, and its files are checked"),
-        Option("--delegate", help="Sub-roles work out instructions, files and checkpoints; of itself from 5 agents"),
-        Option("--print", help="Print what the architect is told, for an agent CLI of your choice; start nothing"),
+        "Design the crew, with you or by the architect alone",
+        Option("--headless", help="Let the architect work alone"),
+        Option("--delegate", help="Use sub-roles for instructions (default from 5 agents)"),
+        Option("--print", help="Print the architect's prompt, and start nothing"),
         EXECUTOR,
         TIMEOUT,
-        Option("--yes", help="Design again although there is a plan that was approved"),
-        details="What the architect writes is checked; findings go back to it, up to three times. Agent types that do\n"
-        "not exist are listed with their specification: 'sow agent new --from-workflow' writes them.",
+        Option("--yes", help="Replace an approved design"),
+        details="sow checks the design, and sends findings back to the architect up to three times.\n"
+        "Create missing agent types with: sow agent new --from-workflow",
     ),
     Command(
         "workflow verify",
         "workflows.verify:verify",
-        "Check the design: everything that code can check, then the Design Verifier; on a terminal you may approve it",
-        Option("--no-agent", help="Only what code can check; this passes no design"),
+        "Check the design, first by code and then by a verifier",
+        Option("--no-agent", help="Check by code only; the design is not verified by that"),
         EXECUTOR,
         TIMEOUT,
         Option("--yes", help="Approve the design if it passes"),
         json=True,
-        details="The report is orchestration/verification_report.md. Exit 0: it passed; 1: the Design Verifier found\n"
-        "gaps; 2: the plan or instructions have errors; 4: it waits for a limit.",
+        details="The report is orchestration/verification_report.md. On a terminal, sow asks for approval.\n"
+        "Exit codes: 0 passed, 1 the Design Verifier found gaps, 2 errors in the design, 4 a usage limit.",
     ),
-    Command("workflow approve", "workflows.verify:approve", "Approve the design that was verified, as it stands now"),
+    Command("workflow approve", "workflows.verify:approve", "Approve the verified design"),
     Command(
         "workflow run",
         "workflows.run:run",
-        "Run the workflow: each agent when its dependencies are verified, with notes, verification and escalation",
-        Option("--max-concurrency", "N", "How many agents at once; the plan's groups say which may"),
+        "Run the agents of the workflow, each with a verifier",
+        Option("--max-concurrency", "N", "The most agents at once"),
         EXECUTOR,
         TIMEOUT,
-        Option("--max-cost", "USD", "Start nothing new above this cost"),
-        Option("--max-wait", "DURATION", "How long to wait for a limit to end"),
-        Option("--yes", help="Approve the design as it stands, and changes of it during this run"),
+        Option("--max-cost", "USD", "Start no more turns above this cost"),
+        Option("--max-wait", "DURATION", "How long to wait for a usage limit to end"),
+        Option("--yes", help="Approve the design, and changes of it during this run"),
         json=True,
-        details="Stopped or killed at any point, the same command goes on. Exit 0: the workflow is complete; 1: an\n"
-        "agent failed; 4: a question waits for you ('sow inbox').",
+        details="If it is interrupted, run the same command to resume it.\n"
+        "Exit codes: 0 complete, 1 an agent failed, 4 a question needs you (sow inbox).",
     ),
-    Command("workflow status", "workflows.show:status", "Show where every agent of the workflow stands", json=True),
+    Command("workflow status", "workflows.show:status", "Show the status of each agent of the workflow", json=True),
     Command(
         "workflow set",
         set_status,
-        "Set your own status; a person may send a failed agent back to working",
-        Argument("field", "What to set", choices=("status",)),
+        "Set your own status, or send a failed agent back",
+        Argument("field", "The field", choices=("status",)),
         Argument("value", "The new status", choices=STATUSES),
         Option("--agent", "NAME", "The agent (default: SOW_TASK)", completes="members"),
-        details="ready_for_verification is refused while a note is open or escalated; blocked needs an escalated note.",
+        details="ready_for_verification is refused while a note is unresolved. blocked needs an escalated note.\n"
+        "Only a person can send a failed agent back to working.",
         forwarded=True,
     ),
     Command(
         "workflow archive",
         "workflows.create:archive",
-        "Put the whole workflow away, into orchestration/archive/NAME",
-        Argument("name", "The workflow's name, to be sure; without: the one that is here", optional=True),
-        Option("--yes", help="Also one that has not ended"),
-        details="Nothing there is ever written over: a second one of the same name gets -2.",
+        "Move the workflow to orchestration/archive/NAME",
+        Argument("name", "The workflow's name, as a safety check", optional=True),
+        Option("--yes", help="Archive it even if it has not ended"),
+        details="An existing archive is never overwritten: the next one gets the suffix -2.",
     ),
     Command(
         "workflow list",
         "workflows.show:list_workflows",
-        "List the workflow that is here and those in the archive",
+        "List the current workflow and archived ones",
         json=True,
     ),
 )
