@@ -27,7 +27,7 @@ every_module = all_of("path", MODULES)
 ORDER = """
 __main__
 cli.main cli.help cli.completion cli.worker_commands cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans
-cli.agents cli.project cli.tasks cli.open_cli cli.output cli.context cli.command cli
+cli.agents cli.project cli.tasks cli.open_cli cli.progress cli.output cli.context cli.command cli
 dashboard.server dashboard.data dashboard
 engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork config

@@ -443,7 +443,7 @@ SABOTAGES = {
         "    return RAW.sub(_shown, written)\n",
         "guarantees/control_bytes/test_dashboard.py::test_split_in_any_way[colour]",
     ),
-    "a command for notifications fails the run": Sabotage(
+    "a notification command fails the run": Sabotage(
         "engine/runs/notify.py",
         "        output = escape_line(answer.text)[:200]\n",
         '        raise SowError(answer.text, "")\n',

@@ -130,7 +130,7 @@ def test_commands_are_run_as_the_worker(worker: Call, task_repo: Repo):
         (("log", "--task", "020", "x"), "the worker of 010 may not write the log of task 020"),
         (("note", "add", "--task", "020", "--description", "d", "--context", "c"), "a worker on task 010 may not"),
         (("phase", "add", "later", "--reason", "r", "--yes"), "a worker may not add a phase at once"),
-        (("workflow", "set", "status", "working"), "is no agent of a workflow"),
+        (("workflow", "set", "status", "working"), "is not an agent of a workflow"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
 )

@@ -121,6 +121,8 @@ def test_sow_alone_in_a_project(task_repo: Repo):
     """In a project, `sow` shows the next step of `sow status`."""
     step = task_repo.ok("status", "--json").json["next"]
     assert first_screen(task_repo) == [f"  {step['text']}", f"    {step['command']}"]
+    task_repo.ok("task", "set", "010", "status", "paused", "--reason", "Which one? " * 40)
+    assert max(map(len, first_screen(task_repo))) < 160
 
 
 def test_sow_alone_on_a_broken_project(task_repo: Repo):
@@ -211,6 +213,6 @@ def test_a_word_that_is_near_to_nothing(bare_repo: Repo):
 
 def test_the_help_names_the_file_that_counts_here(bare_repo: Repo):
     """Who keeps settings elsewhere reads where theirs are."""
-    assert "configuration from ~/.config/sow/config.yaml\n" in bare_repo.ok("agent", "spawn", "--help").out
+    assert "configuration from ~/.config/sow/config.yaml.\n" in bare_repo.ok("agent", "spawn", "--help").out
     moved = bare_repo.ok("agent", "spawn", "--help", XDG_CONFIG_HOME="/my/settings").out
-    assert "configuration from /my/settings/sow/config.yaml\n" in moved
+    assert "configuration from /my/settings/sow/config.yaml.\n" in moved

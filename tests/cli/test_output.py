@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -206,3 +207,37 @@ def test_an_error_and_each_line_of_its_hint_are_escaped(capsys: pytest.CaptureFi
     error = capsys.readouterr().err
     assert ESCAPE not in error
     assert error.splitlines()[2] == "      second"
+
+
+LONG_NAME = "Make the totals of the shop exact to the cent in every currency that customers may pay with"
+
+
+@pytest.mark.parametrize("words", [("task", "list"), ("status",), ("agent", "list"), ("plan", "show", "plan.md")])
+def test_tables_fit_the_terminal(repo: Repo, on_terminal: Callable[..., Any], words: tuple[str, ...]):
+    """On a terminal of 80 columns no row of a table wraps; the first column is whole. A pipe gets every word."""
+    (repo.root / "plan.md").write_text(f"# Plan\n\n## Task 1: {LONG_NAME}\n\nDo it.\n")
+    repo.ok("task", "create", "--name", LONG_NAME)
+    code, shown = on_terminal(repo, *words, NO_COLOR="1").end()
+    rows = [line for line in shown.splitlines() if "implementer" in line or "IMPLEMENTER" in line]
+    assert code == 0
+    assert rows
+    assert max(map(len, rows)) <= 80
+    assert any("…" in row for row in rows)
+    assert "…" not in repo.ok(*words).out
+    assert ESCAPE not in shown
+
+
+def test_a_slow_step_says_that_it_runs(repo: Repo, on_terminal: Callable[..., Any], tmp_path: Any):
+    """What takes longer than a second shows a line with its seconds on a terminal, and removes it at the end."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nsleep 2.5\necho 9.9.9\n")
+    program.chmod(0o755)
+    path = f"{program.parent}:{repo.environment['PATH']}"
+    code, shown = on_terminal(repo, "doctor", PATH=path).end()
+    assert "Checking the repository and the agent CLIs (1s)" in shown
+    assert re.search(r"\([0-9]s\)\r +\r", shown)
+    assert code in (0, 1)
+    program.write_text("#!/bin/sh\nsleep 2.5\necho 9.9.8\n")
+    assert "Checking" not in on_terminal(repo, "doctor", "-q", PATH=path).end()[1]
+    assert "Checking" not in repo.sow("doctor", PATH=path).err

@@ -226,14 +226,14 @@ def test_phases_are_folders_added_with_approval(created: Repo):
     """A phase is a folder; a new one waits for a person's yes, the way back is open, and none is skipped."""
     typed(created, 'sow phase add discovery --reason "the API is unknown" --before implement')
     typed(created, 'sow phase add document --reason "users need it"')
-    assert "the phase is discovery now" in typed(created, "sow phase approve discovery && sow answer 2 yes")
+    assert "active phase: discovery" in typed(created, "sow phase approve discovery && sow answer 2 yes")
     assert sorted(typed(created, "ls .sow/project/phases").split()) == ["discovery", "document", "implementation"]
-    assert "the phase is implementation now" in typed(created, "sow phase advance")
-    assert "the phase is discovery now" in typed(created, "sow phase back discovery")
+    assert "active phase: implementation" in typed(created, "sow phase advance")
+    assert "active phase: discovery" in typed(created, "sow phase back discovery")
     typed(created, 'sow task create --phase document --name "Write the guide"')
     assert created.sow("task", "set", "--id", "020", "status", "in_progress").code == 2
     typed(created, "sow phase advance")
     assert created.sow("phase", "advance").code == 2
     typed(created, 'sow task abandon 010 --reason "done elsewhere"')
-    assert "the phase is document now" in typed(created, "sow phase advance")
+    assert "active phase: document" in typed(created, "sow phase advance")
     typed(created, "sow task set --id 020 status in_progress")

@@ -98,7 +98,7 @@ def test_the_sample_package_works_from_end_to_end(task_repo: Repo, scribe: Path)
     assert validated.code == 0 and "✓ Executor types valid (scribe, claude)" in validated.out, validated
     checked = findings(call(repo, scribe, "doctor", "--json"))
     assert checked["executor type scribe: from sow-scribe 1.0.0"] == "ok"
-    known = f"my-scribe: {scribe}/scribe 1.0.0: its flags are known; "
+    known = f"my-scribe: {scribe}/scribe 1.0.0: supports all needed flags; "
     assert [state for what, state in checked.items() if what.startswith(known)] == ["ok"], checked
     first = call(repo, scribe, "agent", "spawn", "implementer", "010")
     assert first.code == 0 and first.out.endswith("task 010: status is needs_review\n"), first
@@ -250,7 +250,7 @@ def test_a_built_in_type_cannot_be_replaced(task_repo: Repo, tmp_path: Path) -> 
     task_repo.environment["PYTHONPATH"] = f"{site}:{other}"
     configure(task_repo, {"mine": {"type": "claude"}, "second": {"type": "quill"}}, implementer="mine")
     doctor = findings(task_repo.sow("doctor", "--json"))
-    used = "but the type of that name from"
+    used = "not used, because"
     assert doctor[f"executor type claude: from sow-fake 2.0, {used} sow itself is used"] == "warning"
     assert doctor["executor type quill: from sow-quill 2.0"] == "ok"
     assert doctor[f"executor type quill: from sow-again 2.0, {used} sow-quill 2.0 is used"] == "warning"

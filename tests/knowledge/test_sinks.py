@@ -429,7 +429,7 @@ def test_a_fresh_clone_knows_its_sinks_and_fetches_them_after_confirmation(clone
     assert (clone.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
     assert "(missing" not in clone.ok("task", "show", "010").out
     assert clone.git("status", "--porcelain") == ""
-    assert clone.ok("sinks", "install").out == "every sink of this repository is installed\n"
+    assert clone.ok("sinks", "install").out == "all sinks of this repository are installed\n"
     assert "unchanged" in clone.ok("sinks", "update").out or "current" in clone.ok("sinks", "update").out
 
 

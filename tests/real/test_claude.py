@@ -144,7 +144,7 @@ class TestLayer:
         for path in (state, other):
             call = {"file_path": str(path), "content": "mine"}
             answer = layer.claude(task_repo, stub, f"[[call:Write {json.dumps(call)}]]").answer
-            assert ("is state that only sow writes" in answer) == (path == state), answer
+            assert ("is a state file that only sow writes" in answer) == (path == state), answer
         assert task_repo.state("010") == before and other.read_text() == "mine"
 
     def test_a_phase_is_proposed_and_approved_in_the_session(self, task_repo: Repo, stub: Stub) -> None:
@@ -157,13 +157,13 @@ class TestLayer:
         with ClaudeSession(task_repo, stub) as session:
             session.told("Run this command, and do what it prints: sow continue --print")
             session.say("[[sh:sow continue --print && sow status && sow log 'a race' && sow inbox]]")
-            session.told("nothing waits for you")
+            session.told("nothing needs your answer")
             session.say("[[sh:sow phase add discovery --reason 'a race' --now]]")
             session.told("phase discovery is proposed as question 1")
             session.say("[[sh:sow phase approve discovery]]")
             session.until("requires confirmation for this command")
             assert phases(task_repo)["discovery"] == "proposed"
-            session.told("the phase is discovery now", keys=b"\r")
+            session.told("active phase: discovery", keys=b"\r")
             session.say("[[sh:sow phase add docs --reason r --yes]]")
             session.until("requires confirmation for this command")
             session.until("Interrupted", keys=b"\x1b")

@@ -110,7 +110,7 @@ def test_status_after_a_revert_names_the_command_that_revert_printed(plan_repo: 
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
     reverted = plan_repo.repo.ok("revert", "010", "--reason", "wrong")
-    assert "to do it again: sow run plan.yaml\n" in reverted.out
+    assert "run it again: sow run plan.yaml\n" in reverted.out
     assert plan_repo.repo.ok("status", "--json").json["next"]["command"] == "sow run plan.yaml"
     assert plan_repo.run().code == 0
     assert plan_repo.statuses() == {"010": "completed"}

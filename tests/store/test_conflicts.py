@@ -60,7 +60,7 @@ def test_an_older_project_gets_the_file_from_sow_init(repo: Repo):
     attributes.unlink()
     finding = next(each for each in repo.ok("doctor", "--json").json["findings"] if ".gitattributes" in each["what"])
     assert (finding["state"], finding["hint"]) == ("warning", "add it: sow init")
-    assert repo.ok("init").out == "made .sow/project/.gitattributes\n"
+    assert repo.ok("init").out == "created .sow/project/.gitattributes\n"
     assert attributes.read_text() == before
 
 
@@ -111,7 +111,7 @@ def test_a_conflict_in_a_state_is_explained_and_resolved(two_clones, side: str, 
     assert f"{TASK}:5: git left a merge conflict here" in result.err
     assert "task.name: ours is 'Mine', theirs is 'Theirs'" in result.err
     assert f"sow project resolve {side}" in result.err
-    assert mine.ok("project", "resolve", side).out == f"kept {side}: {TASK}\ngo on with: git commit\n"
+    assert mine.ok("project", "resolve", side).out == f"kept {side}: {TASK}\ncontinue with: git commit\n"
     mine.git("commit", "-q", "--no-edit")
     assert mine.ok("task", "show", "010", "--json").json["name"] == name
     state = (mine.root / TASK).read_text()
@@ -134,7 +134,7 @@ def test_a_conflict_in_the_projects_state_is_resolved_first(two_clones):
     mine.ok("project", "resolve", "theirs")
     mine.git("commit", "-q", "--no-edit")
     assert [phase["name"] for phase in mine.ok("project", "show", "--json").json["phases"]][-1] == "docs"
-    assert mine.ok("project", "resolve", "ours").out == "no conflict in the files of sow\n"
+    assert mine.ok("project", "resolve", "ours").out == "no conflicts in state files\n"
 
 
 @pytest.mark.full
@@ -147,7 +147,7 @@ def test_in_a_rebase_the_command_that_goes_on_is_gits(two_clones):
     mine.git("fetch", "-q", str(theirs.root), "feat/auth")
     with pytest.raises(AssertionError):
         mine.git("rebase", "-q", "FETCH_HEAD")
-    assert "go on with: git rebase --continue" in mine.ok("project", "resolve", "theirs").out
+    assert "continue with: git rebase --continue" in mine.ok("project", "resolve", "theirs").out
     mine.git("-c", "core.editor=true", "rebase", "--continue")
     assert mine.ok("task", "show", "010", "--json").json["name"] == "Mine"
 

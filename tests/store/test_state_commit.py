@@ -112,7 +112,7 @@ def test_a_second_save_has_nothing_to_do(repo):
     """Without a change there is no commit."""
     repo.ok("project", "save")
     head = repo.git("rev-parse", "HEAD")
-    assert repo.ok("project", "save").out == "nothing to save: the project is committed as it is\n"
+    assert repo.ok("project", "save").out == "nothing to save: the project is already committed\n"
     assert repo.git("rev-parse", "HEAD") == head
 
 

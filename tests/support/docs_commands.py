@@ -59,6 +59,11 @@ def check(line: str) -> None:
 def check_mention(line: str) -> None:
     """A call that is only mentioned: a command that exists, and flags that it has."""
     words = line.split()[1:]
+    if words[0] == "help":
+        words = [word for word in words[1:] if word not in ("all", "COMMAND")]
+        if words:
+            find(words)
+        return
     if words == ["--version"] or (len(words) == 1 and _is_group(words[0])):
         return
     command, left = find(words)

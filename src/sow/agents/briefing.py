@@ -23,11 +23,12 @@ REMINDER = (
     "Your turn ended, but the task is still in_progress. "
     "If the work is done, run `{sow} task set --id {id} status needs_review`. "
     "If you need an answer, escalate a note (`{sow} note add`, `{sow} note escalate`) and set the status to paused. "
-    "If you cannot go on, set it to failed. Resolve or escalate every open note first (`{sow} note list --task {id}`)."
+    "If you cannot continue, set it to failed. "
+    "Resolve or escalate every open note first (`{sow} note list --task {id}`)."
 )
 EDIT_STATE_FILES = (
-    "What you change in files counts as handed in. If you cannot go on without an answer, two files of your task are "
-    "yours to edit all the same: add your question at the end of {log}, below a line such as\n\n"
+    "What you change in files counts as handed in. If you cannot continue without an answer, edit two files of your "
+    "task: add your question at the end of {log}, below a line such as\n\n"
     "### 2026-01-31T09:00:00Z · {agent} · question · info\n\n"
     "and in {state} change `status: in_progress` to `status: paused`, or to `status: failed` if no answer would help."
 )
@@ -132,7 +133,7 @@ def handover(task: Task, sow: str, *, why: str) -> str:
             f"An earlier session worked on this task and is gone ({why}).",
             "Everything it left is on disk: the working folder with its changes, and its log, notes and feedback:",
             f"{sow} task show {task['id']}",
-            "Read those first, look at `git status` and `git diff`, and go on from there. Do not start over.",
+            "Read those first, look at `git status` and `git diff`, and continue from there. Do not start over.",
         ]
     )
 

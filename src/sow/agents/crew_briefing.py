@@ -79,7 +79,7 @@ def changes_since_last_turn(
 
 def next_prompt(news_text: str, *, name: str, sow: str) -> str:
     """Returns the prompt that continues an agent's session."""
-    return "\n".join([news_text or "Go on with your task.", "", f"(You are {name}.)", *end_of_turn(sow)])
+    return "\n".join([news_text or "Continue with your task.", "", f"(You are {name}.)", *end_of_turn(sow)])
 
 
 def reminder(name: str, sow: str) -> str:

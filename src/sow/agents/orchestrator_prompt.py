@@ -50,7 +50,7 @@ def resume_project(
         f"Take the next action. As the state is now, it is: {step[0]} (`{_with_full_path(sow, step[1])}`).",
         f"A worker gets what it needs by its task: look at it first (`{sow} task show 010`), and complete what is "
         "missing there.",
-        f"Start a worker on it (`{sow} agent spawn implementer 010`), review its work, and go on with step 1.",
+        f"Start a worker on it (`{sow} agent spawn implementer 010`), review its work, and continue with step 1.",
     ]
     return situation
 

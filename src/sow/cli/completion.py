@@ -49,6 +49,7 @@ def script(context: Context, *, shell: str, words: list[str]) -> int:
 def candidates(context: Context, typed_words: list[str]) -> list[str]:
     """Returns the completions of the last word."""
     *before, current = typed_words
+    before = before[1:] if before[:1] == ["help"] else before
     if not before:
         return [group for group in GROUPS if group.startswith(current)]
     if before[0] not in GROUPS:

@@ -42,7 +42,7 @@ class Context:
             return os.getcwd()
         except FileNotFoundError:
             raise SystemFailure(
-                "the current folder does not exist any more", "go to another folder and try again"
+                "the current folder does not exist any more", "change to another folder, then run the command again"
             ) from None
 
     def set_detail(self, *, quiet: bool) -> None:
@@ -95,7 +95,7 @@ class Context:
         """Returns the id of the given task, or of the worker's own."""
         ident = task or self.environment.get("SOW_TASK", "")
         if not ident:
-            raise SowError("which task?", "give its id, such as 010 or --task 010, or set SOW_TASK")
+            raise SowError("no task is named", "give its id, such as 010 or --task 010, or set SOW_TASK")
         return ids.task_id(ident)
 
     def task_or_agent(self, name: str) -> str:
@@ -133,7 +133,7 @@ class Context:
         except FileNotFoundError:
             raise SowError(
                 f"{label}: there is no file {path!r}",
-                f"for the text itself, double the first @: @@{path}",
+                f"to give the text itself, double the first @: @@{path}",
             ) from None
 
     def recover_tasks(self, home: Home, *tasks: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 
@@ -21,13 +22,17 @@ from sow.cli.command import (
 )
 from sow.cli.context import Context
 from sow.errors import SowError
+from sow.system import width
 from sow.system.terminal import columns, escape_line, paint
 
 Row = tuple[str, str]
 
+PARAGRAPH_END = re.compile(r'(?<=[.:")])\n')  # other line ends are only those of the source
+
 EXAMPLES = os.path.join(os.path.dirname(__file__), "examples.txt")
 USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
 WIDEST = 100
+LONGEST_STEP = 150  # columns of the next step on the first screen
 EVERYDAY = {
     'start "GOAL"': "Begin a project, and talk to an agent about it",
     "run PLAN": "Run a plan: agents work, checks and reviews follow",
@@ -142,13 +147,14 @@ def group_help(group: str) -> str:
 
 def command_help(command: Command, *, for_docs: bool = False) -> str:
     """Returns the full help of a command; the page of the docs has its details and the common options elsewhere."""
-    width = WIDEST if for_docs else _width()
+    room = WIDEST if for_docs else _width()
     rows = [(argument.metavar, _note(argument)) for argument in command.arguments]
     rows += [(_with_short(option), _note(option)) for option in command.options]
     parts = [f"Usage: {usage_line(command)}\n\n{command.summary}\n"]
-    parts += [f"\n{_rows(rows, width=width)}"] if rows else []
+    parts += [f"\n{_rows(rows, room=room)}"] if rows else []
     if command.details and not for_docs:
-        parts.append("\n" + "".join(f"{textwrap.fill(each, width)}\n" for each in command.details.split("\n")))
+        paragraphs = PARAGRAPH_END.split(command.details)
+        parts.append("\n" + "".join(f"{textwrap.fill(each, room)}\n" for each in paragraphs))
     parts.append(_examples(examples(command)))
     parts += [] if for_docs else [f"\nOptions of every command:\n{_global_rows()}"]
     return "".join(parts)
@@ -189,12 +195,12 @@ def _note(entry: Option | Argument) -> str:
     return f"{entry.help} ({'; '.join(notes)})" if notes else entry.help
 
 
-def _rows(rows: list[Row], least: int = 0, width: int = 0) -> str:
+def _rows(rows: list[Row], least: int = 0, room: int = 0) -> str:
     """Returns rows of two columns; the second one is wrapped."""
     left = max(least, *(len(name) for name, _ in rows))
     indent = " " * (left + 4)
     return "".join(
-        textwrap.fill(text, width or _width(), initial_indent=f"  {name:<{left}}  ", subsequent_indent=indent) + "\n"
+        textwrap.fill(text, room or _width(), initial_indent=f"  {name:<{left}}  ", subsequent_indent=indent) + "\n"
         for name, text in rows
     )
 
@@ -206,7 +212,7 @@ def _width() -> int:
 def first_screen(context: Context) -> int:
     """Prints the next step in this folder, and the everyday commands."""
     text, command = _next_step(context)
-    lines = [paint("Next", "bold"), f"  {escape_line(text)}"]
+    lines = [paint("Next", "bold"), f"  {width.cut(escape_line(text), LONGEST_STEP)}"]
     lines += [f"    {paint(escape_line(line), 'cyan')}" for line in command.split("\n") if line]
     sys.stdout.write("\n".join(lines) + f"\n\n{paint('Everyday commands', 'bold')}\n")
     sys.stdout.write(_rows([(f"sow {words}", summary) for words, summary in EVERYDAY.items()]))

@@ -67,13 +67,15 @@ def _guard(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         return 0
     except OSError as error:
         prefix = f"{error.filename}: " if error.filename else ""
-        return _print_error(f"{prefix}{error.strerror or error}", "fix that and run the command again", 1, debug=debug)
+        return _print_error(
+            f"{prefix}{error.strerror or error}", "fix the cause, then run the command again", 1, debug=debug
+        )
     except Exception as error:  # anything else is a bug in sow, or a system function that Windows does not have
         if sys.platform == "win32":
-            return _print_error("sow does not run on Windows itself", "run it in WSL", 1, debug=debug)
+            return _print_error("sow does not run on native Windows", "run it in WSL", 1, debug=debug)
         return _print_error(
-            f"sow itself failed: {type(error).__name__}: {error}",
-            "please report this with the output of --debug",
+            f"internal error: {type(error).__name__}: {error}",
+            "report this with the output of --debug",
             INTERNAL_ERROR,
             debug=debug,
         )
@@ -97,7 +99,7 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in HELP:
         return _help(arguments, leading)
     if arguments[0] in ("--version", "-V"):
-        raise SowError("--version takes no more words", "usage: sow --version")
+        raise SowError("--version takes no other arguments", "usage: sow --version")
     if arguments[0].startswith("-"):
         raise SowError(f"unknown option {arguments[0]}", "see the options: sow help")
     return _run(arguments, leading)
@@ -154,7 +156,7 @@ def _forward(command: Command, values: dict[str, Any], root: str) -> int:
 def _check_root(root: str, environment: Mapping[str, str]) -> None:
     own = environment.get("SOW_ROOT", "")
     if root and os.path.realpath(root) != os.path.realpath(own):
-        raise SowError(f"--root is {root!r:.200}, but a worker in a sandbox writes only in {own}", "leave --root out")
+        raise SowError(f"--root is {root!r:.200}, but a worker in a sandbox writes only in {own}", "remove --root")
 
 
 def _run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -164,11 +166,13 @@ def _run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
     arguments, leading = _split_global_options(arguments)
     command, rest = find(arguments or [""])
     if not command.forwarded:
-        raise SowError(f"sow {command.name} is not run for a worker in a sandbox", "call it in the sandbox itself")
+        raise SowError(f"sow {command.name} cannot be forwarded from a sandbox", "run it in the sandbox itself")
     try:
         values, options = parse(command, leading + rest)
     except HelpWanted:
-        raise SowError(f"sow {command.name}: the help is not sent", "ask for it in the sandbox itself") from None
+        raise SowError(
+            f"sow {command.name}: --help cannot be forwarded from a sandbox", "run it in the sandbox itself"
+        ) from None
     _check_root(options["root"], environment)
     context = Context(root="", environment=environment, is_forwarded=True)
     return command.function()(context, **values)

@@ -44,4 +44,4 @@ class InteractiveCli:
 def require_terminal(agent: str, instead: str) -> None:
     """Raises an error if there is no interactive terminal."""
     if not is_interactive():
-        raise SowError(f"there is no terminal on which you and {agent} could talk", instead)
+        raise SowError(f"not an interactive terminal, so {agent} cannot talk to you", instead)

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from sow.errors import SowError
-from sow.system.terminal import HARMLESS, err, escape_line, out, paint
+from sow.system import width
+from sow.system.terminal import HARMLESS, columns, err, escape_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+NARROWEST = 8  # columns of a table's column that is cut
 # JSON itself escapes control characters below U+0020; these are the others.
 ESCAPED = {code: f"\\u{code:04x}" for code in HARMLESS if code >= 0x7F and not 0xD800 <= code < 0xE000}
 
@@ -61,14 +63,21 @@ def coloured_table(rows: Sequence[tuple[str, ...]], column: str, colours: Mappin
     start, index = header.index(column), rows[0].index(column)
     for number, row in enumerate(rows[1:]):
         word, line = row[index], lines[number]
-        if word in colours:
+        if word in colours and line[start:].startswith(word):
             lines[number] = f"{line[:start]}{paint(word, colours[word])}{line[start + len(word) :]}"
     return [header, *lines]
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:
-    """Returns rows as aligned columns."""
+    """Returns rows as aligned columns.
+
+    On a terminal the widest columns are cut, so that no line wraps; not the first one, because it names the row.
+    """
     clean = [tuple(escape_line(cell) for cell in row) for row in rows]
-    widths = [max(len(row[index]) for row in clean) for index in range(len(clean[0]))] if clean else []
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in clean)
+    widths = [max(map(width.columns, column)) for column in zip(*clean, strict=True)]
+    if sys.stdout.isatty():
+        room = columns() - len(indent) - 2 * (len(widths) - 1)
+        while sum(widths) > room and max(widths[1:], default=0) > NARROWEST:
+            widths[widths.index(max(widths[1:]), 1)] -= 1
+    lines = ("  ".join(map(width.pad, row, widths)).rstrip() for row in clean)
     return "\n".join(f"{indent}{line}" for line in lines)

@@ -51,7 +51,7 @@ COMMANDS = (
         Argument("value", "The new value", completes="statuses"),
         Option("--id", "ID", "The task's id (default: SOW_TASK)", completes="tasks"),
         Option("--reason", "TEXT", "The reason; for paused, the question"),
-        details="Fields: " + ", ".join(FIELDS) + "\nStatuses: " + ", ".join(TASK.statuses) + "\n"
+        details="Fields: " + ", ".join(FIELDS) + ".\nStatuses: " + ", ".join(TASK.statuses) + ".\n"
         "A value of criteria, references or tests is added to the list. The status abandoned needs a reason.\n"
         "Every command that names a task accepts 010, --task 010 and --id 010.",
         forwarded=True,

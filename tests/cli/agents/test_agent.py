@@ -128,7 +128,7 @@ def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
     define(repo.root, "reviewer.md", GOOD.replace("swiftdev", "reviewer"))
     result = repo.ok("agent", "validate")
     assert result.err.count("warning: ") == 2 and "bad.md" in result.err and "judges" in result.err
-    assert "without effect here: color, model" in result.out
+    assert "fields without effect: color, model" in result.out
     assert result.out.endswith("20 agents, 2 warnings\n")
     found = repo.ok("agent", "validate", "--json").json
     assert found["valid"] is False and len(found["warnings"]) == 2 and len(found["remarks"]) == 1
@@ -232,8 +232,8 @@ def test_a_named_file_is_told_by_the_name_that_was_given(repo: Repo) -> None:
         assert each["file"] == name and (each["error"] or each["remark"]).startswith(name)
         assert (each["hint"] is None) is (each["error"] is None)
     remarks = [each["remark"] for each in found.json["files"][-2:]]
-    assert "agent swiftdev; it does not count here: agent swiftdev is defined in" in remarks[0]
-    assert "agent reviewer; it does not count here: reviewer judges" in remarks[1]
+    assert "agent swiftdev; it is not used: agent swiftdev is defined in" in remarks[0]
+    assert "agent reviewer; it is not used: reviewer judges" in remarks[1]
     folder = repo.sow("agent", "validate", ".claude/agents")
     assert (folder.code, folder.err.splitlines()[0]) == (2, "error: .claude/agents is a folder")
 

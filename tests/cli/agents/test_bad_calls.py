@@ -37,7 +37,7 @@ ROWS = [
     (("agent", "spawn", "implementer", "x"), 2, "'x' is not a task id", "010"),
     (("agent", "spawn", "implementer"), 2, "TASK is missing", "usage:"),
     (("agent", "spawn", "reviewer", "010"), 2, "task 010 is for implementer", "sow task set --id 010 agent reviewer"),
-    (("agent", "spawn", "implementer", "010", "--worktree"), 2, "only a run makes worktrees", "sow run PLAN"),
+    (("agent", "spawn", "implementer", "010", "--worktree"), 2, "only sow run uses worktrees", "sow run PLAN"),
     (
         ("agent", "spawn", "implementer", "010", "--executor", "nobody"),
         2,
@@ -183,4 +183,4 @@ def test_without_a_login_the_user_is_told_to_log_in(yard: Yard) -> None:
     found = yard.repo.sow("agent", "spawn", "implementer", "010", "--executor", "claude-code")
     assert found.code == 1 and "failed: Not logged in" in found.err
     hint = found.err.partition("hint: ")[2]
-    assert hint.startswith("start `claude` once and log in, then go on: sow agent resume 010"), found
+    assert hint.startswith("start `claude` once and log in, then continue: sow agent resume 010"), found

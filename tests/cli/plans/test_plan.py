@@ -72,7 +72,7 @@ def test_the_table_shows_waves_and_the_critical_path(repo, plan):
     shown = repo.ok("plan", "show", "plan.md").out
     assert "Add a login (plan.md): 3 tasks in 2 waves" in shown
     assert "1     1   Store users  implementer  -           45m   pending" in shown
-    assert "estimated work: 2h 15m (1 task guessed at 30m); at least 1h 45m" in shown
+    assert "estimated work: 2h 15m (1 task assumed to take 30m); at least 1h 45m" in shown
     assert "critical path: 1 → 2" in shown
 
 
@@ -313,7 +313,7 @@ def test_without_a_project_one_is_made(bare_repo):
     assert refused.code == 2
     assert "no project on main" in refused.err
     bare_repo.git("switch", "-q", "-c", "feat/login")
-    assert bare_repo.ok("plan", "import", "plan.md", "--dry-run").out.endswith("3 new (dry run: nothing was done)\n")
+    assert bare_repo.ok("plan", "import", "plan.md", "--dry-run").out.endswith("3 new (dry run: nothing was changed)\n")
     assert not bare_repo.project.exists()
     bare_repo.ok("plan", "import", "plan.md")
     assert bare_repo.ok("project", "show", "--json").json["name"] == "Add a login"

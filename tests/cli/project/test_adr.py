@@ -60,7 +60,7 @@ def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:
 
 def test_no_records(repo: Repo) -> None:
     """An empty folder is said."""
-    assert repo.ok("adr", "list").out == "no decision records\n"
+    assert repo.ok("adr", "list").out == "no decision records; create one: sow adr new TITLE\n"
 
 
 def test_the_repository_says_where_records_lie(repo: Repo) -> None:

@@ -49,7 +49,7 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
     assert len(log(task_repo)) == len(before) + 2
     result = task_repo.ok("cleanup")
     assert log(task_repo) == before
-    assert "took 2 commits" in result.out
+    assert "removed 2 commits" in result.out
     assert "git commit" not in result.out
     assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
 
@@ -124,7 +124,7 @@ def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, pa
     words = ["sh", "-euc", block]
     done = subprocess.run(words, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "nothing but project state off this branch" in done.stdout
+    assert "only project state from this branch" in done.stdout
 
 
 @pytest.mark.parametrize("ref", ["refs/remotes/origin/feat", "refs/tags/v1", "refs/heads/other"])

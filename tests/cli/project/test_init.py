@@ -18,7 +18,7 @@ def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
     """A fresh repository gets the files of .sow, each of them named."""
     result = bare_repo.ok("init")
     assert set(bare_repo.snapshot()) == MADE | OWN
-    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE | {".sow/sinks/"}
+    assert {line.removeprefix("created ") for line in result.out.splitlines()} >= MADE | {".sow/sinks/"}
     assert (bare_repo.root / ".sow/sinks").is_dir()  # (B18)
     assert result.err == ""
 
@@ -42,7 +42,7 @@ def test_it_can_be_repeated(bare_repo: Repo):
     bare_repo.ok("init")
     before = bare_repo.snapshot()
     result = bare_repo.ok("init")
-    assert "is complete already" in result.out
+    assert "exists already" in result.out
     assert bare_repo.snapshot() == before
 
 
@@ -52,7 +52,7 @@ def test_it_overwrites_nothing_and_adds_what_is_missing(bare_repo: Repo):
     (bare_repo.root / ".sow/.gitignore").write_text("/local/\n# mine\n")
     (bare_repo.root / ".sow/config.yaml").unlink()
     result = bare_repo.ok("init")
-    assert result.out == "made .sow/config.yaml\n"
+    assert result.out == "created .sow/config.yaml\n"
     assert (bare_repo.root / ".sow/.gitignore").read_text() == "/local/\n# mine\n"
 
 

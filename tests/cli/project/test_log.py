@@ -60,7 +60,7 @@ def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "020", "status", "in_progress")
     result = task_repo.sow("agent", "log", "which?")
     assert result.code == 2
-    assert "In progress: 010, 020" in result.err
+    assert "in progress: 010, 020" in result.err
     task_repo.ok("agent", "log", "mine", **WORKER)
     task_repo.ok("agent", "log", "--task", "020", "named")
     assert [each["text"] for each in entries(task_repo, "--task", "010")] == ["Implemented authentication", "mine"]
@@ -70,7 +70,7 @@ def test_agent_log_without_any_task_in_progress(repo: Repo):
     """Where nobody works there is nobody's log to write."""
     result = repo.sow("agent", "log", "hello")
     assert result.code == 2
-    assert "In progress: none" in result.err
+    assert "in progress: none" in result.err
 
 
 def test_a_log_is_pleasant_to_read(task_repo: Repo):

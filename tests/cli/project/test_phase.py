@@ -41,13 +41,13 @@ def test_list_counts_the_tasks(staged: Repo):
 
 def test_advance_to_the_end_and_back(staged: Repo):
     """One phase follows the other; at the end there is none, and back reopens the one before."""
-    assert staged.ok("phase", "advance").out == "the phase is build now\n"
+    assert staged.ok("phase", "advance").out == "active phase: build\n"
     staged.ok("phase", "advance")
     assert staged.ok("phase", "advance").out == "all phases are completed\n"
     assert {status for _, status in stages(staged)} == {"completed"}
     assert staged.sow("phase", "advance").code == 2
-    assert staged.ok("phase", "back").out == "the phase is test now\n"
-    assert staged.ok("phase", "back", "des").out == "the phase is design now\n"
+    assert staged.ok("phase", "back").out == "active phase: test\n"
+    assert staged.ok("phase", "back", "des").out == "active phase: design\n"
     assert stages(staged) == [("design", "active"), ("build", "pending"), ("test", "pending")]
 
 
@@ -134,7 +134,7 @@ def test_a_phase_is_proposed_and_approved(staged: Repo):
 def test_a_proposal_holds_nobody_up(staged: Repo):
     """A phase that nobody approved is passed over by advance."""
     staged.ok("phase", "add", "review", "--reason", "maybe")
-    assert staged.ok("phase", "advance").out == "the phase is build now\n"
+    assert staged.ok("phase", "advance").out == "active phase: build\n"
     assert ("review", "proposed") in stages(staged)
 
 
@@ -191,7 +191,7 @@ def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: 
     assert refused.code == 2 and "the orchestrator may not approve a phase" in refused.err
     assert "sow install claude" in refused.err
     approved = staged.ok("phase", "approve", "discovery", **SESSION, SOW_ASKS="1")
-    assert approved.out == "phase discovery is approved\nthe phase is discovery now\n"
+    assert approved.out == "phase discovery is approved\nactive phase: discovery\n"
     staged.ok("task", "create", "--name", "Look", "--phase", "discovery")
     staged.ok("task", "set", "--id", "010", "status", "in_progress")
     said = [(each["agent"], each["action"]) for each in staged.ok("log", "--list", "--json").json["entries"]]
@@ -213,8 +213,8 @@ def test_only_claude_code_asks_the_person(staged: Repo, marks: dict[str, str]):
 
 def test_a_phase_is_moved(staged: Repo):
     """A phase gets another place, and with --now work goes on there; the log says so (B1)."""
-    assert staged.ok("phase", "move", "test", "--before", "build").out == "the phase is design now\n"
-    assert staged.ok("phase", "move", "bu", "--now").out == "the phase is build now\n"
+    assert staged.ok("phase", "move", "test", "--before", "build").out == "active phase: design\n"
+    assert staged.ok("phase", "move", "bu", "--now").out == "active phase: build\n"
     assert stages(staged) == [("build", "active"), ("design", "pending"), ("test", "pending")]
     entry = staged.ok("log", "--list", "--json").json["entries"][-1]
     assert entry["text"] == "moved phase build; the order is: build, design, test"

@@ -66,7 +66,7 @@ def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
     dry = plan_repo.run("--dry-run")
     assert dry.code == 0
     assert "warning: plan.yaml:" in dry.err
-    assert "the run would ask about the plan's warnings first" in dry.out
+    assert "the run would first ask about the plan's warnings" in dry.out
     if name not in ("dependency", "status"):
         assert plan_repo.run("--review", "off", "--yes").code == 0
 

@@ -176,8 +176,11 @@ def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
     (waiting.repo.root / "part_010.txt").unlink()
     theirs = commit(waiting.repo, "notes.txt")
     assert waiting.repo.ok("integrate", "--dry-run", "--json").json["your_commits"] == 1
-    assert "1 new commit of yours would be merged in and checked first" in waiting.repo.ok("integrate", "--dry-run").out
-    assert "1 new commit of yours was merged in and checked\n" in waiting.repo.ok("integrate").out
+    assert (
+        "1 new commit on your branch would be merged in and checked first"
+        in waiting.repo.ok("integrate", "--dry-run").out
+    )
+    assert "1 new commit on your branch was merged in and checked\n" in waiting.repo.ok("integrate").out
     assert waiting.repo.git("merge-base", "--is-ancestor", theirs, "HEAD") == ""
     assert (waiting.repo.root / "notes.txt").read_text() == "theirs\n"
     assert (waiting.repo.root / "part_020.txt").read_text() == "by 020\n"

@@ -229,7 +229,7 @@ def test_the_block_of_a_run(window):
         " ● 2 (020) Task 2    01:01           running make test",
         ' ? 3 (030) Task 3 asks: Which store? → sow answer 7 "…"',
         " ‖ codex pauses: usage limit",
-        " · 1 waits for a free place",
+        " · 1 waiting for a free slot",
         " ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/4   01:01   $0.50   about 10m left",
     ]
     assert not window.screen.cursor
@@ -446,7 +446,7 @@ def test_what_waits_for_what_can_come_no_more(window):
         {"id": "020", "number": "2", "name": "b", "needs": ["010"]},
     ]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks), turn(1), ended(2, "010", "failed"))
-    assert " · 1 waits: 2 for 1 (failed)" in window.look()
+    assert " · 1 waiting: 2 after 1 (failed)" in window.look()
     assert "0/2, 1 failed" in window.look()[-1]
 
 

@@ -82,7 +82,7 @@ def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
     dry = plan_repo.run("--dry-run")
     assert "left alone: 1 failed; --retry-failed tries it again" in dry.out
     dry = plan_repo.run("--dry-run", "--retry-failed")
-    assert "begun already, and gone on with: 1, 2" in dry.out and "left alone" not in dry.out
+    assert "will be continued: 1, 2" in dry.out and "skipped: " not in dry.out
     assert sorted(plan_repo.statuses().values()) == ["completed", "failed", "failed", "pending"]
     result = plan_repo.run("--retry-failed")
     assert result.code == 0 and "trying again: task 010, 020" in result.err, result
@@ -104,17 +104,26 @@ def test_only_chosen_tasks_are_tried_again(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_run_ends_with_a_short_summary(plan_repo: PlanRepo) -> None:
-    """One line of totals, a line per task, and what to do next, last; `sow runs show` has the rest (C19)."""
+    """One line of totals, the next step, and a line per task; `sow runs show` has the rest (C19)."""
     plan_repo.plan("First", "Second < 1")
     result = plan_repo.run("--executor", "hand", "--review", "off")
     assert result.code == 0, result
     head, totals, *rest = result.out[result.out.index("\nRun ") + 1 :].splitlines()
     run = head.split()[1].removesuffix(":")
     assert totals.startswith("  2 completed in ") and totals.endswith(f"(more: sow runs show {run})")
-    assert [line.split()[0] for line in rest if line][:3] == ["TASK", "1", "2"]
-    assert rest[5] == "Next" and len(rest) == 8
+    assert rest[1] == "Next" and len(rest) == 8
+    assert [line.split()[0] for line in rest[5:]] == ["TASK", "1", "2"]
     whole = plan_repo.repo.ok("runs", "show", run).out
     assert "  turns  " in whole and "By agent" not in whole and "By executor" not in whole
+
+
+def test_a_quiet_run_prints_its_result_alone(plan_repo: PlanRepo) -> None:
+    """With -q a run prints its summary, and no event and no note before it."""
+    plan_repo.plan("First")
+    result = plan_repo.run("--executor", "hand", "--review", "off", "-q")
+    assert result.code == 0, result
+    assert result.out.startswith("Run ")
+    assert "note: " not in result.err
 
 
 def test_a_dry_run_names_the_commands_of_workers(plan_repo: PlanRepo) -> None:
@@ -148,7 +157,7 @@ def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
     assert "implementer: hand (works on 2 tasks)" in result.out
     found = plan_repo.run("--dry-run", "--json").json
     assert {each["id"] for each in found["tasks"]} == {"3", "4"}
-    assert plan_repo.run("--dry-run", "--task", "1").out.endswith("nothing of it is left to do\n")
+    assert plan_repo.run("--dry-run", "--task", "1").out.endswith("nothing is left to do\n")
 
 
 @pytest.mark.full
@@ -172,7 +181,7 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     assert "implementer: hand (works on 1 task)" in shown
     assert "left alone: 2 asks a question: sow inbox\n" in shown
     assert plan_repo.run("--dry-run", "--task", "5").out.endswith(
-        "left alone: 5 waits for 4 (not in this run)\nnothing of it would be started\n"
+        "skipped: task 5 waits for 4 (not in this run)\nnothing would be started\n"
     )
     assert plan_repo.run().code == 1
     assert [plan_repo.turns(each) for each in ("010", "020", "030", "040", "050")] == [1, 1, 1, 0, 0]
@@ -190,7 +199,7 @@ def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
     found = plan_repo.run("--dry-run", "--json").json
     assert ({each["id"] for each in found["tasks"]}, found["left_alone"]) == ({"1", "2", "3", "4", "6"}, [])
     assert found["goes_on"] == ["1", "2"]
-    assert "begun already, and gone on with: 1, 2\n" in plan_repo.run("--dry-run").out
+    assert "will be continued: 1, 2\n" in plan_repo.run("--dry-run").out
     assert plan_repo.run().code == 0
     assert {task for task, status in plan_repo.statuses().items() if status == "abandoned"} == {"050"}
 

@@ -121,7 +121,7 @@ def test_a_report_in_a_file(repo, tale, tmp_path):
     """`--out` makes the file, or replaces one that is there, in a folder that is there."""
     page = repo.ok("runs", "report").out
     for _ in range(2):
-        assert repo.ok("runs", "report", "--out", "report.md").out == "the report is in report.md\n"
+        assert repo.ok("runs", "report", "--out", "report.md").out == "wrote report.md\n"
         assert (repo.root / "report.md").read_text() == page
     repo.ok("runs", "report", "--format", "json", "--out", str(tmp_path / "report.json"))
     assert json.loads((tmp_path / "report.json").read_text())["run"]["id"] == RUN
@@ -193,8 +193,8 @@ def is_alive(pid: int) -> bool:
 
 def test_nothing_to_stop(repo, tale):
     """Where no process runs, that is said, and all is well."""
-    assert repo.ok("runs", "stop").out == f"nothing runs here; the last run, {RUN}, is stopped\n"
-    assert repo.ok("runs", "stop", RUN).out == f"run {RUN} does not run: it is stopped\n"
+    assert repo.ok("runs", "stop").out == f"no run is active; the last run, {RUN}, is stopped\n"
+    assert repo.ok("runs", "stop", RUN).out == f"run {RUN} is not running: it is stopped\n"
 
 
 def test_a_run_is_stopped(repo, tale):
@@ -204,8 +204,8 @@ def test_a_run_is_stopped(repo, tale):
         assert process.wait(300) == 0
         assert is_alive(child)
     assert result.out.splitlines() == [
-        f"process {process.pid} has ended; run {RUN} is stopped",
-        "go on with: sow run plan.md",
+        f"process {process.pid} has stopped; run {RUN} is stopped",
+        "continue with: sow run plan.md",
     ]
 
 
@@ -214,7 +214,7 @@ def test_another_run_than_the_named_one_is_not_stopped(repo, tale):
     tale.end(70)
     Tale(repo, ["010"], id="20260921-150000-cd34")
     with held(repo, "run") as pid:
-        assert repo.ok("runs", "stop", RUN).out == f"run {RUN} does not run: it is ended\n"
+        assert repo.ok("runs", "stop", RUN).out == f"run {RUN} is not running: it is ended\n"
         assert is_alive(pid)
 
 
@@ -232,21 +232,21 @@ def test_only_the_run_that_has_its_process_is_live(repo, tale, live):
         ((dead, told),) = found.items()
         assert told == (False, "stopped")
         assert repo.ok("runs", "show", dead, "--json").json["run"]["live"] is False
-        assert repo.ok("runs", "stop", dead).out == f"run {dead} does not run: it is stopped\n"
+        assert repo.ok("runs", "stop", dead).out == f"run {dead} is not running: it is stopped\n"
 
 
 def test_other_work_makes_no_run_live(repo, tale):
     """Who tidies up has the claim of runs and no run: one that was killed does not come to life by that."""
     with held(repo, "run"):
         assert lives(repo) == {RUN: (False, "stopped")}
-        assert "does not run any more" in repo.ok("watch").out
+        assert "was interrupted" in repo.ok("watch").out
 
 
 def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, tale):
     """Without a name the live run is told to stop, and it is the one that is told of."""
     Tale(repo, ["010"], id="20260921-150000-cd34").end(5)
     with holder(repo) as (process, _):
-        assert f"process {process.pid} has ended; run {RUN} is stopped" in repo.ok("runs", "stop").out
+        assert f"process {process.pid} has stopped; run {RUN} is stopped" in repo.ok("runs", "stop").out
 
 
 def test_a_run_that_takes_its_time(repo, tale):
@@ -256,8 +256,8 @@ def test_a_run_that_takes_its_time(repo, tale):
         assert process.poll() is None
     assert result.code == 4
     assert result.err.splitlines() == [
-        f"error: process {process.pid} was asked to stop and still ends its turns",
-        "hint: look again in a while: sow runs show",
+        f"error: process {process.pid} is still stopping",
+        "hint: check again later: sow runs show",
     ]
 
 
@@ -288,7 +288,7 @@ def test_the_number_of_a_dead_holder_hurts_nobody(repo, tale, bystander):
     text = claims.read_text()
     assert f"pid {process.pid} " in text
     claims.write_text(text.replace(str(process.pid), str(bystander.pid)))
-    assert repo.ok("runs", "stop").out.startswith("nothing runs here")
+    assert repo.ok("runs", "stop").out.startswith("no run is active")
     assert bystander.poll() is None
 
 

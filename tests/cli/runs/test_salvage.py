@@ -49,7 +49,7 @@ def test_every_iteration_is_listed(ran: PlanRepo):
 
 def test_an_empty_list(repo: Repo):
     """Where nothing was run, there is nothing to salvage, and that is said."""
-    assert repo.ok("salvage").out == "no run has left anything here\n"
+    assert repo.ok("salvage").out == "no run has kept any work here\n"
     assert repo.ok("salvage", "list", "--json").json == {"kept": []}
 
 
@@ -78,7 +78,7 @@ def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
     [
         (("nothing-of-ours",), "'nothing-of-ours' names nothing that a run left"),
         (("HEAD", "--branch", "x"), "'HEAD' names nothing that a run left"),
-        (("{name}", "--branch", "a..b"), "'a..b' cannot be the name of a branch"),
+        (("{name}", "--branch", "a..b"), "'a..b' is not a valid branch name"),
         (("{name}", "--branch", "feat/harbour"), "there is a branch feat/harbour already"),
         (("{name}", "--branch", "sow/int/mine"), "'sow/int/mine' cannot be the name of a branch"),
     ],
@@ -178,7 +178,7 @@ def test_what_is_young_stays(ran: PlanRepo):
     """With --older-than nothing younger goes, and no question is asked about nothing."""
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.ok("salvage", "prune", "--older-than", "30d")
-    assert "nothing was let go" in result.out
+    assert "nothing was deleted" in result.out
     assert ran.repo.git("for-each-ref") == refs
 
 

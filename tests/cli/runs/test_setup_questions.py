@@ -20,7 +20,7 @@ from support.quick_cases import few_of
 COPY = "Copy them into each checkout"
 SETUP = "Run this setup in each checkout?"
 CHECK = "python tests/check.py"
-LATER = "an empty line leaves it open)"
+LATER = "press Enter to leave it open)"
 UNDO = "sow consent forget --refused"
 NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
@@ -192,7 +192,7 @@ def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     assert (known["number"], known["command"], known["refused"]) == (1, "npm ci --no-audit --no-fund", True)
     assert "1. npm ci --no-audit --no-fund (refused " in refused.repo.ok("consent", "list").out
     forgotten = refused.repo.ok(*shlex.split(UNDO)[1:])
-    assert "forgotten: npm ci --no-audit --no-fund" in forgotten.out
+    assert "deleted: npm ci --no-audit --no-fund" in forgotten.out
     assert refused.repo.ok("consent", "list", "--json").json["consents"] == []
     refused.repo.ok("answer", "1", "Try again")
     assert refused.run("--review", "off").code == 4
@@ -205,7 +205,7 @@ def test_a_no_can_be_undone(refused: PlanRepo) -> None:
 def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
     """A consent that is forgotten is asked for again, and a worker cannot forget any."""
     assert project.run("--review", "off", "--yes").code == 0
-    assert "1. npm ci --no-audit --no-fund (agreed " in project.repo.ok("consent", "list").out
+    assert "1. npm ci --no-audit --no-fund (allowed " in project.repo.ok("consent", "list").out
     worker = project.repo.sow("consent", "forget", which, SOW_TASK="010", SOW_AGENT="implementer")
     assert worker.code == 2, worker
     project.repo.ok("consent", "forget", which)

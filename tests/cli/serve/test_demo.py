@@ -315,7 +315,7 @@ def test_a_page_that_cannot_be_is_no_obstacle(stage: DemoRepository, capsys: pyt
         assert page.answer("Up") is False
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith("note: the demo goes on without its page: ")
+    assert shown.err.startswith("note: the demo continues without its page: ")
 
 
 @pytest.mark.parametrize("there", ["file", "full"])
@@ -329,7 +329,7 @@ def test_it_overwrites_nothing(repo: Repo, there: str):
         (place / "mine").write_text("mine")
     result = repo.sow("demo", "--keep", "place")
     assert result.code == 2
-    assert result.err.startswith(f"error: --keep: {place} is there already\nhint: ")
+    assert result.err.startswith(f"error: --keep: {place} exists\nhint: ")
 
 
 def test_a_worker_does_not_show_it(repo: Repo):

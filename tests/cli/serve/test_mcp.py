@@ -175,7 +175,7 @@ def test_an_error_has_its_hint_and_its_exit_code(repo: Repo) -> None:
     )
     assert all(each.is_error for each in (missing, unknown, odd, wrong, list_of))
     assert text(missing).startswith("error: there is no task 999") and text(missing).endswith("exit code 2")
-    assert "there is no tool 'fly'" in text(unknown) and "task_show" in text(unknown)
+    assert "unknown tool 'fly'" in text(unknown) and "task_show" in text(unknown)
     assert "no argument 'colour'" in text(odd) and "must be a text" in text(wrong) and "true or false" in text(list_of)
 
 

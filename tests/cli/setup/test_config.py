@@ -146,8 +146,8 @@ def test_init_refuses_to_overwrite_where_nobody_can_be_asked(desk: Desk):
     result = desk.sow("init")
     assert result.code == 4
     assert result.err.splitlines() == [
-        f"error: {desk.file} exists already, and this is not an interactive terminal",
-        "hint: if you are sure, run: sow config init --yes",
+        f"error: {desk.file} exists; not an interactive terminal",
+        "hint: to confirm, run: sow config init --yes",
     ]
     assert desk.file.read_text() == MIXED
 
@@ -168,7 +168,7 @@ def test_init_asks_on_a_terminal(desk: Desk, answer: str, code: int):
     desk.write(MIXED)
     ended, shown = desk.on_terminal("init", typed=f"{answer}\n")
     assert ended == code, shown
-    assert "exists already. Overwrite it? [y/N]" in shown
+    assert "exists. Overwrite it? [y/N]" in shown
     assert (desk.file.read_text() == MIXED) is bool(code)
 
 
@@ -216,7 +216,7 @@ sys.exit(main(sys.argv[1:]))
     [
         (["config", "path"], (0, "C:\\Users\\ada\\AppData\\Roaming\\sow\\config.yaml\n", "")),
         (["config", "path", "--exists"], (0, "false\n", "")),
-        (["doctor"], (1, "", "error: sow does not run on Windows itself\nhint: run it in WSL\n")),
+        (["doctor"], (1, "", "error: sow does not run on native Windows\nhint: run it in WSL\n")),
     ],
 )
 def test_the_path_on_windows(desk: Desk, words: list[str], expected: tuple[int, str, str]):
@@ -271,7 +271,7 @@ def test_validate_without_a_file(desk: Desk):
     """No file is fine: the defaults are checked, and valid."""
     desk.program("claude")
     result = desk.ok("validate")
-    assert "✓ No file there: the built-in defaults are in effect" in result.out
+    assert "✓ No file: sow uses the built-in defaults" in result.out
     assert "✓ Executor types valid (claude)" in result.out
     assert result.out.endswith("\nConfiguration is valid.\n")
     assert desk.ok("validate", "--json").json["exists"] is False
@@ -426,11 +426,10 @@ def test_what_is_odd_is_a_warning(desk: Desk):
     desk.file.chmod(0o666)
     result = desk.ok("validate", SOW_AGENTS_REVUEWER="claude-code")
     assert (
-        "⚠ Warning: agents.bindings.implementor: no role implementor is known here\n  did you mean implementer?"
-        in result.out
+        "⚠ Warning: agents.bindings.implementor: unknown role: implementor\n  did you mean implementer?" in result.out
     )
-    assert "⚠ Warning: SOW_AGENTS_REVUEWER: no role revuewer is known here\n  did you mean reviewer?" in result.out
-    assert f"⚠ Warning: every user of this machine can change the file\n  run: chmod o-w {desk.file}" in result.out
+    assert "⚠ Warning: SOW_AGENTS_REVUEWER: unknown role: revuewer\n  did you mean reviewer?" in result.out
+    assert f"⚠ Warning: all users of this machine can change the file\n  run: chmod o-w {desk.file}" in result.out
     assert result.out.endswith("valid with 3 warnings.\n")
 
 
@@ -719,7 +718,7 @@ def test_set_changes_one_value(desk: Desk, words: str, before: str):
     key, value = SET[words]
     result = desk.ok("set", *words.split())
     assert result.out.startswith(f"set {key} to ")
-    assert f"the file as it was is in {desk.backup}\n" in result.out
+    assert f"backup: {desk.backup}\n" in result.out
     assert desk.backup.read_text() == before
     found = desk.ok("get", words.split()[0], "--json").json["settings"]
     assert found == {key: {"value": value, "origin": "from config file"}}
@@ -756,11 +755,11 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "set limits.turn_timeout.x 5m": ("unknown key: limits.turn_timeout.x", "did you mean limits.turn_timeout?"),
     "set agents.bindings. codex": ("unknown key: agents.bindings.", "did you mean agents.bindings."),
-    "set . 5": ("unknown key: .", "see the settings with: sow config show"),
+    "set . 5": ("unknown key: .", "see all settings: sow config show"),
     "unset limts": ("unknown key: limts", "did you mean limits?"),
     "get executors.corsor.type": ("unknown key: executors.corsor.type", "did you mean agents.executors.cursor.type?"),
-    "set limits 5": ("limits is a section, not a value", "see its settings with: sow config get limits"),
-    "set executors.mine 5": ("agents.executors.mine is a section", "see its settings with: sow config get "),
+    "set limits 5": ("limits is a section, not a value", "see its settings: sow config get limits"),
+    "set executors.mine 5": ("agents.executors.mine is a section", "see its settings: sow config get "),
     "set run.retries 1 2": ("run.retries takes one value, not 2", "put quotes around"),
     "set run.retries many": ("run.retries: must be a whole number, not 'many'", "nothing was changed"),
     "set limits.turn_timeout soon": ("limits.turn_timeout: must be a duration such as 90s", "nothing was changed"),
@@ -773,11 +772,11 @@ REFUSED: dict[str, tuple[str, str]] = {
     "set executors.mine.type codx": ("unknown executor type: codx; did you mean codex?", "nothing was changed"),
     "set executors.mine.settings.model opus": (
         "agents.executors.mine.type: is missing",
-        "nothing was changed; a value is set with: sow config set agents.executors.mine.type claude",
+        "nothing was changed; set a value: sow config set agents.executors.mine.type claude",
     ),
     "set executors.mine.type command": (
         "agents.executors.mine.settings.command: is missing",
-        "nothing was changed; a value is set with: sow config set agents.executors.mine.settings.command my-agent",
+        "nothing was changed; set a value: sow config set agents.executors.mine.settings.command my-agent",
     ),
     "set budgets.run_usd nan": ("budgets.run_usd: must be a number", "nothing was changed"),
     "unset executors.cursor.type": ("agents.executors.cursor.type: is missing", "nothing was changed"),
@@ -826,18 +825,18 @@ def test_set_warns_of_what_it_causes(desk: Desk):
     """A missing program, an unknown role and a variable that goes over the file are warnings."""
     desk.program("claude")
     shown = desk.ok("set", "agents.bindings.implementor", "amp", SOW_AGENTS_IMPLEMENTOR="codex").out
-    assert "⚠ Warning: agents.bindings.implementor: no role implementor is known here\n" in shown
+    assert "⚠ Warning: agents.bindings.implementor: unknown role: implementor\n" in shown
     assert "⚠ Warning: qwen binary not found on PATH\n" in desk.ok("set", "agents.planner", "qwen").out
     assert "⚠ Warning" not in desk.ok("set", "agents.planner", "claude-code").out
     shown = desk.ok("set", "agents.planner", "amp", SOW_AGENTS_PLANNER="codex").out
-    assert "⚠ Warning: SOW_AGENTS_PLANNER=codex goes over it in this shell\n  run: unset SOW_AGENTS_PLANNER\n" in shown
+    assert "⚠ Warning: SOW_AGENTS_PLANNER=codex overrides it in this shell\n  run: unset SOW_AGENTS_PLANNER\n" in shown
 
 
 def test_unset(desk: Desk):
     """A value or a section is taken out, comments stay, and what is not there needs no change."""
     desk.write(MIXED)
     assert desk.ok("unset", "agents.reviewer").out == (
-        f"removed agents.bindings.reviewer from {desk.file}\nthe file as it was is in {desk.backup}\n"
+        f"removed agents.bindings.reviewer from {desk.file}\nbackup: {desk.backup}\n"
     )
     assert desk.file.read_text() == MIXED.replace('    reviewer: "cursor"\n', "")
     desk.ok("unset", "executors")

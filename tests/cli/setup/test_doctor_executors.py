@@ -45,9 +45,9 @@ def test_a_healthy_executor(repo: Any):
     """The bound executor is told with its program, its version, its flags and what it can do."""
     path = install(repo, "claude", usual())
     result = repo.ok("doctor")
-    line = f"✓ claude-code: {path} 2.1.325: its flags are known; takes a session id, can resume, reports its cost"
+    line = f"✓ claude-code: {path} 2.1.325: supports all needed flags; takes a session id, can resume, reports its cost"
     assert line in result.out.splitlines()
-    assert "✓ your settings at ~/.config/sow/config.yaml do not exist, so the defaults are in effect" in result.out
+    assert "✓ your settings at ~/.config/sow/config.yaml do not exist, so sow uses the defaults" in result.out
     assert result.out.endswith("0 problems, 0 warnings\n")
 
 
@@ -110,16 +110,16 @@ def test_a_missing_program_is_a_warning(repo: Any):
     assert executors(repo)["mine"]["path"] is None
     configure(repo, "agents: {default: codex}\n")
     out = repo.ok("doctor").out
-    assert "⚠ codex: codex is not installed; roles that use it: orchestrator, implementer, architect and 16 more" in out
+    assert "⚠ codex: codex is not installed; needed by: orchestrator, implementer, architect and 16 more" in out
     assert "claude" not in out
 
 
 def test_a_missing_command_for_notifications_is_a_warning(repo: Any):
     """A run would find that out when nobody looks; one that is there is said to be."""
     configure(repo, "notify:\n  command: [no-such-program, sow]\n")
-    assert "⚠ notify.command: no-such-program not found on PATH\n    a run goes on" in repo.ok("doctor").out
+    assert "⚠ notify.command: no-such-program not found on PATH\n    runs continue without it" in repo.ok("doctor").out
     configure(repo, "notify:\n  command: [sh, -c, 'exit 0']\n")
-    assert "✓ The command for notifications is there" in repo.ok("doctor").out
+    assert "✓ The notification command exists" in repo.ok("doctor").out
 
 
 def test_flags_that_are_gone_are_told(repo: Any):

@@ -18,7 +18,7 @@ def test_a_session_hears_where_the_work_stands(task_repo: Repo) -> None:
     """The project, its tasks, what waits and the next step, in a few lines."""
     lines = task_repo.ok("hook", "session-start", stdin=b"{}").out.splitlines()
     assert lines[0] == "This branch has a sow project: Add authentication (feat/auth)."
-    assert lines[1] == "Tasks: 1 in_progress. 0 waiting for the person (sow inbox)."
+    assert lines[1] == "Tasks: 1 in_progress. 0 waiting for the user (sow inbox)."
     assert lines[2].startswith("Next: ") and "sow continue --print" in lines[3]
 
 

@@ -56,7 +56,9 @@ def test_a_dry_run_changes_nothing(bare_repo: Repo) -> None:
     bare_repo.ok("install", "claude")
     put(bare_repo, RUN, (bare_repo.root / RUN).read_text() + "Mine.\n")
     before = files(bare_repo.root)
-    assert bare_repo.ok("install", "claude", "--dry-run").out == f"would replace {RUN}, and keep your changes aside\n"
+    assert (
+        bare_repo.ok("install", "claude", "--dry-run").out == f"would replace {RUN}, and keep a copy of your changes\n"
+    )
     assert f"would remove {RUN}" in bare_repo.ok("uninstall", "claude", "--dry-run").out
     assert files(bare_repo.root) == before
 
@@ -79,7 +81,7 @@ def test_what_the_user_changed_in_ours_is_kept_aside(bare_repo: Repo) -> None:
     for number in (1, 2):
         put(bare_repo, RUN, f"{whole}Mine {number}.\n")
         result = bare_repo.ok("install", "claude")
-        assert result.err == f"note: {RUN} was changed by hand; your words are kept in {RUN}.kept-{number}\n"
+        assert result.err == f"note: {RUN} had changes of yours; they are kept in {RUN}.kept-{number}\n"
         assert (bare_repo.root / RUN).read_text() == whole
         assert (bare_repo.root / f"{RUN}.kept-{number}").read_text() == f"{whole}Mine {number}.\n"
     put(bare_repo, RUN, f"{whole}Mine 3.\n")
@@ -99,7 +101,7 @@ def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
     for path, text in mine.items():
         put(bare_repo, path, text)
     err = bare_repo.ok("install", "claude").err
-    assert f"note: {RUN} is not ours, so it stays as it is\n" in err and "'sow hook settings'" in err
+    assert f"note: {RUN} is not a file of sow, so it is unchanged\n" in err and "'sow hook settings'" in err
     after = files(bare_repo.root)
     assert {path: after[path] for path in mine} == mine
     bare_repo.ok("uninstall", "claude")
@@ -123,7 +125,7 @@ def test_settings_of_the_user_get_our_part(bare_repo: Repo, user: list[str], tex
     assert "sow-version" not in merged and merged["permissions"] == layer.settings()["permissions"]
     assert merged["hooks"].keys() == {"SessionStart", "PreToolUse", *json.loads(text).get("hooks", {})}
     assert "nothing to do" in bare_repo.ok("install", "claude", *user).out
-    assert "is that of this sow" in bare_repo.sow("doctor").out
+    assert "is current" in bare_repo.sow("doctor").out
     assert "updated .claude/settings.json\n" in bare_repo.ok("uninstall", "claude", *user).out
     assert path.read_text() == text
 
@@ -169,7 +171,7 @@ def test_a_page_of_the_user_gets_a_block(bare_repo: Repo, cli: str, page: str) -
     text = path.read_text()
     assert text.startswith("# Ours\n\nTabs, never spaces.\n\n<!-- sow-version: ")
     path.write_text(text.replace("system of work", "system of mine") + "\nLast words.\n")
-    assert "your words are kept in " in bare_repo.ok("install", cli).err
+    assert "they are kept in " in bare_repo.ok("install", cli).err
     assert path.read_text() == f"{text}\nLast words.\n"
     assert "system of mine" in (bare_repo.root / f"{page}.kept-1").read_text()
     bare_repo.ok("uninstall", cli)
@@ -199,7 +201,7 @@ def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_pat
     (bare_repo.root / ".claude/commands/sow/plan.md").mkdir()
     put(bare_repo, ".claude/commands/sow/inbox.md", "x").write_bytes(b"\xff\xfe")
     err = bare_repo.ok("install", "claude").err
-    assert err.count("is not ours") == 3
+    assert err.count("is not a file of sow") == 3
     assert (bare_repo.root / RUN).is_symlink() and "0.1.0" in outside.read_text()
     bare_repo.ok("uninstall", "claude")
     assert (bare_repo.root / RUN).is_symlink() and outside.exists()
@@ -251,9 +253,9 @@ def test_doctor_tells_of_a_layer_that_is_not_of_this_version(repo: Repo) -> None
     repo.ok("install", "claude")
     repo.ok("install", "codex", "--user")
     assert findings() == {
-        "the execution layer for claude here is that of this sow": "ok",
-        "the execution layer for codex in your home is that of this sow": "ok",
+        "the execution layer for claude here is current": "ok",
+        "the execution layer for codex in your home is current": "ok",
     }
     (repo.root / RUN).unlink()
-    assert findings()["the execution layer for claude here is not that of this sow"] == "warning"
-    assert "sow install claude; with --dry-run" in repo.sow("doctor").out
+    assert findings()["the execution layer for claude here is not current"] == "warning"
+    assert "update it: sow install claude" in repo.sow("doctor").out

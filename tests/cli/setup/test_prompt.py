@@ -95,7 +95,7 @@ def test_one_prompt_as_json(repo: Repo) -> None:
         (["../../../etc/passwd"], "failed to load prompt", "hint:"),
         (["guidance/implementer/base.md"], "failed to load prompt", "did you mean guidance/implementer/base?"),
         (["zzz", "--list"], "failed to load prompt zzz", "sow prompt --list"),
-        ([], "which prompt?", "guidance/implementer/base"),
+        ([], "NAME is missing", "guidance/implementer/base"),
         (["a", "b"], "unexpected argument", "usage:"),
     ],
 )

@@ -147,7 +147,7 @@ def test_without_a_terminal_the_other_way_is_named(task_repo: Repo, words: list[
     if words[0] == "start":
         repo.ok("cleanup", "--yes")
     result = repo.sow(*words)
-    assert result.code == 2 and "no terminal" in result.err and "--print" in result.err
+    assert result.code == 2 and "not an interactive terminal" in result.err and "--print" in result.err
     assert words[0] == "continue" or not repo.project.exists()
 
 

@@ -41,7 +41,7 @@ def file_of(repo: Repo) -> Path:
 def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
     """The answer to the first task settles the same question of the second, in the same run, and says so."""
     out = asking.repo.ok("answer", "1", "Postgres", "--always").out
-    assert "the answer stands" in out
+    assert "saved the answer" in out
     result = asking.run()
     assert result.code == 0, result
     (asked,) = asking.task("020")["questions"]
@@ -118,12 +118,12 @@ def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
 
 def test_they_are_listed_and_forgotten(paused: Repo):
     """The list has what stands in this repository; a forgotten one does not stand any more."""
-    assert "no answer stands here" in paused.ok("answers").out
+    assert "no saved answers" in paused.ok("answers").out
     paused.ok("answer", "1", "Postgres", "--always")
     (known,) = paused.ok("answers", "--json").json["answers"]
     assert (known["number"], known["question"], known["answer"]) == (1, QUESTION, "Postgres")
     assert QUESTION in paused.ok("answers").out
-    assert paused.ok("answers", "forget", "1").out == f"forgotten: {QUESTION}\n"
+    assert paused.ok("answers", "forget", "1").out == f"deleted: {QUESTION}\n"
     assert paused.ok("answers", "--json").json == {"answers": []}
 
 
@@ -172,7 +172,7 @@ def test_a_phase_is_decided_each_time(repo: Repo):
     repo.ok("phase", "add", "audit", "--reason", "perhaps")
     result = repo.sow("answer", "1", "yes", "--always")
     assert result.code == 2
-    assert "no answer about a phase stands" in result.err
+    assert "an answer about a phase cannot be saved" in result.err
     assert "proposed" in repo.ok("phase", "list").out
 
 

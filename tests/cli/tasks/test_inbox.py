@@ -27,7 +27,7 @@ SETTINGS: RunSettings = {
 
 def test_an_empty_inbox(repo: Repo):
     """Where nothing waits, the inbox says so."""
-    assert repo.ok("inbox").out == "nothing waits for you\n"
+    assert repo.ok("inbox").out == "nothing needs your answer\n"
     assert repo.ok("inbox", "--json").json == {"items": []}
 
 
@@ -63,7 +63,7 @@ def test_the_most_blocking_comes_first(repo: Repo):
         repo.ok("task", "set", "--id", task, "status", "paused", "--reason", f"about {task}?")
     items = repo.ok("inbox", "--json").json["items"]
     assert [(item["task"], item["blocks"]) for item in items] == [("020", 2), ("010", 0)]
-    assert "holds up 2" in repo.ok("inbox").out
+    assert "blocks 2" in repo.ok("inbox").out
 
 
 @pytest.mark.parametrize("spelling", ["1", "#1", "010"])
@@ -168,7 +168,7 @@ def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
     task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
     task_repo.ok("answer", "1", "Blue")
     assert "in_progress" in task_repo.ok("task", "set", "status", "paused", **worker).out
-    assert task_repo.ok("inbox").out == "nothing waits for you\n"
+    assert task_repo.ok("inbox").out == "nothing needs your answer\n"
     task = task_repo.ok("task", "show", "010", "--json").json
     assert (task["status"], task["iteration"]) == ("in_progress", 2)
     task_repo.ok("task", "set", "status", "paused", "--reason", "Which size?", **worker)
@@ -221,7 +221,7 @@ def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "010", "status", "paused")
     lines = [line.strip() for line in task_repo.ok("inbox").out.splitlines()]
     assert lines[0].endswith("It failed:")
-    assert lines[1:3] == ["… 20 lines left out: sow inbox --json", "line 21."]
+    assert lines[1:3] == ["… 20 lines not shown: sow inbox --json", "line 21."]
     assert "line 40." in lines
 
 

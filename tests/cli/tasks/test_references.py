@@ -39,7 +39,7 @@ def test_the_choice_is_shown_and_written(library: Repo) -> None:
     assert head.split() == ["KIND", "SIZE", "DOCUMENT", "REASON"]
     assert given.split(maxsplit=2) == ["given", "docs/api.md", "given with the task"]
     assert row.split(maxsplit=4)[:4] == ["knowledge", "95", "B", DOCUMENT]
-    assert last == "task 010 refers to them now; see 'sow task show 010'"
+    assert last == "task 010 now refers to them; see: sow task show 010"
     task = state(library)
     assert task["references"] == ["docs/api.md", DOCUMENT]
     assert [each["path"] for each in task["context"]] == [DOCUMENT]
@@ -107,7 +107,7 @@ def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
     (library.root / DOCUMENT).unlink()
     said = library.ok("context", "010").out
     assert "0 of 4 documents" in said
-    assert "none fits: say more in the task's description" in said
+    assert "no document fits" in said
     assert (state(library)["references"], state(library)["context"]) == (["docs/api.md"], [])
 
 
@@ -145,9 +145,7 @@ def test_outputs_of_the_tasks_before_it_come_first(library: Repo) -> None:
         (f"{folder}/report.md", "upstream"),
     ]
     assert result.json["references"][0]["reason"] == "output of task 010, which this task builds on"
-    assert result.json["warnings"] == [
-        "task 010 is not completed, so its outputs may change: run this again after that"
-    ]
+    assert result.json["warnings"] == ["task 010 is not completed, so its outputs may change; run this again later"]
 
 
 def test_files_that_the_tasks_before_it_wrote(repo: Repo) -> None:
@@ -182,7 +180,7 @@ def test_the_budget_of_the_user_s_settings(library: Repo) -> None:
     assert found["references"] == []
     assert [each["path"] for each in found["left_out"]] == [DOCUMENT]
     assert 'budget: "10"' in library.ok("config", "show").out
-    assert "left out, for want of room" in library.ok("context", "010").out
+    assert "left out, over the budget" in library.ok("context", "010").out
 
 
 @pytest.mark.parametrize("value", ["0", "much", "8K", "-1"])

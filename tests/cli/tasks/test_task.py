@@ -340,7 +340,7 @@ def test_a_text_may_begin_with_an_at(task_repo: Repo) -> None:
         task_repo.ok("log", "--task", "010", text)
         assert task_repo.task("010")["log"][-1]["text"] == "@media query fixed"
     refused = task_repo.sow("log", "@alice")
-    assert refused.code == 2 and "hint: for the text itself, double the first @: @@alice" in refused.err
+    assert refused.code == 2 and "hint: to give the text itself, double the first @: @@alice" in refused.err
     (task_repo.root / "words.txt").write_text("from a file")
     (task_repo.root / "link.txt").symlink_to("words.txt")
     task_repo.ok("log", "--task", "010", "@link.txt")

@@ -47,7 +47,7 @@ def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_p
     bare_repo.ok("workflow", "new", "user_management")
     flow = Flow(bare_repo, tmp_path)
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
-    assert "is the empty form still" in design(flow).err
+    assert "is still the empty form" in design(flow).err
     path = bare_repo.root / "orchestration/conversation_summary_user_management.md"
     path.write_text(path.read_text().replace("[The goal in plain language]", "Users can sign up."))
     assert "the empty form" not in design(flow, "--yes").err
@@ -336,14 +336,14 @@ def test_missing_agent_types_are_listed_and_can_be_written(flow: Flow) -> None:
     assert repo.sow("workflow", "verify", "--executor", "simulated", "--json").json["missing_agents"][0]["name"] == (
         "database-specialist"
     )
-    assert repo.ok("agent", "new", "--from-workflow").out == "made .claude/agents/database-specialist.md\n"
+    assert repo.ok("agent", "new", "--from-workflow").out == "created .claude/agents/database-specialist.md\n"
     path = repo.root / ".claude/agents/database-specialist.md"
     agent = read_agent(str(path), "project")
     assert agent is not None and agent.description == "Designs tables: small, normal, audited"
     assert "You test them on an empty database." in path.read_text() and "run sqlite3" in path.read_text()
     repo.ok("workflow", "verify", "--executor", "simulated")
     assert flow.state["members"]["database_agent"]["agent"] == "database-specialist"
-    assert "every agent type of the plan is there" in repo.ok("agent", "new", "--from-workflow").out
+    assert "every agent type of the plan exists" in repo.ok("agent", "new", "--from-workflow").out
     assert repo.sow("agent", "new", "ghost", "--from-workflow").code == 2
 
 
@@ -358,7 +358,7 @@ def test_a_design_may_need_agent_types_that_do_not_exist(flow: Flow, on_terminal
     assert result.out.endswith(f"\nNext: {write_first}\n")
     screen = on_terminal(flow.repo, "workflow", "design", "--headless", "--executor", "script")
     code, shown = screen.until("Write the files of these agent types now?").type(b"y\n").end()
-    assert code == 0 and "made .claude/agents/database-specialist.md" in shown
+    assert code == 0 and "created .claude/agents/database-specialist.md" in shown
     assert "Next: sow workflow verify --executor script" in shown
     assert "database-specialist" in flow.repo.ok("agent", "list").out
 
@@ -377,10 +377,10 @@ def test_a_role_is_written_from_words(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("words", "mention"),
     [
-        ([], "which name?"),
+        ([], "NAME is missing"),
         (["x"], "--description is required"),
-        (["Bad Name", "--description", "d"], "no name of a role"),
-        (["../x", "--description", "d"], "no name of a role"),
+        (["Bad Name", "--description", "d"], "not a role name"),
+        (["../x", "--description", "d"], "not a role name"),
         (["x", "--description", "a\nb"], "--description has a line break"),
         (["x", "--from-workflow"], "there is no workflow"),
     ],

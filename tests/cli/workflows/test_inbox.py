@@ -97,7 +97,7 @@ def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where
     assert (item["number"], item["kind"], item["agent"], item["task"], item["blocks"], item["do"]) == (
         "w1", "question", "database_agent", None, 1, 'sow answer w1 "…"',
     )  # fmt: skip
-    assert "w1. question agent database_agent, holds up 1: Should an address be unique?" in repo.ok("inbox").out
+    assert "w1. question agent database_agent, blocks 1: Should an address be unique?" in repo.ok("inbox").out
     assert "w1 of agent database_agent is answered" in repo.ok("answer", "w1", "Yes").out
     assert flow.member()["pending_answer"] == "Yes"
     assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
@@ -136,7 +136,7 @@ def test_no_worker_answers(repo: Repo, flow: Flow):
 def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: Flow):
     """--always keeps what was asked, so that the same is found under another number; it still passes the architect."""
     ask(flow, "note_001: Should an address be unique?")
-    assert "the answer stands" in repo.ok("answer", "w1", "Yes", "--always").out
+    assert "saved the answer" in repo.ok("answer", "w1", "Yes", "--always").out
     (kept,) = repo.ok("answers", "--json").json["answers"]
     assert (kept["question"], kept["answer"]) == ("Should an address be unique?", "Yes")
     assert flow.member()["pending_answer"] == "Yes"
@@ -147,7 +147,7 @@ def test_no_answer_about_a_failure_stands(repo: Repo, flow: Flow):
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
     refused = repo.sow("answer", "w1", "Again", "--always")
-    assert (refused.code, "leave --always out" in refused.err) == (2, True)
+    assert (refused.code, "remove --always" in refused.err) == (2, True)
     assert not repo.ok("answers", "--json").json["answers"]
 
 
@@ -253,4 +253,4 @@ def test_a_workflow_is_saved_without_a_project(bare_repo: Repo, alone: Flow):
     assert bare_repo.git("log", "-1", "--format=%s").strip() == "sow: save workflow user_management"
     saved = bare_repo.git("ls-files")
     assert "orchestration/state.yaml" in saved and "mine.txt" not in saved
-    assert bare_repo.ok("project", "save").out == "nothing to save: the workflow is committed as it is\n"
+    assert bare_repo.ok("project", "save").out == "nothing to save: the workflow is already committed\n"

@@ -95,11 +95,11 @@ def test_no_design_passes_without_the_design_verifier(designed: Flow) -> None:
     repo = designed.repo
     before = designed.state
     out = repo.ok("workflow", "verify", "--no-agent").out
-    assert "PASSED the checks of code: user_management" in out and "Next: sow workflow verify (" in out
+    assert "PASSED by code: user_management" in out and "Next: sow workflow verify (" in out
     assert designed.state == before
     refused = repo.sow("workflow", "verify", "--no-agent", "--yes")
     assert refused.code == 2 and "--yes cannot approve it" in refused.err
-    assert "has not been verified" in repo.sow("workflow", "approve").err
+    assert "is not verified" in repo.sow("workflow", "approve").err
     assert repo.sow("workflow", "run", "--executor", "simulated", "--yes").code == 4
     assert designed.state == before
 
@@ -187,7 +187,7 @@ def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Flow)
 def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: Flow) -> None:
     """A plan that changed after its check is not approved, and says so."""
     repo = designed.repo
-    assert "has not been verified" in repo.sow("workflow", "approve").err
+    assert "is not verified" in repo.sow("workflow", "approve").err
     repo.ok("workflow", "verify", "--executor", "simulated")
     head = designed.head()
     head["agents"][0]["criteria"].append("one more")
@@ -303,9 +303,9 @@ def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Fl
     """Only `working`, only for a failed agent; and a person must say which."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
-    assert "which agent?" in repo.sow("workflow", "set", "status", "working").err
+    assert "no agent is named" in repo.sow("workflow", "set", "status", "working").err
     refused = repo.sow("workflow", "set", "status", "blocked", "--agent", "api_agent")
-    assert refused.code == 2 and "its agent does" in refused.err
+    assert refused.code == 2 and "only the agent api_agent itself can set" in refused.err
     assert repo.sow("workflow", "set", "status", "working", "--agent", "api_agent").code == 2  # it is pending
     assert repo.sow("workflow", "set", "status", "working", "--agent", "ghost").code == 2
 
@@ -349,7 +349,7 @@ def test_a_change_after_approval_is_shown_with_the_way_on(designed: Flow) -> Non
     shown = repo.ok("workflow", "status", "--json").json
     assert (shown["changed"], shown["next"]) == (["api_agent"], "sow workflow verify")
     assert "the design has changed since its approval for api_agent" in repo.ok("workflow", "status").out
-    assert "has not been verified" in repo.sow("workflow", "approve").err
+    assert "is not verified" in repo.sow("workflow", "approve").err
 
 
 def test_findings_about_instructions_have_their_place(designed: Flow) -> None:
@@ -363,5 +363,5 @@ def test_findings_about_instructions_have_their_place(designed: Flow) -> None:
 def test_a_summary_that_is_not_there_is_refused(repo: Repo) -> None:
     """The option takes a file, and the hint says so; nothing is begun."""
     refused = repo.sow("workflow", "new", "user_management", "--summary", "nope.md")
-    assert refused.code == 2 and "there is no file 'nope.md'" in refused.err and "- for stdin" in refused.err
+    assert refused.code == 2 and "there is no file 'nope.md'" in refused.err and "- for standard input" in refused.err
     assert not (repo.root / "orchestration").exists()

@@ -306,7 +306,7 @@ def test_a_port_in_use(repo: Repo):
         taken = other.getsockname()[1]
         with Dashboard(repo, port=taken) as served:
             assert taken < served.port <= taken + 49
-            assert f"port {taken} is in use: this is {served.port}" in served.end()
+            assert f"port {taken} is in use, so this is port {served.port}" in served.end()
 
 
 def test_the_port_of_last_time(repo: Repo):

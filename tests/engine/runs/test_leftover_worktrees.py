@@ -24,7 +24,7 @@ def left(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_doctor_names_it(plan_repo: PlanRepo, left: Path) -> None:
     """`sow doctor` names the worktree of an ended task, and its hint removes it (F31)."""
-    warning = ".sow/local/worktrees/010 is left over: task 010 is completed"
+    warning = ".sow/local/worktrees/010 is left over from task 010, which is completed"
     assert warning in plan_repo.repo.ok("doctor").out
     plan_repo.repo.ok("salvage", "prune", "--older-than", "0s", "--yes")
     assert not left.exists()

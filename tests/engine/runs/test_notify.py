@@ -243,7 +243,7 @@ def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
 
 
 SETTINGS = {
-    "notify: {command: [sh, -c, 'true']}": "✓ The command for notifications is there",
+    "notify: {command: [sh, -c, 'true']}": "✓ The notification command exists",
     "notify: {command: no-such-program-here --now}": "⚠ Warning: notify.command: no-such-program-here not found",
     "notify: {command: [bin/tell]}": "must begin with the name of a program or an absolute path, not 'bin/tell'",
     'notify: {command: "tell \'me"}': "notify.command: a quote is not closed",

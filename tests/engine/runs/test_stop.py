@@ -186,7 +186,7 @@ def test_sow_runs_stop(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First")
     run = begin(plan_repo)
     stopped = plan_repo.repo.ok("runs", "stop")
-    assert "go on with: sow run plan.yaml" in stopped.out
+    assert "continue with: sow run plan.yaml" in stopped.out
     run.communicate(timeout=300)
     assert run.returncode == 130
     assert plan_repo.run().code == 0
@@ -230,7 +230,7 @@ def test_sow_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
     assert plan_repo.alive()
     stopped = plan_repo.repo.ok("runs", "stop", *([plan_repo.runs()[-1]["id"]] if named else []))
     assert "an earlier turn on task 010 was cut off; processes of it that had to be ended: " in stopped.out
-    assert "is stopped\ngo on with: sow run plan.yaml\n" in stopped.out
+    assert "is stopped\ncontinue with: sow run plan.yaml\n" in stopped.out
     assert plan_repo.alive() == []
     assert "cut off" not in plan_repo.repo.ok("runs", "stop").out
     assert plan_repo.run().code == 0
@@ -263,7 +263,7 @@ def test_sow_runs_stop_leaves_the_living_alone(plan_repo: PlanRepo) -> None:
     plan_repo.started.append(call)
     wait_for((plan_repo.repo.root / "begun").exists)
     at_work = set(plan_repo.alive())
-    assert plan_repo.repo.ok("runs", "stop").out.startswith("nothing runs here")
+    assert plan_repo.repo.ok("runs", "stop").out.startswith("no run is active")
     assert call.pid in at_work
     assert at_work & set(plan_repo.alive()) >= {call.pid}
     assert len(at_work & set(plan_repo.alive())) > 1

@@ -165,7 +165,7 @@ def test_eyes_are_told_the_same(yard: Yard) -> None:
     assert lines[4:] == ["may run: what the CLI itself allows; sow gives it no list"]
     yard.spawn()
     lines = looked(yard, "resume", "010", "go on").out.splitlines()
-    assert lines[3] == f"session: goes on: {yard.record()['session_id']}"
+    assert lines[3] == f"session: resumed: {yard.record()['session_id']}"
 
 
 def test_what_would_be_refused_is_refused(yard: Yard) -> None:

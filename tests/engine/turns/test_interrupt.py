@@ -47,7 +47,7 @@ def test_the_task_is_told_as_it_is_now(yard: Yard, steps: list[dict[str, object]
     yard.scenario([*steps, BEGUN, {"hang": True}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     code, out, said = interrupt(yard)
     assert (code, yard.outcomes()) == (130, ["interrupted"])
-    assert said == [f"error: interrupted: task 010 is {status}", f"hint: go on with it: {door}"]
+    assert said == [f"error: interrupted: task 010 is {status}", f"hint: continue it: {door}"]
     assert "status is" not in out
     assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
@@ -76,7 +76,7 @@ def test_a_cli_that_cannot_resume_starts_afresh(yard: Yard) -> None:
     install(yard.repo, "devin", folder)
     (folder / "devin").write_text("#!/bin/sh\ntouch begun\nexec sleep 300\n")
     code, _, said = interrupt(yard, *SPAWN, "--executor", "windsurf")
-    assert (code, said[1]) == (130, "hint: go on with it: sow agent spawn implementer 010 --fresh")
+    assert (code, said[1]) == (130, "hint: continue it: sow agent spawn implementer 010 --fresh")
     yard.scenario([{"status": "needs_review"}])
     assert yard.spawn("--fresh").out.splitlines()[-1] == "task 010: status is needs_review"
 
@@ -95,7 +95,7 @@ def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(yard: Yard) -> None
     assert code == 130
     assert err.splitlines() == [
         "error: interrupted: task 010 is pending",
-        "hint: go on with it: sow agent spawn implementer 010",
+        "hint: continue it: sow agent spawn implementer 010",
     ]
     assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 

@@ -65,10 +65,10 @@ def test_a_turn_that_nobody_supervises_is_told(yard: Yard) -> None:
     assert known["next"]["text"] == "an earlier turn on task 010 still runs, and nobody supervises it: end it"
     assert known["next"]["command"] == "sow runs stop"
     shown = yard.repo.ok("status").out
-    assert "the turn that still runs on task 010  →  sow runs stop" in shown
+    assert "a turn on task 010  →  sow runs stop" in shown
     assert "Nobody works on" not in shown
-    what = "an earlier turn on task 010 still runs, and nobody supervises it"
-    told = {"state": "warning", "what": what, "hint": "end it: sow runs stop"}
+    what = "an earlier turn on task 010 is still running, unsupervised"
+    told = {"state": "warning", "what": what, "hint": "stop it: sow runs stop"}
     assert told in yard.repo.sow("doctor", "--json").json["findings"]
     ended = yard.repo.ok("runs", "stop").out  # although there never was a run
     assert "an earlier turn on task 010 was cut off; processes of it that had to be ended: " in ended
@@ -88,7 +88,11 @@ def test_a_task_that_nobody_works_on_is_told(yard: Yard) -> None:
     assert known["next"]["command"] == door
     assert f"task 010  →  {door}" in yard.repo.ok("status").out
     findings = yard.repo.sow("doctor", "--json").json["findings"]
-    told = {"state": "warning", "what": "nobody continues task 010", "hint": f"continue it: {door}"}
+    told = {
+        "state": "warning",
+        "what": "task 010 is in progress, but no worker is on it",
+        "hint": f"continue it: {door}",
+    }
     assert told in findings
     yard.resume()
     assert yard.repo.ok("status", "--json").json["idle"] == []

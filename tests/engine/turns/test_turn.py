@@ -141,7 +141,7 @@ def test_a_rate_limit_is_waiting_and_no_attempt(yard: Yard) -> None:
     assert "has reached its limit" in result.err
     assert "five_hour" not in result.err
     assert re.search(r"^  ! the five hour limit is reached \(until .*\d\d:\d\d JST\)$", result.err, re.MULTILINE)
-    assert re.search(r"go on at .*\d\d:\d\d JST: sow agent resume 010", result.err)
+    assert re.search(r"continue at .*\d\d:\d\d JST: sow agent resume 010", result.err)
     assert yard.outcomes() == ["limited"]
     assert (yard.repo.task("010")["iteration"], yard.repo.task("010")["status"]) == (1, "in_progress")
     assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
@@ -301,7 +301,7 @@ def test_a_turn_that_fails_did_happen(yard: Yard) -> None:
     assert result.code == 1
     assert "error: agent execution failed: it was ended by SIGKILL (killed) and gave no result" in result.err
     assert 'try again: sow agent resume 010 "Go on"' in result.err
-    assert "or begin a new session: sow agent spawn implementer 010 --fresh" in result.err
+    assert "or start a new session: sow agent spawn implementer 010 --fresh" in result.err
     resumed = yard.resume("Go on")
     assert resumed.code == 1
     assert "error: agent resumption failed: it was ended by SIGKILL (killed) and gave no result" in resumed.err

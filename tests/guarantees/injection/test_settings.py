@@ -48,7 +48,7 @@ FIELDS: dict[str, Callable[[str], Config]] = {
     "role with a fallback": lambda value: {"agents": {"fallbacks": {value: ["codex"]}}},
     "limit": lambda value: {"limits": {"turn_timeout": value}},
     "trust": lambda value: {"trust": [value]},
-    "command for notifications": lambda value: {"notify": {"command": value}},
+    "notification command": lambda value: {"notify": {"command": value}},
     "word of that command": lambda value: {"notify": {"command": [value, value]}},
     "section": lambda value: {value: {}},
 }

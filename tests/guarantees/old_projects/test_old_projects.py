@@ -297,15 +297,13 @@ def test_a_dry_run_shows_everything_and_changes_nothing(old):
 def test_the_migration_prints_what_the_seed_prints(old):
     """`sow migrate` lists the changes, makes them, counts the files and says where the backup is."""
     lines = old.ok("migrate", "--yes").out
-    assert lines.startswith(
-        f"{PLAN}Migration complete! 5 files updated.\nThe project as it was is in .sow/local/backups/"
-    )
+    assert lines.startswith(f"{PLAN}Migration complete! 5 files updated.\nBackup: .sow/local/backups/")
 
 
 def test_a_backup_holds_the_project_as_it_was(old):
     """The copy that the migration makes has every byte of the old project."""
     before = digest(old.project)
-    place = old.ok("migrate", "--yes").out.rpartition(" is in ")[2].strip()
+    place = old.ok("migrate", "--yes").out.rpartition("Backup: ")[2].strip()
     assert digest(old.root / place) == before
     assert digest(old.project) != before
 
@@ -334,7 +332,7 @@ def test_without_a_terminal_nothing_is_migrated_unasked(old):
     result = old.sow("migrate")
     assert (result.code, result.out) == (4, PLAN)
     assert result.err == (
-        "error: the migration needs your word\nhint: look at the changes above, then run: sow migrate --yes\n"
+        "error: the migration needs confirmation\nhint: check the changes above, then run: sow migrate --yes\n"
     )
     assert old.snapshot() == before
 

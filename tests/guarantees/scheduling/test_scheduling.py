@@ -161,7 +161,7 @@ class Run:
         elif self.ends and (decision.wake_at is None or self.ends[0][0] <= decision.wake_at):
             self.end()
         else:
-            assert decision.wake_at is not None, "nothing runs, nothing starts, and nobody says when to go on"
+            assert decision.wake_at is not None, "nothing runs, nothing starts, and nobody says when to continue"
             assert decision.wake_at > self.now
             self.now = decision.wake_at
         return True

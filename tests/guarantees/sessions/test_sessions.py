@@ -77,7 +77,7 @@ def test_a_session_in_use_is_said(yard: Yard) -> None:
     result = yard.spawn()
     assert (result.code, yard.outcomes()) == (1, ["in_use"])
     assert "agent execution failed: in_use: Error: Session ID 010 is already in use." in result.err
-    assert "or begin a new session: sow agent spawn implementer 010 --fresh" in result.err
+    assert "or start a new session: sow agent spawn implementer 010 --fresh" in result.err
     yard.scenario(WORK)
     assert yard.spawn("--fresh").out.splitlines()[-1] == "task 010: status is needs_review"
 
@@ -139,7 +139,7 @@ def test_a_cli_whose_words_are_not_known_is_no_dead_end(yard: Yard) -> None:
         shutil.rmtree(chats)
     result = yard.resume("Make it faster")
     assert (result.code, yard.outcomes()) == (1, ["done", "failed"]), result
-    assert "or begin a new session: sow agent spawn implementer 010 --fresh" in result.err
+    assert "or start a new session: sow agent spawn implementer 010 --fresh" in result.err
     assert yard.spawn("--fresh").code == 0
 
 
@@ -222,7 +222,7 @@ def test_an_executor_that_is_gone_is_no_dead_end(yard: Yard) -> None:
     assert yard.spawn("--executor", "mine").code == 0
     config.unlink()
     refused = yard.resume()
-    assert (refused.code, "executor mine, which is not configured any more" in refused.err) == (2, True)
+    assert (refused.code, "executor mine, which is no longer configured" in refused.err) == (2, True)
     assert "sow agent resume 010 … --executor NAME" in refused.err
     assert yard.resume("go on", "--executor", "simulated").code == 0
     assert [turn["kind"] for turn in yard.record()["turns"]] == ["spawn", "resume"]

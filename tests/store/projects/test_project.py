@@ -139,7 +139,7 @@ def test_a_renamed_branch_is_adopted(repo):
     refused = repo.sow("status")
     assert refused.code == 2
     assert "if you renamed it to this one: sow project adopt" in refused.err
-    assert repo.ok("project", "adopt").out == "the project belongs to feat/renamed now; it belonged to feat/auth\n"
+    assert repo.ok("project", "adopt").out == "moved the project from feat/auth to feat/renamed\n"
     repo.ok("status")
     assert repo.ok("project", "show", "--json").json["branch"] == "feat/renamed"
     assert repo.ok("log", "--list", "--json").json["entries"][-1]["action"] == "project_adopt"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sow.cli.command import LOG_OPTIONS, Argument, Command, Option
 
-CONFIG_HELP = "Agent selection uses configuration from ~/.config/sow/config.yaml\nCreate the file with: sow config init"
+CONFIG_HELP = (
+    "Agent selection uses configuration from ~/.config/sow/config.yaml.\nCreate the file with: sow config init"
+)
 
 
 TURN = (

@@ -11,9 +11,9 @@ from sow.system.terminal import is_interactive
 
 def answer(context: Context, *, question: str, answer_text: str, always: bool, resume: bool, no_resume: bool) -> int:
     if resume and no_resume:
-        raise SowError("--resume and --no-resume contradict each other", "give one of them")
+        raise SowError("--resume and --no-resume exclude each other", "use one of them")
     if always:
-        actor = context.require_person("let an answer stand", asked=True)
+        actor = context.require_person("save an answer", asked=True)
     else:
         actor = context.require_non_worker("answer a question")
     home = context.project_home()

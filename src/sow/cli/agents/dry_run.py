@@ -14,7 +14,7 @@ from sow.system.terminal import escape_control, escape_line, out
 SESSIONS = {
     adapters.GIVEN: "takes a session id",
     adapters.ASSIGNED: "chooses its session id itself",
-    adapters.FILE: "keeps its session in a file of ours",
+    adapters.FILE: "keeps its session in a file of sow",
     adapters.NONE: "keeps no session",
 }
 
@@ -24,7 +24,7 @@ def show(preview: Preview, *, json: bool) -> int:
     if json:
         return emit(document(preview))
     kind = preview.turn.adapter.capabilities.session
-    session = f"goes on: {preview.request.session}" if preview.kind == "resume" else f"new; the CLI {SESSIONS[kind]}"
+    session = f"resumed: {preview.request.session}" if preview.kind == "resume" else f"new; the CLI {SESSIONS[kind]}"
     out(escape_control(shlex.join(preview.arguments)))
     out(f"in {escape_line(preview.request.cwd)}, with the prompt on stdin")
     out("environment: " + " ".join(preview.names))

@@ -36,7 +36,7 @@ def new(context: Context, *, name: str, description: str, prompt: str, from_work
         return _from_workflow(context, name)
     context.require_non_worker("write a role")
     if not name:
-        raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
+        raise SowError("sow agent new: NAME is missing", 'sow agent new database-specialist --description "…"')
     if not description:
         raise SowError("--description is required", f'say when to use it: sow agent new {name:.60} --description "…"')
     prompt_text = context.checked_text(prompt, "--prompt", MOST) if prompt else ""
@@ -57,9 +57,9 @@ def _from_workflow(context: Context, name: str) -> int:
         missing_agents = [agent for agent in missing_agents if agent.name == name]
         if not missing_agents:
             names = ", ".join(agent.name for agent in design.plan.required) or "none"
-            raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"it requires: {names}")
+            raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"the plan requires: {names}")
     if not missing_agents:
-        out("every agent type of the plan is there")
+        out("every agent type of the plan exists")
     write_required(home, missing_agents)
     return 0
 
@@ -84,10 +84,10 @@ def _prompt(required: RequiredAgent) -> str:
 def _write(home: Home, name: str, description: str, prompt: str) -> None:
     """Writes the role as Markdown with front matter, the form that every agent CLI reads."""
     if not is_role_name(name):
-        raise SowError(f"{name!r:.80} is no name of a role", "use lower case with hyphens: database-specialist")
+        raise SowError(f"{name!r:.80} is not a role name", "use lower case with hyphens, such as database-specialist")
     body = prompt.strip() or FORM.format(name=name, description=description).strip()
     page = f"---\nname: {name}\ndescription: {yaml_text.scalar(description)}\n---\n\n{body}\n"
     split(page, name)
     path = layout.create(home, FOLDER, name, page)
     note = "" if prompt.strip() else "; fill in its prompt"
-    out(escape_line(f"made {path}{note}"))
+    out(escape_line(f"created {path}{note}"))

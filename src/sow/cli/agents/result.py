@@ -67,7 +67,7 @@ def interruption(home: Home, task: str) -> Interrupted:
 def _interrupted(folder: TaskFolder) -> Interrupted:
     task = folder.task()
     return Interrupted(
-        f"interrupted: task {folder.id} is {task['status']}", f"go on with it: {task_resume_command(folder, task)}"
+        f"interrupted: task {folder.id} is {task['status']}", f"continue it: {task_resume_command(folder, task)}"
     )
 
 
@@ -98,15 +98,16 @@ def _raise_failure(result: TurnResult, failure: str) -> None:
     if kind == "limited":
         when = f"at {clock.local(result.outcome.reset_at)}" if result.outcome.reset_at else "later"
         raise Waiting(
-            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {when}: {resume}"
+            f"{result.executor} has reached its limit: {reason}",
+            f"this does not count as an iteration; continue {when}: {resume}",
         )
     if kind == "timeout":
-        raise SystemFailure(f"{failure}: the turn was stopped: {reason}", f"go on with it: {resume}")
+        raise SystemFailure(f"{failure}: the turn was stopped: {reason}", f"continue it: {resume}")
     advice = adapter(result.record.session["type"]).login_advice
     if reason.endswith(advice):
-        raise SystemFailure(f"{failure}: {reason.removesuffix(f'; {advice}')}", f"{advice}, then go on: {resume}")
+        raise SystemFailure(f"{failure}: {reason.removesuffix(f'; {advice}')}", f"{advice}, then continue: {resume}")
     fresh = f"sow agent spawn {result.task['assigned_agent']} {task} --fresh"
-    alternative = "" if resume == fresh else f"\nor begin a new session: {fresh}"
+    alternative = "" if resume == fresh else f"\nor start a new session: {fresh}"
     raise SystemFailure(
         f"{failure}: {reason}" if kind == "failed" else f"{failure}: {kind}: {reason}",
         f"its output is in {result.record.folder}; try again: {resume}{alternative}",

@@ -87,7 +87,7 @@ def _validate_all(context: Context, *, json: bool) -> int:
 
 
 def _remark(agent: Agent, shown_path: str) -> str:
-    return f"{shown_path}: agent {agent.name}; without effect here: {', '.join(agent.unused_fields)}"
+    return f"{shown_path}: agent {agent.name}; fields without effect: {', '.join(agent.unused_fields)}"
 
 
 def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
@@ -100,14 +100,14 @@ def _check(path: str, shown_path: str, warnings: list[str]) -> dict[str, str | N
     """Checks one file; a valid file may still be ignored because of its name or another file."""
     try:
         if os.path.isdir(path):
-            raise SowError(f"{shown_path} is a folder", "give files; without any, all that are found are checked")
+            raise SowError(f"{shown_path} is a folder", "name files, or none to check all of them")
         agent = read_agent(real_path(path), "file", shown_path)
     except SowError as error:
         message = error.message.replace(path, shown_path, 1)
         return {"file": shown_path, "agent": None, "remark": None, "error": message, "hint": error.hint}
-    remark = f"{shown_path}: written by sow install, which makes it no role of its own"
+    remark = f"{shown_path}: written by sow install; it defines no role"
     if agent is not None:
         remark = _remark(agent, shown_path) if agent.unused_fields else f"{shown_path}: agent {agent.name}"
         own_warnings = [warning.removeprefix(f"{path}: ") for warning in warnings if warning.startswith(f"{path}: ")]
-        remark += f"; it does not count here: {own_warnings[0]}" if own_warnings else ""
+        remark += f"; it is not used: {own_warnings[0]}" if own_warnings else ""
     return {"file": shown_path, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}

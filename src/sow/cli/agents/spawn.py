@@ -62,8 +62,8 @@ def spawn_worker(
     actor = context.require_non_worker("spawn a worker")
     if worktree:
         raise SowError(
-            "agent spawn works in your checkout; only a run makes worktrees, and merges from them",
-            "write the task into a plan and run it: sow run PLAN",
+            "agent spawn works in your checkout; only sow run uses worktrees",
+            "write a plan with this task, then: sow run PLAN",
         )
     home = context.project_home()
     config = context.config()
@@ -94,7 +94,7 @@ def _refuse_other_role(home: Home, task: str, role: Agent) -> None:
         raise SowError(
             f"task {task} is for {assigned}, not for {role.name}",
             f"spawn that role: sow agent spawn {assigned} {task}\n"
-            f"or give the task to {role.name} first: sow task set --id {task} agent {role.name}",
+            f"or assign the task to {role.name}: sow task set --id {task} agent {role.name}",
         )
 
 
@@ -140,8 +140,8 @@ def _executor(config: Config, name: str, task: str, *, explicit: bool) -> Execut
     if name in config.executors or explicit:
         return config.executor(name)
     raise SowError(
-        f"the session of task {task} was made with executor {name}, which is not configured any more",
-        f"define it again (sow config edit), or name another one: sow agent resume {task} … --executor NAME",
+        f"the session of task {task} uses executor {name}, which is no longer configured",
+        f"define it (sow config edit), or use another one: sow agent resume {task} … --executor NAME",
     )
 
 
@@ -182,7 +182,7 @@ def _ask_and_resume(context: Context, task: str) -> int:
             return 0
     except KeyboardInterrupt:
         err("")
-        raise Interrupted("the question is still open", f'sow answer {task} "…"') from None
+        raise Interrupted("the question is still open", f'answer it: sow answer {task} "…"') from None
     home = context.project_home()
     folder = task_folder.find(home, projects.load(home), task)
     change = TaskChange(folder, folder.task(), [])
@@ -227,7 +227,7 @@ def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
     for fallback in executors[1:]:
         given_model = model if fallback.type == executors[0].type else ""
         default_model = f"{fallback.model} ({fallback.origin_of('model')})" if fallback.model else "its own default"
-        note = f"; --model {model} is for {executors[0].type} alone" if model and not given_model else ""
+        note = f"; --model {model} applies to {executors[0].type} only" if model and not given_model else ""
         err(f"Fallback: {fallback.name}, model={given_model or default_model}{note}")
 
 
@@ -242,11 +242,11 @@ def warn_without_yolo(executors: list[ExecutorConfig], role: Agent) -> None:
 def check_model(executor: ExecutorConfig, model: str) -> None:
     """Refuses --model if the executor takes no model, or if the CLI could read the value as a flag."""
     if model and not inputs.is_model(model):
-        raise SowError(f"--model {model!r:.80} is not the name of a model", "use one word, such as sonnet")
+        raise SowError(f"--model {model!r:.80} is not a model name", "use one word, such as sonnet")
     if model and not adapter(executor.type).capabilities.model:
         raise SowError(
             f'executor "{executor.name}" takes no model',
-            "leave --model out, or choose another executor with --executor",
+            "remove --model, or choose another executor with --executor",
         )
 
 

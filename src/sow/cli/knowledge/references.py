@@ -47,7 +47,7 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
         emit(_document(folder, project, state, choice, written=writes))
     else:
         _show(state, choice, written=writes)
-        out("the prompt also has the project's goal and decisions:")
+        out("The prompt also has the project's goal and decisions:")
         out(escape_control("\n".join(f"  {line}" for line in project_lines(project, memory.read(home)))))
     return 0
 
@@ -73,7 +73,7 @@ def _dependency_warning(folder: TaskFolder, task: Task) -> list[str]:
     waiting = [dependency for dependency in task["depends_on"] if statuses.get(dependency) != "completed"]
     if not waiting:
         return []
-    return [f"task {', '.join(waiting)} is not completed, so its outputs may change: run this again after that"]
+    return [f"task {', '.join(waiting)} is not completed, so its outputs may change; run this again later"]
 
 
 def _entry(chosen: Chosen) -> dict[str, Any]:
@@ -108,11 +108,11 @@ def _show(task: Task, choice: ChosenDocuments, *, written: bool) -> None:
     if len(rows) > 1:
         out(table(rows))
     if choice.considered and not choice.chosen and not choice.left_out:
-        out("none fits: say more in the task's description, where a document's name is enough")
+        out("no document fits; add details or document names to the task's description")
     for reference in choice.left_out:
-        out(escape_line(f"left out, for want of room: {reference['path']} ({sizes.format_bytes(reference['size'])})"))
+        out(escape_line(f"left out, over the budget: {reference['path']} ({sizes.format_bytes(reference['size'])})"))
     if written and choice.chosen:
-        out(f"task {task['id']} refers to them now; see 'sow task show {task['id']}'")
+        out(f"task {task['id']} now refers to them; see: sow task show {task['id']}")
 
 
 def _tokens(choice: ChosenDocuments) -> int:

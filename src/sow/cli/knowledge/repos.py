@@ -6,8 +6,8 @@ from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import source_output
 from sow.cli.output import emit, table
+from sow.cli.progress import Progress
 from sow.domain import inputs
-from sow.domain.documents.index import Repo
 from sow.errors import SowError
 from sow.knowledge.repos import RepoDescription, Repos
 from sow.store.knowledge.index import REPOS
@@ -44,23 +44,17 @@ def add(
 ) -> int:
     context.require_non_worker("link a repository")
     about = _description(context, purpose, hint, tag)
-    source_output.print_fetching(url)
     repos = keeper(context)
-    entry, remarks = repos.add(url, about, ref=ref, name=name, clone=clone, cwd=context.cwd)
+    with Progress(f"Fetching {url}"):
+        entry, remarks = repos.add(url, about, ref=ref, name=name, clone=clone, cwd=context.cwd)
     source_output.print_remarks(remarks)
     source_output.ignore_in_git(repos, entry["name"])
     if json:
         return emit(entry)
     location = f" at {source_output.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
     out(escape_line(f"linked {entry['name']} ({source_output.size_of(entry)}){location}"))
-    _print_description(entry)
+    source_output.print_description(entry)
     return 0
-
-
-def _print_description(entry: Repo) -> None:
-    source_output.print_facts({"purpose": entry["purpose"]}, [])
-    source_output.print_hints(entry["hints"])
-    source_output.print_facts({}, entry["tags"])
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
@@ -79,16 +73,12 @@ def list_repos(context: Context, *, json: bool) -> int:
         ]
         out(table(rows))
     else:
-        out("no repository is linked here: sow repos add URL")
+        out("no linked repositories; link one: sow repos add URL")
     return 0
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    return source_output.show(keeper(context), name, _print_description, _origin, done="linked", json=json)
-
-
-def _origin(entry: Repo) -> list[str]:
-    return [f"pin: {entry['pin']}"] if "pin" in entry else []
+    return source_output.show(keeper(context), name, json=json)
 
 
 def remove(context: Context, *, name: str, force: bool) -> int:
@@ -101,11 +91,11 @@ def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag:
     context.require_non_worker("describe a repository")
     about = _description(context, purpose, hint, tag)
     if not about.fields:
-        raise SowError("what is to be said about it?", "give --purpose, --hint or --tag")
+        raise SowError("the description is missing", "give --purpose, --hint or --tag")
     entry = keeper(context).describe(name, about)
     if json:
         return emit(entry)
-    _print_description(entry)
+    source_output.print_description(entry)
     return 0
 
 

@@ -7,6 +7,7 @@ from sow.cli.context import Context
 from sow.cli.knowledge import source_output
 from sow.cli.knowledge.own_documents import MOST_TEXT, description_turn
 from sow.cli.output import emit, table
+from sow.cli.progress import Progress
 from sow.domain import inputs
 from sow.domain.documents.index import Hint, Sink
 from sow.domain.text.units import counted
@@ -36,11 +37,16 @@ class Describer:
         paths = {path.removeprefix(f"{folder}/"): path for path in descriptions.document_paths(folder)}
         documents = descriptions.excerpts(paths, MOST_TEXT)
         if not documents:
-            raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
-        answer = run_to_end(self.agent.ask(name, documents))
+            raise SowError(
+                f"the sink {name} has no text to describe",
+                f"describe it yourself: sow sinks describe {name} --summary TEXT",
+            )
+        executor = self.agent.executor
+        with Progress(f"{executor.name} ({executor.model or 'its default model'}) reads {name}"):
+            answer = run_to_end(self.agent.ask(name, documents))
         hints: list[Hint] = [{"path": path, "about": answer.hints[path]} for path in paths if path in answer.hints]
         description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags, hints=hints)
-        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.agent.executor.name}")
+        return self.sinks.describe(name, description, f"{BY_AGENT}: {executor.name}")
 
 
 def keeper(context: Context) -> Sinks:
@@ -65,10 +71,10 @@ def install(
     if not url:
         return _install_missing(sinks, yes=yes, json=json)
     if executor and not describe:
-        raise SowError("--executor says who describes the sink", "add --describe")
+        raise SowError("--executor needs --describe", "add --describe")
     describer = Describer(context, sinks, executor) if describe else None
-    source_output.print_fetching(url)
-    entry, remarks = sinks.install(url, path, ref=ref or None, name=name, cwd=context.cwd)
+    with Progress(f"Fetching {url}"):
+        entry, remarks = sinks.install(url, path, ref=ref or None, name=name, cwd=context.cwd)
     source_output.print_remarks(remarks)
     source_output.ignore_in_git(sinks, entry["name"])
     if describer:
@@ -76,7 +82,7 @@ def install(
     if json:
         return emit(entry)
     out(escape_line(f"installed {entry['name']} ({source_output.size_of(entry)}) at {source_output.pin_of(entry)}"))
-    _print_description(entry)
+    source_output.print_description(entry)
     return 0
 
 
@@ -85,10 +91,12 @@ def _install_missing(sinks: Sinks, *, yes: bool, json: bool) -> int:
     entries = sinks.missing()
     _agree_to_fetch(entries, yes=yes, json=json)
     for entry in entries:
-        source_output.print_remarks(sinks.install_missing(entry))
+        with Progress(f"Fetching {entry['name']}"):
+            remarks = sinks.install_missing(entry)
+        source_output.print_remarks(remarks)
     if json:
         return emit({"sinks": entries})
-    out(f"installed {counted(len(entries), 'sink')}" if entries else "every sink of this repository is installed")
+    out(f"installed {counted(len(entries), 'sink')}" if entries else "all sinks of this repository are installed")
     return 0
 
 
@@ -99,14 +107,9 @@ def _agree_to_fetch(entries: list[Sink], *, yes: bool = False, json: bool = Fals
     if entries and not yes:
         require_yes(
             f"Fetch {counted(len(entries), 'sink')}?",
-            Waiting("fetching these sinks needs confirmation", "look at the sources, then: sow sinks install --yes"),
-            Waiting("nothing was fetched", "run 'sow sinks install' again when you are ready"),
+            Waiting("fetching these sinks needs confirmation", "check the sources, then: sow sinks install --yes"),
+            Waiting("nothing was fetched", "to fetch them later, run: sow sinks install"),
         )
-
-
-def _print_description(entry: Sink) -> None:
-    source_output.print_facts({"what": entry["summary"], "when": entry["when_to_use"]}, entry["tags"])
-    source_output.print_hints(entry["hints"])
 
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
@@ -134,19 +137,14 @@ def list_sinks(context: Context, *, known: bool, json: bool) -> int:
         ]
         out(table(rows))
         if missing:
-            out("fetch what is missing: sow sinks install")
+            out("fetch the missing sinks: sow sinks install")
     else:
-        out("you know no sink yet" if known else "no sink is installed here: sow sinks install URL FOLDER")
+        out("no known sinks" if known else "no sinks; install one: sow sinks install URL FOLDER")
     return 0
 
 
 def show(context: Context, *, name: str, json: bool) -> int:
-    return source_output.show(keeper(context), name, _print_description, _origin, done="installed", json=json)
-
-
-def _origin(entry: Sink) -> list[str]:
-    pin = f"pin: {entry.get('pin', '')}, installed {entry.get('installed_at', '')}"
-    return [pin, f"described by: {entry.get('described_by', '')}"]
+    return source_output.show(keeper(context), name, json=json)
 
 
 def remove(context: Context, *, name: str, force: bool, forget: bool) -> int:
@@ -171,7 +169,7 @@ def describe(
     if summary or when or tag or hint:
         if executor:
             raise SowError(
-                "--executor asks an agent, and the other options are your own words", "give one or the other"
+                "--executor excludes --summary, --when, --tag and --hint", "use --executor, or describe it yourself"
             )
         entry = _by_hand(context, sinks, name, summary, when, tag, hint)
     else:
@@ -179,7 +177,7 @@ def describe(
         entry = Describer(context, sinks, executor).describe(name)
     if json:
         return emit(entry)
-    _print_description(entry)
+    source_output.print_description(entry)
     return 0
 
 

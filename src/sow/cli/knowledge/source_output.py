@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.output import emit, print_error, table
+from sow.cli.progress import Progress
 from sow.domain import inputs
 from sow.domain.documents.index import Hint
 from sow.domain.text.units import counted
@@ -32,6 +32,7 @@ COLOURS = {
     **dict.fromkeys(updates.BAD, "red"),
 }
 SHORT = 10
+LABELS = {"summary": "what", "when_to_use": "when", "purpose": "purpose"}
 BAD = (*updates.BAD, installed_sources.FAILED, installed_sources.EDITED)
 
 
@@ -62,46 +63,29 @@ def hint(value: str) -> Hint:
     return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
 
 
-def print_hints(hints: Sequence[Hint]) -> None:
-    for entry in hints:
-        out("  " + escape_line(f"look at: {entry['path']}" + (f" ({entry['about']})" if entry["about"] else "")))
+def print_description(entry: Any) -> None:
+    """Prints the description of an entry."""
+    lines = [f"{label}: {entry[key] or '(no description)'}" for key, label in LABELS.items() if key in entry]
+    for hint in entry.get("hints", ()):
+        lines.append(f"look at: {hint['path']}" + (f" ({hint['about']})" if hint["about"] else ""))
+    lines += [f"tags: {', '.join(entry['tags'])}"] if entry["tags"] else []
+    out("\n".join(f"  {escape_line(line)}" for line in lines))
 
 
-def print_facts(facts: Mapping[str, str], tags: Sequence[str]) -> None:
-    """Prints what is said about an entry."""
-    for label, text in facts.items():
-        out("  " + escape_line(f"{label}: {text or '(nothing is said)'}"))
-    if tags:
-        out("  " + escape_line(f"tags: {', '.join(tags)}"))
-
-
-def show(
-    manager: SourceManager,
-    name: str,
-    describe: Callable[[Any], None],
-    origin: Callable[[Any], list[str]],
-    *,
-    done: str,
-    json: bool,
-) -> int:
+def show(manager: SourceManager, name: str, *, json: bool) -> int:
     """Prints one entry: its description, its source and whether it was changed by hand."""
     entry: Any = manager.entry(name)
     folder, edited = f".sow/{manager.catalog.key}/{name}", manager.is_edited(entry)
     if json:
         return emit({**entry, "folder": folder, "edited": edited})
     out(f"{paint(name, 'bold')} " + escape_line(f"({size_of(entry)}) in {folder}"))
-    describe(entry)
-    for line in (f"from: {source_of(entry)}", *origin(entry)):
-        out("  " + escape_line(line))
-    if edited:
-        out(f"  changed by hand since it was {done}")
+    print_description(entry)
+    installed = f", installed {entry['installed_at']}" if "installed_at" in entry else ""
+    origin = [f"from: {source_of(entry)}", *([f"pin: {entry['pin']}{installed}"] if "pin" in entry else [])]
+    origin += [f"described by: {entry['described_by']}"] if "described_by" in entry else []
+    origin += ["changed since it was installed"] if edited else []
+    out("\n".join(f"  {escape_line(line)}" for line in origin))
     return 0
-
-
-def print_fetching(url: str) -> None:
-    """Tells a person at a terminal that a fetch is running."""
-    if is_interactive():
-        err(paint(escape_line(f"fetching from {url} …"), "dim", sys.stderr))
 
 
 def print_remarks(remarks: Sequence[str]) -> None:
@@ -109,7 +93,7 @@ def print_remarks(remarks: Sequence[str]) -> None:
     for remark in remarks[:20]:
         err(f"note: {escape_line(remark)}")
     if len(remarks) > 20:
-        err(f"note: and {len(remarks) - 20} more like these")
+        err(f"note: and {len(remarks) - 20} more")
 
 
 def ignore_in_git(manager: SourceManager, name: str) -> None:
@@ -138,7 +122,7 @@ def _show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
         print_error(problem.message, problem.hint)
     names = [result.entry["name"] for result in polled if result.status in (updates.NEW, updates.MISSING)]
     if names:
-        out(f"bring {'it' if len(names) == 1 else 'them'} in: sow {key} update {' '.join(names[:8])}")
+        out(f"update {'it' if len(names) == 1 else 'them'}: sow {key} update {' '.join(names[:8])}")
     return bad
 
 
@@ -181,29 +165,35 @@ def update(
     key = manager.catalog.key
     if check:
         if ref or force:
-            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
-        return _show_polled(manager.poll(names), key, json=json)
+            raise SowError("--check excludes --ref and --force", "use --check alone")
+        return _show_polled(_polled(manager, names), key, json=json)
     context.require_non_worker(f"update a {noun}")
     if ref and len(names) != 1:
-        raise SowError(f"--ref is for one {noun}", f"name it: sow {key} update NAME --ref v2")
+        raise SowError(f"--ref needs one {noun}", f"name it: sow {key} update NAME --ref v2")
     if is_interactive() and not (ref or force or json) and not _agreed(manager, names):
         return 0
     results: list[UpdateResult] = []
-    print_fetching("all sources" if not names else ", ".join(names))
-    for result in manager.update(names, ref=ref or None, force=force):
-        results.append(result)
-        if not json:
-            _tell(result, key)
+    with Progress(f"Fetching {', '.join(names) or 'all sources'}") as progress:
+        for result in manager.update(names, ref=ref or None, force=force):
+            results.append(result)
+            if not json:
+                progress.clear()
+                _tell(result, key)
     if json:
         emit({key: [_update_document(result) for result in results]})
     elif not results:
-        out(f"there is nothing to update: see 'sow {key} list'")
+        out(f"nothing to update; list what is installed: sow {key} list")
     return int(any(result.status in BAD for result in results))
+
+
+def _polled(manager: SourceManager, names: list[str]) -> list[SourceStatus]:
+    with Progress("Asking the sources"):
+        return manager.poll(names)
 
 
 def _agreed(manager: SourceManager, names: list[str]) -> bool:
     """Shows on a terminal what the sources have, and asks; an error of a source is shown by the update."""
-    polled = manager.poll(names)
+    polled = _polled(manager, names)
     rows = [(result.entry["name"], result.status, _commit_change(result)) for result in polled]
     if rows:
         out(table(rows))
@@ -220,7 +210,7 @@ def _tell(renewed: UpdateResult, key: str) -> None:
     out(escape_line(f"{name}: ") + f" {status} " + escape_line(f"{moved} ({size_of(entry)})"))
     print_remarks(renewed.remarks)
     if renewed.status == installed_sources.EDITED:
-        err(f"note: .sow/{key}/{name} was changed by hand and is left as it is; --force replaces it")
+        err(f"note: .sow/{key}/{name} has changes of yours and was not updated; replace it with --force")
     if renewed.problem:
         print_error(renewed.problem.message, renewed.problem.hint)
 
@@ -244,5 +234,5 @@ def print_removed(entry: Any, manager: SourceManager, *, forget: bool) -> int:
         manager.catalog.user_name(manager.catalog.load_user(manager.environment), entry) if key == "sinks" else ""
     )
     if user_name and not forget:
-        out(f"you still know it by its name: sow sinks install {user_name}")
+        out(f"install it again: sow sinks install {user_name}")
     return 0

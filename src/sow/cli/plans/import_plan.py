@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans import load
+from sow.cli.progress import Progress
 from sow.domain import phase as phases
 from sow.domain.plans.plan_import import Difference
+from sow.domain.text.units import counted
 from sow.engine.launch.preflight import confirm_changes, describe_changes
 from sow.store.projects import creation, plan_import
 from sow.store.projects import project as projects
@@ -40,11 +42,12 @@ def import_plan(
         if create_project is not None:
             project = create_project()
             err(escape_line(f"project {project['name']} on branch {project['branch']}"))
-        plan_import.apply(home, request, differences, actor=actor)
+        with Progress(f"Importing {counted(len(differences), 'task')}"):
+            plan_import.apply(home, request, differences, actor=actor)
     if json:
         emit({"dry_run": dry_run, "tasks": [_document(difference) for difference in differences]})
     else:
-        out(f"{plan_import.counts(differences)}{' (dry run: nothing was done)' if dry_run else ''}")
+        out(f"{plan_import.counts(differences)}{' (dry run: nothing was changed)' if dry_run else ''}")
     return 0
 
 

@@ -67,7 +67,7 @@ def _complain_all(findings: Sequence[PlanFinding]) -> None:
     for finding in findings[:MOST_SHOWN]:
         print_finding(finding)
     if len(findings) > MOST_SHOWN:
-        err(f"{_word(findings[0])}: and {len(findings) - MOST_SHOWN} more like these")
+        err(f"{_word(findings[0])}: and {len(findings) - MOST_SHOWN} more")
 
 
 def print_finding(finding: PlanFinding) -> None:

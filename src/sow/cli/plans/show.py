@@ -90,7 +90,7 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
     out("")
     total = sum(minutes.values())
     guessed = sum(estimate.origin == "guess" for estimate in expected.values())
-    guesses = f" ({counted(guessed, 'task')} guessed at {format_minutes(GUESS)})" if guessed else ""
+    guesses = f" ({counted(guessed, 'task')} assumed to take {format_minutes(GUESS)})" if guessed else ""
     if guessed < len(plan.tasks):
         out(f"estimated work: {format_minutes(total)}{guesses}; at least {format_minutes(longest)}")
     out(escape_line(f"critical path: {' → '.join(path)}"))
@@ -98,7 +98,7 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
         if task.protected:
             out(escape_line(f"protected in task {task.id}: {', '.join(task.protected)}"))
     if any(task.implied_dependencies for task in plan.tasks):
-        out("(n) waits for task n because both write the same file, or are of one worktree group")
+        out("(n): waits for task n, because both write the same file or share a worktree group")
     return 0
 
 
@@ -137,11 +137,10 @@ def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
 
 
 def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
-    name = task.name if len(task.name) <= 60 else f"{task.name[:59]}…"
     after = [*task.depends_on, *(f"({ident})" for ident in task.implied_dependencies)]
     time = format_minutes(task.estimated_minutes) if task.estimated_minutes is not None else "-"
     agent = task.agent or plan.default_agent or DEFAULT_AGENT
-    return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
+    return wave, task.id, task.name, agent, ", ".join(after) or "-", time, task.status
 
 
 def waves(context: Context, *, plan: list[str], json: bool, **options: object) -> int:

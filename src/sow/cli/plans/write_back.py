@@ -43,7 +43,7 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
     project = projects.load(home)
     plan_paths = paths or [os.path.join(home.root, plan["path"]) for plan in project.get("plans", [])]
     if not plan_paths:
-        raise SowError("no plan was imported into this project", "import one: sow plan import PLAN")
+        raise SowError("this project has no imported plan", "import one: sow plan import PLAN")
     sources, findings = plan_files.load(plan_paths, context.cwd)
     errors = [finding for finding in findings if finding.error]
     if not quiet:
@@ -63,7 +63,7 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         return emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
     if rows:
         out(table([("PLAN", "ID", "WAS", "IS"), *rows]))
-    out(f"{len(rows)} changed{' (dry run: nothing was written)' if dry_run else ''}" if rows else "nothing to change")
+    out(f"{len(rows)} changed{' (dry run: nothing was changed)' if dry_run else ''}" if rows else "nothing to change")
     return 0
 
 

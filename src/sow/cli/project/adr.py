@@ -33,7 +33,7 @@ def list_adrs(context: Context, *, json: bool) -> int:
         rows = [(str(adr.number), adr.status, adr.title, adr.path) for adr in records]
         out(table([("NUMBER", "STATUS", "TITLE", "FILE"), *rows]))
     else:
-        out("no decision records")
+        out("no decision records; create one: sow adr new TITLE")
     return 0
 
 

@@ -20,20 +20,20 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
     home = context.project_home()
     context.recover_tasks(home)
     copy = remove(home, force=yes, any_branch=False)
-    out(f"removed .sow/project; a copy is in {copy}")
+    out(f"removed .sow/project; copy: {copy}")
     if os.path.lexists(f"{home.root}/orchestration/state.yaml"):
-        out("orchestration/ stays; put a finished workflow away with: sow workflow archive")
+        out("orchestration/ stays; archive a finished workflow: sow workflow archive")
     dropped = state_commit.drop_state_commits(home)
     if dropped:
-        commits = "the commit that held" if dropped == 1 else f"{dropped} commits that held"
-        out(f"took {commits} nothing but project state off this branch")
+        commits = "the commit with" if dropped == 1 else f"{dropped} commits with"
+        out(f"removed {commits} only project state from this branch")
     remove_defaults(home)
     if state_commit.is_saved(home):
         if commit:
             state_commit.commit_removal(home)
             out("committed the removal")
         else:
-            out(f"commit that before you merge: {state_commit.COMMIT_REMOVAL}")
+            out(f"before you merge, run: {state_commit.COMMIT_REMOVAL}")
     return 0
 
 

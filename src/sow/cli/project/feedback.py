@@ -18,7 +18,7 @@ def add(context: Context, *, task: str, feedback_text: str) -> int:
     notes(change.remarks, "warning")
     out(path)
     if change.task["status"] == "needs_review":
-        out(f"send the task back with: sow task set --id {change.task['id']} status in_progress")
+        out(f"send the task back: sow task set --id {change.task['id']} status in_progress")
     return 0
 
 

@@ -28,7 +28,7 @@ def log(
     home = context.project_home()
     folder = _log_folder(context, home, task)
     if list and log_text:
-        raise SowError(f"sow log --list takes no text, but {log_text!r} is given", "leave out one of the two")
+        raise SowError(f"sow log --list takes no text, but {log_text!r} is given", "remove the text or --list")
     if list:
         return _show(home, folder, json=json)
     return _write(context, home, folder, log_text, file, action, result, json=json)
@@ -61,7 +61,7 @@ def _only_task_in_progress(home: Home, project: ProjectState) -> TaskFolder:
     if len(working) == 1:
         return working[0]
     names = ", ".join(folder.id for folder in working) if working else "none"
-    raise SowError(f"which task is this about? In progress: {names}", "name it with --task 010, or set SOW_TASK")
+    raise SowError(f"no task is named; in progress: {names}", "name one with --task 010, or set SOW_TASK")
 
 
 def _write(
@@ -76,7 +76,7 @@ def _write(
     json: bool = False,
 ) -> int:
     if not log_text:
-        raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
+        raise SowError("the text is missing", 'sow log --action A --result R "what was done"')
     actor = context.actor()
     if folder and actor.is_worker and actor.task != folder.id:
         raise SowError(

@@ -37,13 +37,13 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     if not yes:
         require_yes(
             f"Change {counted(len(steps), 'file')}?",
-            Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes"),
-            Waiting("nothing was migrated", "run 'sow migrate' again when you are ready"),
+            Waiting("the migration needs confirmation", "check the changes above, then run: sow migrate --yes"),
+            Waiting("nothing was migrated", "to migrate later, run: sow migrate"),
         )
     backup = apply(home, steps)
     create_missing(home)
     out(f"Migration complete! {counted(len(steps), 'file')} updated.")
-    out(f"The project as it was is in {backup}")
+    out(f"Backup: {backup}")
     return 0
 
 

@@ -26,7 +26,7 @@ def add(context: Context, *, name: str, reason: str, before: str, after: str, no
     added = phases.add(home, name, reason=reason_text, before=before, after=after, approved=yes, actor=actor)
     if added["status"] == "proposed":
         out(f"phase {added['name']} is proposed as question {added['question']}")
-        out(f"a person approves it with: sow phase approve {added['name']}")
+        out(f"to approve it, a person runs: sow phase approve {added['name']}")
         return 0
     out(f"phase {added['name']} is {added['status']}")
     return 0
@@ -35,7 +35,7 @@ def add(context: Context, *, name: str, reason: str, before: str, after: str, no
 def _place(home: Home, before: str, after: str) -> str:
     """Returns the phase before which --now places one: the active one, if there is one."""
     if before or after:
-        raise SowError("more than one place is given", "give --before, --after or --now")
+        raise SowError("more than one place is given", "use one of --before, --after and --now")
     current = active(projects.load(home)["phases"])
     return current["name"] if current else ""
 
@@ -81,7 +81,7 @@ def approve(context: Context, *, name: str) -> int:
 
 def _tell(phases: list[Phase]) -> int:
     current = next((phase["name"] for phase in phases if phase["status"] == "active"), "")
-    out(f"the phase is {current} now" if current else "all phases are completed")
+    out(f"active phase: {current}" if current else "all phases are completed")
     return 0
 
 

@@ -63,7 +63,7 @@ def save(context: Context, *, message: str) -> int:
     commit = save_project(
         home, inputs.checked_line(message, "--message", 200) if message else f"sow: save {kind} {name}"
     )
-    out(f"saved as {commit}" if commit else f"nothing to save: the {kind} is committed as it is")
+    out(f"saved as {commit}" if commit else f"nothing to save: the {kind} is already committed")
     return 0
 
 
@@ -84,7 +84,7 @@ def adopt(context: Context) -> int:
     with home.lock():
         old_branch, branch = projects.adopt(home, now=now)
         log_act(home, actor, action="project_adopt", text=f"moved from branch {old_branch} to {branch}", now=now)
-    out(escape_line(f"the project belongs to {branch} now; it belonged to {old_branch}"))
+    out(escape_line(f"moved the project from {old_branch} to {branch}"))
     return 0
 
 
@@ -96,7 +96,7 @@ def resolve(context: Context, *, side: str) -> int:
     for line in lines:
         out(escape_line(line))
     if not lines:
-        out("no conflict in the files of sow")
+        out("no conflicts in state files")
         return 0
     rebase = any(os.path.isdir(f"{home.checkout.git}/{name}") for name in ("rebase-merge", "rebase-apply"))
     command = "git rebase --continue" if rebase else "git commit"
@@ -105,7 +105,7 @@ def resolve(context: Context, *, side: str) -> int:
         escape_line(
             f"resolve the conflict in {files}, then: git add {files} && {command}"
             if files
-            else f"go on with: {command}"
+            else f"continue with: {command}"
         )
     )
     return 0
@@ -115,7 +115,7 @@ def remember(context: Context, *, memory_text: str) -> int:
     home = context.project_home()
     projects.load(home)
     body = context.checked_text(memory_text, "the memory", 20_000)
-    out(f"remembered in {memory.add(home, body, by=context.actor().name, now=clock.now())}")
+    out(f"recorded in {memory.add(home, body, by=context.actor().name, now=clock.now())}")
     return 0
 
 
@@ -123,20 +123,20 @@ def delete(context: Context, *, yes: bool) -> int:
     context.require_non_worker("delete the project")
     home = context.project_home()
     context.recover_tasks(home)
-    out(f"removed .sow/project; a copy is in {remove(home, force=yes, any_branch=True)}")
+    out(f"removed .sow/project; copy: {remove(home, force=yes, any_branch=True)}")
     return 0
 
 
 def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:
     if not project and (description or phase):
-        raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
+        raise SowError("--description and --phase need a project", 'name it: sow init --project "NAME"')
     home = context.checkout()
     make = prepare_project(context, home, name=project, description=description, phases=phase) if project else None
     paths = create_missing(home)
     for path in paths:
-        out(f"made {path}")
+        out(f"created {path}")
     if not paths:
-        out(escape_line(f"{os.path.join(home.root, '.sow')} is complete already"))
+        out(escape_line(f"{os.path.join(home.root, '.sow')} exists already"))
     if make:
         created = make()
         out(escape_line(f"project {created['name']} on branch {created['branch']}"))

@@ -51,9 +51,9 @@ def _no_project(home: Home, *, json: bool) -> int:
 def _show_workflow(workflow: dict[str, Any] | None) -> None:
     if workflow and workflow["name"]:
         counts = f"{workflow['done']} of {workflow['agents']} agents verified"
-        out(escape_line(f"workflow {workflow['name']}: {workflow['status']}, {counts}; see 'sow workflow status'"))
+        out(escape_line(f"workflow {workflow['name']}: {workflow['status']}, {counts}; see: sow workflow status"))
     elif workflow:
-        out(escape_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
+        out(escape_line(f"workflow: {workflow['problem']}; see: sow doctor"))
 
 
 def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     name_commands(waiting, runs)
     step = next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised, runs.plan_command)
     if not waiting and runs.live_tasks():
-        step = {"text": "a run is in progress: follow it", "command": "sow watch"}
+        step = {"text": "a run is in progress; follow it", "command": "sow watch"}
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["status"]] = counts.get(task["status"], 0) + 1
@@ -112,19 +112,22 @@ def _show(facts: dict[str, Any]) -> None:
         out("\n" + table(rows, indent="  "))
     for title, lines in (
         (
-            "Waits for you",
+            "Needs you",
             [
                 f"{item['kind']}: {escape_line(without_details(item['text']))}  →  {item['do']}"
                 for item in facts["inbox"]
             ],
         ),
         (
-            "Nobody supervises",
-            [f"the turn that still runs on task {item['task']}  →  {item['do']}" for item in facts["left"]],
+            "Left running",
+            [f"a turn on task {item['task']}  →  {item['do']}" for item in facts["left"]],
         ),
         ("Continue", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
-        ("Remember", [escape_control(memory) for memory in facts["memories"]]),
-        ("Lately", [escape_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]]),
+        ("Decisions", [escape_control(memory) for memory in facts["memories"]]),
+        (
+            "Recent log",
+            [escape_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]],
+        ),
     ):
         if lines:
             out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))

@@ -68,12 +68,12 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
     setup_questions.print_setup(setup)
     commands.print()
     if preflight.doubtful_warnings(request):
-        out("the run would ask about the plan's warnings first")
+        out("the run would first ask about the plan's warnings")
     if not roles:
-        out("nothing of it would be started" if dry_run.skip_reasons else "nothing of it is left to do")
+        out("nothing would be started" if dry_run.skip_reasons else "nothing is left to do")
         return 0
     at_once = f"{counted(len(roles), 'task')} with {settings['max_concurrency']} at once"
-    out(f"{at_once}: about {format_minutes(length)} of work, waits not counted")
+    out(f"{at_once}: about {format_minutes(length)} of work, without waiting times")
     out(_price(money, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
@@ -135,9 +135,9 @@ class Commands:
 def _print_dry_run(dry_run: DryRun) -> None:
     """Prints the tasks that the run would continue and those that it would leave alone."""
     if dry_run.continued:
-        out(escape_line(f"begun already, and gone on with: {', '.join(dry_run.continued)}"))
+        out(escape_line(f"will be continued: {', '.join(dry_run.continued)}"))
     for task, reason in dry_run.skip_reasons.items():
-        out(escape_line(f"left alone: {task} {reason}"))
+        out(escape_line(f"skipped: task {task} {reason}"))
 
 
 def _copy_statuses(request: RunRequest) -> None:
@@ -183,6 +183,6 @@ def _money(reading: LoadedPlan, roles: dict[str, str]) -> dict[str, Any]:
 def _price(money: dict[str, Any], limit: float | None) -> str:
     """Returns the cost as text, with a warning if it is above --max-cost."""
     if money["cost_usd"] is None:
-        return "cost: unknown, no finished task with a known cost is here"
+        return "cost: unknown, because no task with a known cost has finished here"
     warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money["cost_usd"] > limit else ""
-    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{warning}"
+    return f"cost: about {dollars(money['cost_usd'])}, from earlier tasks{warning}"

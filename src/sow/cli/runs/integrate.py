@@ -6,6 +6,7 @@ from typing import Any
 
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.cli.progress import Progress
 from sow.domain import ids, inputs
 from sow.domain.checks.consent import Consent
 from sow.engine import consent
@@ -37,7 +38,8 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
     with reopened_run(folder, context.environment, "sow integrate", context.verbs) as (run_context, integration):
         if not dry_run:
             run_context.agreed = _ask_consent(context, run_context, integration, yes=yes)
-        result = run_to_end(bring(run_context, integration, dry_run=dry_run, is_last=finish.is_over(run_context)))
+        with Progress("Merging and checking"):
+            result = run_to_end(bring(run_context, integration, dry_run=dry_run, is_last=finish.is_over(run_context)))
         if result.refused is None and not dry_run:
             finish.end_if_delivered(run_context)
     if json:
@@ -79,7 +81,7 @@ def _document(context: RunContext, result: Delivery, *, dry_run: bool) -> dict[s
 def _tell(context: RunContext, result: Delivery, *, dry_run: bool) -> None:
     branch = context.folder.run["branch"]
     if not result.paths:
-        out(escape_line(f"{branch} has everything of run {context.folder.id} already"))
+        out(escape_line(f"{branch} already has everything of run {context.folder.id}"))
         return
     verb = "would move" if dry_run else "moved"
     out(escape_line(f"{branch} {verb} to {result.commit[:12]}, with {len(result.paths)} changed files:"))
@@ -90,7 +92,7 @@ def _tell(context: RunContext, result: Delivery, *, dry_run: bool) -> None:
     if result.user_commits:
         were = "was" if result.user_commits == 1 else "were"
         checked = "would be merged in and checked first" if dry_run else f"{were} merged in and checked"
-        out(f"{result.user_commits} new commit{'s' * (result.user_commits > 1)} of yours {checked}")
+        out(f"{result.user_commits} new commit{'s' * (result.user_commits > 1)} on your branch {checked}")
 
 
 def revert(context: Context, *, task: str, reason: str, json: bool) -> int:
@@ -103,8 +105,8 @@ def revert(context: Context, *, task: str, reason: str, json: bool) -> int:
         return emit({"task": ident, "status": changed["status"], "commit": commit, "dependents": dependents})
     out(f"reverted the work of task {ident} in {commit[:12]}; the task is open again, iteration {changed['iteration']}")
     if dependents:
-        out(f"these tasks depend on it and stay as they are: {', '.join(dependents)}")
+        out(f"tasks that depend on it are unchanged: {', '.join(dependents)}")
     runs = ProjectRuns(home, context.hints())
     command = runs.task_command(task_folder.find(home, projects.load(home), ident), changed)
-    out(escape_line(f"to do it again: {command}"))
+    out(escape_line(f"run it again: {command}"))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json as json_module
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ Line = tuple[str, str]  # without and with colours
 MOST_QUESTIONS = 3
 MOST_PAUSES = 3
 MOST_NAMED = 20
+FOLDERS = re.compile(r"(?<!\S)/\S*/(?=[^/\s])")  # of an absolute path: its name says enough on one line
 NARROW, WIDE = 16, 44  # columns of a task's name
 BAR = 30
 SIGNS = {"work": "●", "asks": "?", "pause": "‖", "wait": "·", "full": "█", "empty": "░", "next": "→"}
@@ -64,7 +66,7 @@ class RunView:
         )
         lines = [self._task(history, ident, names[ident], name_width, now, columns) for ident in shown]
         if len(shown) < len(idents) and room:
-            lines.append(self._plain("wait", f"and {len(idents) - len(shown)} more at work", columns))
+            lines.append(self._plain("wait", f"and {len(idents) - len(shown)} more running", columns))
         return lines
 
     def _task(self, history: RunHistory, ident: str, name: str, name_width: int, now: float, columns: int) -> Line:
@@ -72,7 +74,7 @@ class RunView:
         prefix = f"iteration {work.iteration}, " if work.iteration > 1 else ""
         facts = f"{stopwatch(max(now - work.since, 0)):>7}  {work.spend.text() if work.spend else '':>7}"
         padded = width.pad(name, name_width)
-        step = width.cut(escape_line(prefix + work.step), columns - name_width - len(facts) - 8)
+        step = width.cut(escape_line(prefix + FOLDERS.sub("", work.step)), columns - name_width - len(facts) - 8)
         plain = f" {self.signs['work']} {padded}  {facts}  {step}".rstrip()
         mark = self._tint(self.signs["work"], "cyan")
         return plain, f" {mark} {padded}  {facts}  {self._tint(step, 'dim')}"
@@ -100,10 +102,11 @@ class RunView:
         if not idents:
             return []
         needs = [(ident, history.waits_for(ident)) for ident in idents[:MOST_NAMED]]
-        reasons = [f"{_number(history, ident)} for {_task_list(history, needed)}" for ident, needed in needs if needed]
-        verb = "waits" if len(idents) == 1 else "wait"
-        more = f": {', '.join(reasons)}" if reasons else " for a free place"
-        return [self._plain("wait", f"{len(idents)} {verb}{more}", columns)]
+        reasons = [
+            f"{_number(history, ident)} after {_task_list(history, needed)}" for ident, needed in needs if needed
+        ]
+        more = f": {', '.join(reasons)}" if reasons else " for a free slot"
+        return [self._plain("wait", f"{len(idents)} waiting{more}", columns)]
 
     def _bar(self, history: RunHistory, now: float, columns: int) -> Line:
         total, completed, failed = len(history.tasks), history.count("completed"), history.count("failed")
@@ -166,7 +169,7 @@ class Live:
         expected: Mapping[str, float] | None = None,
     ) -> None:
         self.stream = stream or sys.stdout
-        self.form = "json" if json else "block" if _can_draw(self.stream) else "lines"
+        self.form = "json" if json else _form(self.stream)
         self._clock = clock
         self._history = RunHistory()
         self._block = StatusBlock(self.stream)
@@ -227,9 +230,10 @@ class Live:
         elapsed = record.t if record.t is not None else self._history.elapsed(self._history.moment)
         line = event_text.timed_line(record, self._history, elapsed)
         if self.form == "block":
-            self._above += [line] if line and record.event in event_text.LASTING_EVENTS else []
+            is_shown = terminal.detail > 0 or record.event in event_text.LASTING_EVENTS
+            self._above += [line] if line and is_shown else []
             self._changed = True
-        elif line:
+        elif line and self.form == "lines":
             self._say(line)
 
     def _document(self, entry: dict[str, Any]) -> str:
@@ -298,5 +302,8 @@ class Live:
             return
 
 
-def _can_draw(stream: TextIO) -> bool:
-    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+def _form(stream: TextIO) -> str:
+    """Returns how to show a run: not at all, as a block that is drawn again and again, or as lines."""
+    if terminal.detail < 0:
+        return "nothing"
+    return "block" if stream.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb") else "lines"

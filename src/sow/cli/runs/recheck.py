@@ -6,6 +6,7 @@ from typing import Any
 
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.cli.progress import Progress
 from sow.domain.checks import check_list
 from sow.domain.checks.consent import Consent
 from sow.engine import consent
@@ -30,18 +31,25 @@ COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
 
 
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
-    context.require_non_worker("repeat the evidence of a run")
+    context.require_non_worker("repeat the checks of a run")
     folder = run_folder.find(context.project_home(), run)
     with reopened_run(folder, context.environment, "sow runs verify", context.verbs) as (run_context, integration):
         entries = recheck.evidence_to_repeat(run_context, integration, _selected_task_ids(run_context, task))
         if not entries:
             raise SystemFailure(
-                f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some"
+                f"run {folder.id} has no evidence to repeat", "only completed tasks with checks have evidence"
             )
         repeatable = [each for each in entries if not each.reason]
         run_context.agreed = _ask_consent(context, run_context, integration, repeatable, task, yes=yes)
-        run_to_end(recheck.repeat(run_context, integration, entries, _print_nothing if json else _tell))
-        final = run_to_end(final_checks.repeat(run_context, _selected_task_ids(run_context, task)))
+        with Progress("Running the checks again") as progress:
+
+            def tell(repeated: RepeatedCheck) -> None:
+                if not json:  # JSON output comes at the end
+                    progress.clear()
+                    _tell(repeated)
+
+            run_to_end(recheck.repeat(run_context, integration, entries, tell))
+            final = run_to_end(final_checks.repeat(run_context, _selected_task_ids(run_context, task)))
         red = final_checks.failed_before(run_context)
     verdicts = [each.verdict for each in entries]
     failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
@@ -102,10 +110,6 @@ def _ask_consent(
     return consent.ask_consent(
         run_context.home, context.environment, run_context.agreed, commands, yes=yes, again=again
     )
-
-
-def _print_nothing(repeated: RepeatedCheck) -> None:
-    """Prints nothing, because JSON output comes at the end."""
 
 
 def _tell(repeated: RepeatedCheck) -> None:

@@ -102,7 +102,7 @@ COMMANDS = (
             completes="runs",
         ),
         json=True,
-        details="On a terminal you see the view of 'sow run', in a pipe one line per event, with --json the journal.\n"
+        details="On a terminal you see the view of 'sow run'. A pipe gets one line per event.\n"
         "Ctrl-C ends the watch, not the run.\n"
         "On a terminal the keys a, y and s answer a question, accept work and stop the run. Each asks first.\n"
         "Exit codes: 0 the run has ended, 1 its folder was removed, 130 Ctrl-C.",

@@ -21,7 +21,7 @@ from sow.system import clock
 from sow.system.terminal import err, escape_line, out, paint, require_yes
 
 SHORT = 10
-HEADER = ("KIND", "NAME", "COMMIT", "TIME", "CONTAINED IN", "SUBJECT")
+HEADER = ("COMMIT", "KIND", "NAME", "TIME", "CONTAINED IN", "SUBJECT")
 
 
 def list_kept(context: Context, *, json: bool) -> int:
@@ -29,10 +29,10 @@ def list_kept(context: Context, *, json: bool) -> int:
     if json:
         emit({"kept": [_document(entry) for entry in entries]})
     elif not entries:
-        out("no run has left anything here")
+        out("no run has kept any work here")
     else:
         _table(entries)
-        out("\nbring one back: sow salvage restore NAME [--branch BRANCH]")
+        out("\nrestore one: sow salvage restore COMMIT")
     return 0
 
 
@@ -51,20 +51,20 @@ def _table(entries: list[KeptItem]) -> None:
         merged = (
             entry.merged[0] + (f" +{len(entry.merged) - 1}" if len(entry.merged) > 1 else "") if entry.merged else "-"
         )
-        rows.append((entry.kind, entry.short, entry.commit[:SHORT], _time(entry), merged, entry.subject[:60]))
+        rows.append((entry.commit[:SHORT], entry.kind, entry.short, _time(entry), merged, entry.subject[:60]))
     header, *lines = table(rows).split("\n")
     out("\n".join([paint(header, "bold"), *lines]))
 
 
 def restore_kept(context: Context, *, what: str, branch: str) -> int:
-    context.require_non_worker("bring work back")
+    context.require_non_worker("restore work")
     home = context.project_home()
     if branch and not is_branch_name(branch):
-        raise SowError(f"{branch!r:.60} cannot be the name of a branch", "choose another one, such as salvaged/login")
+        raise SowError(f"{branch!r:.60} is not a valid branch name", "use another name, such as salvaged/login")
     name = branch or f"salvaged/{_last_part(what)}"
     kept = restore(home, what, name)
     out(escape_line(f"branch {name} is {kept.commit[:SHORT]}: {kept.subject}"))
-    out(escape_line(f"look at it: git log --stat -3 {name}"))
+    out(escape_line(f"see its commits: git log --stat -3 {name}"))
     return 0
 
 
@@ -75,7 +75,7 @@ def _last_part(name: str) -> str:
 
 
 def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, json: bool) -> int:
-    context.require_non_worker("let kept work go")
+    context.require_non_worker("delete kept work")
     home = context.project_home()
     age = configs.seconds(older_than)
     with home.claim("run", purpose="sow salvage prune"):
@@ -87,11 +87,11 @@ def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, 
     if json:
         return emit({"dropped": result.removed, "kept": result.kept})
     for name in result.removed:
-        out(escape_line(f"let go: {name}"))
+        out(escape_line(f"deleted: {name}"))
     for name, reason in result.kept.items():
         out(escape_line(f"kept: {name} ({reason})"))
     if not result.removed:
-        out("nothing was let go")
+        out("nothing was deleted")
     return 0
 
 
@@ -113,11 +113,11 @@ def _tasks_of_removed_projects(home: Home) -> set[str]:
 
 
 def _agree(preview: PruneResult, *, unmerged: bool) -> None:
-    err("These would be let go, for ever:" if unmerged else "These would be let go:")
+    err("These would be deleted for good:" if unmerged else "These would be deleted:")
     for name in preview.removed:
         err(f"  {escape_line(name)}")
     require_yes(
-        "Let them go?",
-        Waiting("letting go needs your word", "look at the list, then add --yes"),
-        Waiting("nothing was let go", "they stay until you say so"),
+        "Delete them?",
+        Waiting("deleting them needs confirmation", "check the list, then add --yes"),
+        Waiting("nothing was deleted", "to delete them later, run the command again"),
     )

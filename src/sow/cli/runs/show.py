@@ -21,7 +21,8 @@ from sow.system.terminal import escape_line, out, paint
 Facts = dict[str, Any]
 
 COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "waiting": "yellow", "running": "cyan"}
-HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "TRIES", "AGENT", "EXECUTOR", "TIME", "COST")
+HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST")
+WHOLE_HEAD = (*HEAD, "AGENT", "EXECUTOR")
 LONGEST = 48
 LONGEST_TEXT = 200
 
@@ -45,7 +46,7 @@ def list_runs(context: Context, *, json: bool) -> int:
 
 def show_run(context: Context, *, run: str, format: str, json: bool) -> int:
     if json and format not in ("", "json"):
-        raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
+        raise SowError(f"--json and --format {format} exclude each other", "use one of them")
     facts = _facts(context, run)
     if json or format == "json":
         emit(facts)
@@ -63,7 +64,7 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
     text = run_report.render(home, run_folder.find(home, run), format, context.hints())
     if out:
         _write(os.path.join(context.cwd, out), text)
-        terminal.out(escape_line(f"the report is in {out}"))
+        terminal.out(escape_line(f"wrote {out}"))
         return 0
     terminal.out((text.translate(ESCAPED) if format == "json" else text).rstrip("\n"))
     return 0
@@ -79,33 +80,33 @@ def _write(path: str, text: str) -> None:
     if os.path.lexists(path) and not os.path.isfile(path):
         raise SowError(f"--out: {path} is not a regular file", "give the name of a file")
     if not os.path.isdir(os.path.dirname(path)):
-        raise SowError(f"--out: there is no folder {os.path.dirname(path)}", "make it first, or give another name")
+        raise SowError(f"--out: there is no folder {os.path.dirname(path)}", "create it first, or give another name")
     replace_file(Disk(), os.path.realpath(path), text)
 
 
 def show(document: Facts, *, whole: bool = False) -> None:
-    """Prints the summary of one run; with `whole` all its totals."""
+    """Prints the summary of one run with the next step first; with `whole` all its totals."""
     run = document["run"]
     state = "running" if run["live"] else run["status"]
     out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
     out(table(words.total_rows(document), indent="  ") if whole else f"  {words.short_totals(document)}")
-    if document["tasks"]:
-        out("")
-        _tasks(document["tasks"])
-    for noun in ("agent", "executor") if whole else ():
-        _groups(f"By {noun}", document[f"by_{noun}"])
-    _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
-    _section("Remarks", document["remarks"])
     if document["next"]:
         out(f"\n{paint('Next', 'bold')}")
     for step in document["next"]:
         out(f"  {short(step['text'], LONGEST_TEXT)}")
         out(f"    {paint(escape_line(step['command']), 'cyan')}")
+    if document["tasks"]:
+        out("")
+        _tasks(document["tasks"], WHOLE_HEAD if whole else HEAD)
+    for noun in ("agent", "executor") if whole else ():
+        _groups(f"By {noun}", document[f"by_{noun}"])
+    _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
+    _section("Remarks", document["remarks"])
 
 
-def _tasks(rows: Sequence[Facts]) -> None:
+def _tasks(rows: Sequence[Facts], head: tuple[str, ...]) -> None:
     """Prints the table of tasks; what holds a task up is printed below its row."""
-    header, *lines = coloured_table([HEAD, *(_row(row) for row in rows)], "OUTCOME", COLOURS)
+    header, *lines = coloured_table([head, *(_row(row)[: len(head)] for row in rows)], "OUTCOME", COLOURS)
     out(header)
     for row, line in zip(rows, lines, strict=True):
         out(line)
@@ -120,10 +121,10 @@ def _row(row: Facts) -> tuple[str, ...]:
         row["outcome"],
         row["result"] or "-",
         str(row["tries"]),
-        row["agent"] or "-",
-        row["executor"] or "-",
         words.time_of(row),
         words.money(row).replace(" and ", " + "),
+        row["agent"] or "-",
+        row["executor"] or "-",
     )
 
 

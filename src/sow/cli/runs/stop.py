@@ -23,18 +23,16 @@ def stop(context: Context, *, run: str, wait: str) -> int:
         return 0
     chosen = (None if is_named else run_folder.live_run(home)) or run_folder.find(home, run)
     if is_named and not run_folder.is_live(chosen):
-        return _end_leftover_turns(context, chosen, f"run {chosen.id} does not run: it is {_status(chosen)}")
+        return _end_leftover_turns(context, chosen, f"run {chosen.id} is not running: it is {_status(chosen)}")
     process, ended = stopping.stop(home, seconds)
     if process is None:
         return _end_leftover_turns(
-            context, chosen, f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}"
+            context, chosen, f"no run is active; the last run, {chosen.id}, is {_status(chosen)}"
         )
     if not ended:
-        raise Waiting(
-            f"process {process.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
-        )
+        raise Waiting(f"process {process.pid} is still stopping", "check again later: sow runs show")
     folder = run_folder.find(home, chosen.id)
-    out(escape_line(f"process {process.pid} has ended; run {folder.id} is {_status(folder)}"))
+    out(escape_line(f"process {process.pid} has stopped; run {folder.id} is {_status(folder)}"))
     _print_continue_command(context, folder)
     return 0
 
@@ -60,7 +58,7 @@ def _print_continue_command(context: Context, folder: run_folder.RunFolder) -> N
     """Prints the command that continues a run that has not ended."""
     if folder.run["status"] != "ended":
         command = resume_command.resume_command(folder, context.hints())
-        out(escape_line(f"go on with: {command}"))
+        out(escape_line(f"continue with: {command}"))
 
 
 def _status(folder: run_folder.RunFolder) -> str:

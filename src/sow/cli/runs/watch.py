@@ -56,7 +56,7 @@ class RunWatch:
             self.ended = self.ended and not self._is_live()  # the entry may belong to an earlier call
             while not (self.ended or self.live.closed):
                 if interrupts.take():
-                    raise Interrupted("the watch is over, and the run goes on", "look again: sow watch")
+                    raise Interrupted("stopped watching; the run continues", "watch it again: sow watch")
                 goes_on = self._has_process()
                 self._show()
                 if not goes_on:
@@ -155,7 +155,7 @@ def _watch_worker(folder: TaskFolder) -> None:
             if not at_work and not text:
                 break
             if interrupts.take():
-                raise Interrupted("the watch is over, and the worker goes on", "look again: sow watch")
+                raise Interrupted("stopped watching; the worker continues", "watch it again: sow watch")
             sys.stdout.flush()
             interrupts.sleep(0 if text else PAUSE)
     out(f"task {folder.id}: status is {folder.task()['status']}")
@@ -188,11 +188,11 @@ def _print_result(home: Home, ident: str, hint_context: HintContext, *, json: bo
         folder = run_folder.find(home, ident)
     except SowError:
         raise SystemFailure(
-            f"run {ident} is gone: somebody removed its folder", "see which are left: sow runs list"
+            f"run {ident} is gone, because its folder was removed", "list the runs: sow runs list"
         ) from None
     dead = folder.run["status"] == "running" and not run_folder.is_live(folder)
     if not json:
         show.show(run_report.report_data(home, folder, hint_context))
     if dead:
         command, write = resume_command.resume_command(folder, hint_context), err if json else out
-        write(escape_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
+        write(escape_line(f"run {ident} was interrupted; continue with: {command}"))

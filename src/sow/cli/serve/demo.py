@@ -25,15 +25,15 @@ def demo(context: Context, *, keep: str, no_ui: bool) -> int:
     terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     with DemoPage(stage, wanted=not no_ui, terminal=terminal) as page:
         _title("A scratch repository, and a plan of eight tasks")
-        out(escape_line(f"made {stage.root}; it stays there, and nothing else of yours is touched"))
+        out(escape_line(f"created {stage.root}; it stays there"))
         stage.call("plan", "waves", "plan.md")
-        _title("The run: three at once, each in a worktree of its own, checked, reviewed and merged")
+        _title("The run: three tasks at once, each in its own worktree")
         page.show()
         _print_answer_hint(stage, page)
         page.wait_to_open()
         code = _run(stage, page)
         if not code:
-            _title("Every piece of evidence, repeated on the very tree that it was shown on")
+            _title("The checks again, each on the same tree")
             code = stage.call("runs", "verify")
         if code:
             raise SystemFailure(f"the demo {ending_text(code)}", f"see what is in {stage.root}, with 'sow runs show'")
@@ -44,11 +44,9 @@ def demo(context: Context, *, keep: str, no_ui: bool) -> int:
 
 def _print_answer_hint(stage: DemoRepository, page: DemoPage) -> None:
     if page.server:
-        out(
-            "A worker asks something. Where the page is open, you have two minutes to answer there; else the demo does:"
-        )
+        out("A worker asks a question. Answer it on the page within two minutes, or the demo does:")
     else:
-        out("A worker asks something. While the run goes on, the demo answers, as you would in another terminal:")
+        out("A worker asks a question. The demo answers it as you would, in another terminal:")
     for command in (*_shell_setup(stage), f'sow answer 1 "{ANSWER}"'):
         out(f"  {paint(escape_line(command), 'cyan')}")
     out("")
@@ -93,9 +91,9 @@ def _where_to_look(stage: DemoRepository) -> None:
         "git log --graph --oneline": "one commit per task",
         "sow runs show": "the report",
         "sow runs report --format html --out run.html": "the report as a file",
-        "sow ui": "the page: board, graph, timeline and replay of the run",
-        "sow task show 040": "a task that its reviewer sent back, with the feedback and the checks",
-        "sow task show 050": "the task that asked a question",
+        "sow ui": "the run in the browser",
+        "sow task show 040": "a task that the reviewer sent back",
+        "sow task show 050": "a task with a question",
         "sow salvage": "the work of every worker",
         "python3 -m unittest": "the tests of all eight tasks",
     }

@@ -45,7 +45,7 @@ class DemoPage:
         """Prints the address."""
         if not self.server:
             return
-        out("Watch it in your browser: the board, the graph, the timeline, every transcript and every diff:")
+        out("Watch the run in your browser:")
         out(f"  {paint(self.server.address, 'cyan')}")
         sys.stdout.flush()
 
@@ -53,7 +53,7 @@ class DemoPage:
         """Waits a while so that a person at a terminal can open the page before the run starts."""
         if not self.server or not self.terminal:
             return
-        out(f"Open it now: the run begins when the page is there, when you press Enter, or in {BEFORE:.0f} seconds.\n")
+        out(f"Open it now. The run begins when the page is open, when you press Enter, or in {BEFORE:.0f} seconds.\n")
         sys.stdout.flush()
         end = time.monotonic() + BEFORE
         while not self._is_open() and time.monotonic() < end:
@@ -77,9 +77,9 @@ class DemoPage:
         """Waits until the question is answered, after the run has stopped for it."""
         if self.answer(text):
             request = (
-                "answer the question on the page" if self._is_open() else "open the page and answer the question there"
+                "answer the question on the page" if self._is_open() else "open the page, and answer the question there"
             )
-            out(f"\n{paint('Your turn', 'bold')}: {request}; after a while the demo answers itself.")
+            out(f"\n{paint('Your turn', 'bold')}: {request}; later the demo answers it.")
             sys.stdout.flush()
         while self.answer(text):
             time.sleep(LOOK_EVERY)
@@ -114,7 +114,7 @@ def _serve(stage: DemoRepository) -> Server | None:
     try:
         server = Server(home, stage.environment, person=stage.environment["USER"])
     except SowError as problem:
-        err(escape_line(f"note: the demo goes on without its page: {problem.message}"))
+        err(escape_line(f"note: the demo continues without its page: {problem.message}"))
         return None
     server.start()
     return server

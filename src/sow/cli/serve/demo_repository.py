@@ -86,7 +86,7 @@ def _folder(context: Context, keep: str) -> str:
         return folder
     folder = os.path.abspath(os.path.join(context.cwd, keep))
     if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
-        raise SowError(f"--keep: {folder} is there already", "name a folder that is new or empty")
+        raise SowError(f"--keep: {folder} exists", "name a new or empty folder")
     os.makedirs(folder, exist_ok=True)
     return folder
 

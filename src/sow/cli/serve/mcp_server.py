@@ -152,7 +152,7 @@ class ToolServer:
     def _command(self, name: str, arguments: Mapping[str, Any]) -> list[str]:
         tools = mcp_tools.tools()
         if name not in tools:
-            raise SowError(f"there is no tool {name!r:.60}", f"there is: {', '.join(tools)}")
+            raise SowError(f"unknown tool {name!r:.60}", f"the tools are: {', '.join(tools)}")
         root = [f"--root={self.root}"] if self.root else []
         return [sow_path(), *root, *mcp_tools.command_arguments(tools[name], arguments)]
 

@@ -81,7 +81,7 @@ def _option_arguments(option: Option, value: Any) -> list[str]:
         return []
     if not option.metavar:
         if not isinstance(value, bool):
-            raise SowError(f"{option.name} is true or false", "leave it out, or give a boolean")
+            raise SowError(f"{option.name} is true or false", "remove it, or use true or false")
         return [option.flag] if value else []
     return [f"{option.flag}={text}" for text in _texts(option, value)]
 
@@ -97,7 +97,7 @@ def _texts(field: Argument | Option, value: Any) -> list[str]:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             raise SowError(f"{name} must be a text, not {type(item).__name__}", "give a text, or a list of texts")
         if "\0" in str(item):
-            raise SowError(f"{name} has a NUL character", "leave it out")
+            raise SowError(f"{name} has a NUL character", "remove it")
     return [f"@{item}" if FILE in field.help and str(item).startswith("@") else str(item) for item in values]
 
 

@@ -25,7 +25,7 @@ def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) 
     port_number = _port(port)
     home, actor = context.project_home(), context.actor()
     if actor.is_worker and not read_only:
-        err("note: a worker may look and not act: this dashboard is read-only")
+        err("note: this dashboard is read-only, because a worker started it")
         read_only = True
     with ExitStack() as stack:
         try:
@@ -46,7 +46,7 @@ def _port(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
-        raise SowError(f"--port is {text!r:.60}, which is no port", "give a number from 1024 to 65535, or 0 for any")
+        raise SowError(f"--port is {text!r:.60}, which is not a port", "use a number from 1024 to 65535, or 0 for any")
     return int(text)
 
 
@@ -55,13 +55,13 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if server.moved_from:
-            err(f"note: port {server.moved_from} is in use: this is {server.port}")
+            err(f"note: port {server.moved_from} is in use, so this is port {server.port}")
         _tell(server.address, server.port, os.getpid(), read_only=server.read_only, new=True, json=json)
         if open:  # in a thread, because a terminal browser blocks until it is closed
             threading.Thread(target=_open, args=(server.address,), daemon=True).start()
         server.serve()
     except KeyboardInterrupt:
-        err("stopped; the pages that are open go on when 'sow ui' is started again")
+        err("stopped; open pages reconnect when you run 'sow ui' again")
     finally:
         server.stop()
     return 0
@@ -75,8 +75,8 @@ def _show_running(context: Context, home: Home, *, read_only: bool, open: bool, 
     while not (holder := home.claim_holder(name)) or (details := access.read_secrets(path)).get("pid") != holder.pid:
         if time.monotonic() > give_up:
             raise Waiting(
-                f"a dashboard of {home.root} is there, but its address is not in {path}",
-                "end that process, then run 'sow ui' again",
+                f"a dashboard of {home.root} is running, but {path} does not have its address",
+                "stop that process, then run: sow ui",
             )
         time.sleep(PAUSE)
     url = access.address(details["port"], details["token"])
@@ -91,7 +91,7 @@ def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bo
         emit({"url": url, "port": port, "pid": pid, "read_only": read_only, "started": new})
     else:
         out(url)
-        err("the address is for one browser; Ctrl-C ends the dashboard" if new else f"it runs already (pid {pid})")
+        err("the address is for one browser; Ctrl-C ends the dashboard" if new else f"already running (pid {pid})")
     sys.stdout.flush()
 
 
@@ -106,4 +106,4 @@ def _open(url: str) -> None:
         err(f"note: {escape_line(str(error))}")
         opened = False
     if not opened:
-        err("note: no browser could be opened here: open the address above")
+        err("note: no browser could be opened; open the address above")

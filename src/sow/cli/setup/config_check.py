@@ -48,7 +48,7 @@ def read(context: Context, text: str | None = None) -> tuple[Config | None, list
     try:
         text = configs.read(path) if text is None else text
         if text is None:
-            findings = [_finding("ok", "No file there: the built-in defaults are in effect")]
+            findings = [_finding("ok", "No file: sow uses the built-in defaults")]
             return configs.Config(path, None, context.environment), findings
         data = configs.document(text, path)
     except InvalidFile as error:
@@ -140,9 +140,9 @@ def notify(config: Config, context: Context) -> list[Finding]:
     except InvalidFile as error:
         return [_finding("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
     if not command or find_binary(command[0], context.environment):
-        return [_finding("ok", "The command for notifications is there")] if command else []
+        return [_finding("ok", "The notification command exists")] if command else []
     suffix = "" if "/" in command[0] else " on PATH"
-    advice = "a run goes on without it; install it, or fix notify.command"
+    advice = "runs continue without it; install it, or fix notify.command"
     return [_finding("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
 
 
@@ -150,17 +150,17 @@ def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Findi
     """Warns about settings that are valid but probably mistakes."""
     for role in config.roles(()):
         if role not in role_names:
-            advice = suggestion(role, role_names) or "see 'sow agent list'"
-            yield _finding("warning", f"{_source_of_role(config, role)}: no role {role} is known here", advice)
+            advice = suggestion(role, role_names) or "list the roles: sow agent list"
+            yield _finding("warning", f"{_source_of_role(config, role)}: unknown role: {role}", advice)
     for name in config.executors_in_use(role_names):
         executor = config.executors.get(name)
         if executor is None or configs.executor_error(executor):
             continue
         if warning := configs.yolo_warning(executor):
             command = f"sow config set agents.executors.{name}.settings.yolo_mode true"
-            yield _finding("warning", warning, f"if you trust it that far, run: {command}")
+            yield _finding("warning", warning, f"if you trust it, run: {command}")
     if os.path.exists(config.path) and os.stat(config.path).st_mode & stat.S_IWOTH:
-        yield _finding("warning", "every user of this machine can change the file", f"run: chmod o-w {config.path}")
+        yield _finding("warning", "all users of this machine can change the file", f"run: chmod o-w {config.path}")
 
 
 def _source_of_role(config: Config, role: str) -> str:

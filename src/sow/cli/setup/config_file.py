@@ -28,12 +28,12 @@ def init(context: Context, *, yes: bool) -> int:
     context.require_non_worker("change the user's settings")
     file = configs.path(context.environment)
     if os.path.lexists(file):
-        _consent(f"{file} exists already", "Overwrite it?", "sow config init --yes", yes=yes)
+        _consent(f"{file} exists", "Overwrite it?", "sow config init --yes", yes=yes)
     backup = user_file.keep_copy(file) if os.path.exists(file) else ""
     _write_template(file)
     out(f"wrote {file}")
     if backup:
-        out(f"the file as it was is in {backup}")
+        out(f"backup: {backup}")
     return 0
 
 
@@ -140,12 +140,12 @@ def reset(context: Context, *, yes: bool) -> int:
     context.require_non_worker("change the user's settings")
     file = configs.path(context.environment)
     if not os.path.lexists(file):
-        out(f"{file} does not exist: the built-in defaults are in effect")
+        out(f"{file} does not exist; sow uses the built-in defaults")
         return 0
     _consent(f"{file} has your settings", "Remove it?", "sow config reset --yes", yes=yes)
     backup = user_file.remove(file)
-    out(f"removed {file}: the built-in defaults are in effect")
-    out(f"the file as it was is in {backup}")
+    out(f"removed {file}; sow uses the built-in defaults")
+    out(f"backup: {backup}")
     return 0
 
 
@@ -154,6 +154,6 @@ def _consent(fact: str, question: str, command: str, *, yes: bool) -> None:
     if not yes:
         require_yes(
             f"{fact}. {question}",
-            Waiting(f"{fact}, and this is not an interactive terminal", f"if you are sure, run: {command}"),
-            Waiting(f"{fact}, and nothing was changed", f"when you are sure, run: {command}"),
+            Waiting(f"{fact}; not an interactive terminal", f"to confirm, run: {command}"),
+            Waiting(f"{fact}; nothing was changed", f"to confirm, run: {command}"),
         )

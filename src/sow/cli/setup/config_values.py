@@ -85,7 +85,7 @@ class Keys:
     def unknown(self, key: str) -> SowError:
         """Returns the error for a key that does not exist, with the nearest key."""
         hint = suggestion(key, self.rules["properties"]) or suggestion(key, self.candidates())
-        return SowError(f"unknown key: {key}", hint or "see the settings with: sow config show")
+        return SowError(f"unknown key: {key}", hint or "see all settings: sow config show")
 
 
 def _has_names(rule: Rule) -> bool:
@@ -125,7 +125,7 @@ def set_value(context: Context, *, key: str, value: list[str]) -> int:
     parts = keys.resolve(key)
     full_key, rule = ".".join(parts), keys.rule(parts)
     if "properties" in rule or _has_names(rule):
-        raise SowError(f"{full_key} is a section, not a value", f"see its settings with: sow config get {full_key}")
+        raise SowError(f"{full_key} is a section, not a value", f"see its settings: sow config get {full_key}")
     new_value = _typed(rule, value, full_key)
     shown_value = config_show.value_text(new_value)
 
@@ -142,7 +142,7 @@ def set_value(context: Context, *, key: str, value: list[str]) -> int:
     _change_file(context, full_key, edit, f"set {full_key} to {shown_value} in")
     variable = configs.role_variable(parts[-1])
     if parts[:2] == ["agents", "bindings"] and variable in keys.config.overrides:
-        what = f"{variable}={keys.config.overrides[variable]} goes over it in this shell"
+        what = f"{variable}={keys.config.overrides[variable]} overrides it in this shell"
         config_check.print_finding({"state": "warning", "what": what, "hint": f"run: unset {variable}"})
     return 0
 
@@ -196,14 +196,14 @@ def _change_file(context: Context, key: str, edit: Callable[[str, dict[str, Any]
             out(f"{path} needs no change")
             return
         if not _says(new_text, data, path):
-            message = f"{path} is written in a way in which sow cannot change {key}"
-            raise SowError(message, "change it with: sow config edit")
+            message = f"{path} has a layout in which sow cannot change {key}"
+            raise SowError(message, "edit it: sow config edit")
         warnings = _check(context, new_text, path)
         backup = user_file.keep_copy(path) if text is not None else ""
         user_file.write(path, new_text)
     out(f"{done} {path}")
     if backup:
-        out(f"the file as it was is in {backup}")
+        out(f"backup: {backup}")
     for warning in warnings:
         config_check.print_finding(warning)
 
@@ -216,10 +216,10 @@ def _check(context: Context, new_text: str, path: str) -> list[config_check.Find
     for problem in problems:
         if problem["what"] not in known:
             place, _, message = problem["what"].partition(": ")
-            hint = "nothing was changed; see the rules with: sow schema show user-config"
+            hint = "nothing was changed; see the rules: sow schema show user-config"
             if message.startswith("is missing"):
                 example = "claude" if place.endswith(".type") else "my-agent"
-                hint = f"nothing was changed; a value is set with: sow config set {place} {example}"
+                hint = f"nothing was changed; set a value: sow config set {place} {example}"
             raise SowError(problem["what"], hint if problem["hint"] == configs.FIX_HINT else problem["hint"])
     for problem in problems:
         raise InvalidFile(config_check.located(problem, path), configs.FIX_HINT)

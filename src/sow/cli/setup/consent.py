@@ -17,28 +17,28 @@ def list_consents(context: Context, *, json: bool) -> int:
         facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in found]
         return emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
     for number, (at, command, kind) in enumerate(found, 1):
-        since = f"({'refused' if kind == REFUSED else 'agreed'} {escape_line(at[:10])})"
+        since = f"({'refused' if kind == REFUSED else 'allowed'} {escape_line(at[:10])})"
         out(f"{paint(f'{number}.', 'bold')} {escape_line(command)} {paint(since, 'dim')}")
     if not found:
-        out("you have not agreed to or refused any command in this repository")
+        out("you have not allowed or refused any command in this repository")
     return 0
 
 
 def forget(context: Context, *, number: str, refused: bool, all: bool) -> int:
-    context.require_person("forget a consent")
+    context.require_person("delete a consent")
     if [bool(number), refused, all].count(True) != 1:
-        raise SowError("which consent?", "give its number in 'sow consent list', or --refused, or --all")
+        raise SowError("no consent is named", "give a number of 'sow consent list', --refused or --all")
     found = _known(context)
     chosen = [
         each for place, each in enumerate(found, 1) if all or str(place) == number or (refused and each[2] == REFUSED)
     ]
     if number and not chosen:
-        raise SowError(f"there is no consent {number!r:.40}", "see 'sow consent list'")
+        raise SowError(f"there is no consent {number!r:.40}", "see the numbers: sow consent list")
     for _, command, kind in chosen:
         consents.forget(context.environment, context.checkout().checkout.common, [command], kind=kind)
-        out(escape_line(f"forgotten: {command}"))
+        out(escape_line(f"deleted: {command}"))
     if not chosen:
-        out("there is nothing to forget")
+        out("nothing to delete")
     return 0
 
 

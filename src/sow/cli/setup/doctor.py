@@ -8,6 +8,7 @@ from sow.agents.layer import LAYERS, layer
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.cli.progress import Progress
 from sow.domain.advice import STOP_COMMAND
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted
@@ -29,14 +30,15 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     from sow.cli.setup.doctor_executors import examine_executors
     from sow.cli.setup.doctor_setup import examine_sandbox, examine_setup
 
-    findings = check_all(context.project_home, context.cwd)
-    findings += examine_layers(context)
-    findings += examine_sandbox(context)
-    findings += examine_setup(context)
-    findings += _idle(context)
-    findings += _leftovers(context)
-    executor_findings, executors = examine_executors(context)
-    findings += executor_findings
+    with Progress("Checking the repository and the agent CLIs"):
+        findings = check_all(context.project_home, context.cwd)
+        findings += examine_layers(context)
+        findings += examine_sandbox(context)
+        findings += examine_setup(context)
+        findings += _idle(context)
+        findings += _leftovers(context)
+        executor_findings, executors = examine_executors(context)
+        findings += executor_findings
     problems = sum(finding["state"] == "problem" for finding in findings)
     warnings = sum(finding["state"] == "warning" for finding in findings)
     if json:
@@ -56,7 +58,7 @@ def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
     from sow.engine.launch import git_changes
 
     if keep and undo:
-        raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "give one of them")
+        raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "use one of them")
     context.require_non_worker("decide on changes in the git folder")
     home = context.project_home()
     home.refuse_second_run()
@@ -73,10 +75,13 @@ def _idle(context: Context) -> list[dict[str, str]]:
     runs = ProjectRuns(home, context.hints())
     unsupervised, idle = idle_tasks(readable, runs)
     messages = [
-        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {STOP_COMMAND}")
+        (f"an earlier turn on task {task} is still running, unsupervised", f"stop it: {STOP_COMMAND}")
         for task in unsupervised
     ]
-    messages += [(f"nobody continues task {task}", f"continue it: {command}") for task, command in idle.items()]
+    messages += [
+        (f"task {task} is in progress, but no worker is on it", f"continue it: {command}")
+        for task, command in idle.items()
+    ]
     return [{"state": "warning", "what": message, "hint": hint} for message, hint in messages]
 
 
@@ -94,7 +99,7 @@ def _leftovers(context: Context) -> list[dict[str, str]]:
     findings = []
     for name in worktrees:
         task = name.partition("-")[0]
-        message = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
+        message = f".sow/local/worktrees/{name} is left over from task {task}, which is {statuses[task]}"
         findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})
     return findings
 
@@ -135,8 +140,8 @@ def _findings(target: InstallTarget, name: str) -> list[dict[str, str]]:
     except SowError as error:
         return [{"state": "warning", "what": error.message, "hint": error.hint}]
     if all(step.action in (SAME, FOREIGN) for step in steps):
-        return [{"state": "ok", "what": f"the execution layer for {name} {scope} is that of this sow", "hint": ""}]
-    message = f"the execution layer for {name} {scope} is not that of this sow"
+        return [{"state": "ok", "what": f"the execution layer for {name} {scope} is current", "hint": ""}]
+    message = f"the execution layer for {name} {scope} is not current"
     return [
-        {"state": "warning", "what": message, "hint": f"bring it up to date: {command}; with --dry-run: what differs"}
+        {"state": "warning", "what": message, "hint": f"update it: {command} (see the changes first with --dry-run)"}
     ]

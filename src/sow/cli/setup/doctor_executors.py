@@ -33,7 +33,7 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
         mistakes = [finding for finding in read_findings if finding["state"] == "problem"]
         return [{**finding, "what": located(finding, path)} for finding in mistakes], []
     issues = [*problems(config), *suspicious_settings(config, role_names)]
-    state = "are valid" if config.exists else "do not exist, so the defaults are in effect"
+    state = "are valid" if config.exists else "do not exist, so sow uses the defaults"
     findings = issues or [
         {"state": "ok", "what": f"your settings at {configs.abbreviated_path(config.path)} {state}", "hint": ""}
     ]
@@ -48,7 +48,7 @@ def _plugins() -> Iterator[Finding]:
     for plugin in find_plugins():
         what = f"executor type {plugin.type}: from {plugin.package}"
         if plugin.type in used:
-            what += f", but the type of that name from {used[plugin.type]} is used"
+            what += f"; not used, because {used[plugin.type]} has the same type"
             yield {"state": "warning", "what": what, "hint": "uninstall one of them"}
             continue
         try:
@@ -104,7 +104,7 @@ def _finding(facts: dict[str, Any]) -> Finding:
     if not facts["path"]:
         roles, advice = facts["roles"], program_advice(name, binary, features)
         more = f" and {len(roles) - MOST_LISTED} more" if len(roles) > MOST_LISTED else ""
-        users = f"; roles that use it: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
+        users = f"; needed by: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
         advice += "\nor use another executor for all roles: sow config set agents.default NAME" if roles else ""
         return {"state": "warning", "what": f"{name}: {binary} is not installed{users}", "hint": advice}
     prefix = f"{name}: {facts['path']}"
@@ -112,7 +112,7 @@ def _finding(facts: dict[str, Any]) -> Finding:
         return {
             "state": "warning",
             "what": f"{prefix}: {facts['trouble']}",
-            "hint": f"try it by hand: {binary} --version",
+            "hint": f"run it yourself: {binary} --version",
         }
     version = f" {facts['version']}" if facts["version"] else ""
     if facts["missing_flags"]:
@@ -120,9 +120,9 @@ def _finding(facts: dict[str, Any]) -> Finding:
         return {
             "state": "warning",
             "what": f"{prefix}{version}: this version does not support {missing}; {_abilities(features)}",
-            "hint": f"it is older or newer than what sow knows; to update it: {features.install}",
+            "hint": f"install a supported version: {features.install}",
         }
-    flags = "its flags are known; " if features.required_flags else ""
+    flags = "supports all needed flags; " if features.required_flags else ""
     return {"state": "ok", "what": f"{prefix}{version}: {flags}{_abilities(features)}", "hint": ""}
 
 

@@ -53,7 +53,7 @@ def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
         message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
         findings.append({"state": "warning", "what": message, "hint": f"install {tool}, or {OWN_SETUP_HINT}"})
     for line in import_lines(imports):
-        findings.append({"state": "warning", "what": f"in a checkout of its own, {line}", "hint": OWN_SETUP_HINT})
+        findings.append({"state": "warning", "what": f"in a clean checkout, {line}", "hint": OWN_SETUP_HINT})
     return findings
 
 

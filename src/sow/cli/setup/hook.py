@@ -53,9 +53,9 @@ def _summary(home: Home, hint_context: HintContext) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in status["counts"].items()) or "none"
     lines = [
         f"This branch has a sow project: {escape_line(status['project']['name'])} ({status['project']['branch']}).",
-        f"Tasks: {counts}. {len(status['inbox'])} waiting for the person (sow inbox).",
+        f"Tasks: {counts}. {len(status['inbox'])} waiting for the user (sow inbox).",
         f"Next: {escape_line(status['next']['text'])}: {status['next']['command']}",
-        "Its facts are changed through `sow` only. If you are asked to go on with it: sow continue --print",
+        "Change its state only with `sow` commands. If you are asked to continue it, run: sow continue --print",
     ]
     return "\n".join(lines)
 
@@ -67,11 +67,11 @@ def _before_edit(text: str) -> int:
     try:
         path = json.loads(text)["tool_input"].get("file_path", "")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SystemFailure("this is not what an agent CLI says before an edit", "call it as a hook only") from None
+        raise SystemFailure("the input is not a hook event of an agent CLI", "run it as a hook only") from None
     if isinstance(path, str) and _is_state(path):
         raise SowError(
-            f"{path} is state that only sow writes",
-            "use the command for it: sow task set, sow note, sow log, sow answer",
+            f"{path} is a state file that only sow writes",
+            "use a command: sow task set, sow note, sow log or sow answer",
         )
     return 0
 

@@ -37,7 +37,7 @@ def _target(context: Context, *, user: bool) -> InstallTarget:
         return InstallTarget(context.checkout().root, user=False)
     home = context.environment.get("HOME", "")
     if not home.startswith("/"):
-        raise SowError("HOME is not set, so there is no home to install into", "set HOME, or leave --user out")
+        raise SowError("HOME is not set", "set HOME, or remove --user")
     return InstallTarget(home, user=True)
 
 
@@ -52,7 +52,7 @@ def _apply(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run
         return emit({"cli": cli, "root": target.root, "version": __version__, "dry_run": dry_run, "files": files})
     _tell(target, cli, steps, dry_run=dry_run)
     for path, backup in backups:
-        err(escape_line(f"note: {path} was changed by hand; your words are kept in {backup}"))
+        err(escape_line(f"note: {path} had changes of yours; they are kept in {backup}"))
     return 0
 
 
@@ -60,19 +60,19 @@ def _tell(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run:
     for step in steps:
         if step.action in DONE:
             verb = f"would {step.action}" if dry_run else DONE[step.action]
-            note = ", and keep your changes aside" if dry_run and step.edited_text is not None else ""
+            note = ", and keep a copy of your changes" if dry_run and step.edited_text is not None else ""
             out(escape_line(f"{verb} {step.path}{note}"))
         elif step.action == FOREIGN:
-            err(escape_line(f"note: {step.path} is not ours, so it stays as it is{_advice(step.path)}"))
+            err(escape_line(f"note: {step.path} is not a file of sow, so it is unchanged{_advice(step.path)}"))
     acts = [step.action for step in steps]
     if not any(act in DONE for act in acts):
         out(f"nothing to do for {cli} in {escape_line(target.root)}")
     elif not dry_run and REMOVE not in acts and WRITE in acts:
-        out(f"the layer of sow {__version__} for {cli} is in {escape_line(target.root)}")
+        out(f"installed the layer for {cli} (sow {__version__}) in {escape_line(target.root)}")
 
 
 def _advice(path: str) -> str:
-    return "; add what 'sow hook settings' prints to it" if path.endswith(SETTINGS) else ""
+    return "; add the output of 'sow hook settings' to it" if path.endswith(SETTINGS) else ""
 
 
 CLI = Argument("cli", "The agent CLI", choices=tuple(LAYERS))

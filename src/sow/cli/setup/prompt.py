@@ -16,7 +16,7 @@ def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
         return _list(name, json=json)
     if not name:
         raise SowError(
-            "sow prompt: which prompt?", "name one, such as guidance/implementer/base; see 'sow prompt --list'"
+            "sow prompt: NAME is missing", "name one, such as guidance/implementer/base; list them: sow prompt --list"
         )
     text = _fill_in(context, prompts.load(name))
     if json:

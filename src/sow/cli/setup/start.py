@@ -59,7 +59,7 @@ def start(context: Context, *, goal: str, branch: str, phases: str, executor: st
     if print:
         return _show(context, home, _new_project_situation(home, new_goal, session_command(context.environment)))
     context.require_person("open the orchestrator")
-    instead = "take its prompt elsewhere: sow start --print …"
+    instead = "print its prompt: sow start --print …"
     require_terminal("the orchestrator", instead)
     opening = _opening(context, executor, instead)
     _create_project(context, home, new_goal)
@@ -72,7 +72,7 @@ def continue_project(context: Context, *, executor: str, print: bool) -> int:
     if print:
         return _show(context, home, situation)
     context.require_person("open the orchestrator")
-    instead = "take its prompt elsewhere: sow continue --print"
+    instead = "print its prompt: sow continue --print"
     require_terminal("the orchestrator", instead)
     return _open(context, home, _opening(context, executor, instead))
 
@@ -80,7 +80,7 @@ def continue_project(context: Context, *, executor: str, print: bool) -> int:
 def _require_no_project(home: Home) -> None:
     if projects.exists(home):
         path = home.relative(projects.path(home))
-        raise SowError(f"{path} exists: one project per branch", "go on with it: sow continue")
+        raise SowError(f"{path} exists: one project per branch", "continue it: sow continue")
 
 
 def _create_project(context: Context, home: Home, goal: Goal) -> None:
@@ -132,7 +132,7 @@ def _situation(home: Home, hint_context: HintContext, sow: str) -> Situation:
     crew = summary(home)
     if crew and crew["name"]:
         return orchestrator_prompt.resume_workflow(situation, name=escape_line(crew["name"]))
-    raise SowError(f"{home.root} has no project to go on with", 'start one: sow start "GOAL"')
+    raise SowError(f"{home.root} has no project", 'start one: sow start "GOAL"')
 
 
 def _show(context: Context, home: Home, situation: Situation) -> int:

@@ -27,7 +27,7 @@ def inbox(context: Context, *, json: bool) -> int:
     for item in items:
         show_item(item)
     if not items:
-        out("nothing waits for you")
+        out("nothing needs your answer")
     return 0
 
 
@@ -36,11 +36,11 @@ def show_item(item: Item) -> None:
     number = f"{item['number']}." if item["number"] else "-"
     agent = f" agent {item['agent']}" if item["agent"] else ""
     task = f" task {item['task']}" if item["task"] else agent
-    holds = f", holds up {item['blocks']}" if item["blocks"] else ""
+    holds = f", blocks {item['blocks']}" if item["blocks"] else ""
     first, *more = [escape_control(line) for line in item["text"].strip().splitlines()] or [""]
     out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {escape_line(first)}")
     if len(more) > MOST_LINES:  # an error is at the end of an output
-        out(f"   … {len(more) - MOST_LINES} lines left out: sow inbox --json")
+        out(f"   … {len(more) - MOST_LINES} lines not shown: sow inbox --json")
     for line in more[-MOST_LINES:]:
         out(f"   {line}")
     if item["remark"]:
@@ -48,7 +48,7 @@ def show_item(item: Item) -> None:
     if item["do"] not in item["remark"]:
         out(f"   {paint(item['do'], 'cyan')}")
     if item["accept"]:
-        out(f"   or accept the work as it is: {paint(escape_line(item['accept']), 'cyan')}")
+        out(f"   or accept the work: {paint(escape_line(item['accept']), 'cyan')}")
 
 
 def approve(context: Context, *, task: str, reason: str, waive: list[str]) -> int:
@@ -60,9 +60,9 @@ def approve(context: Context, *, task: str, reason: str, waive: list[str]) -> in
     context.recover_tasks(home, ident)
     change = acceptance.approve(home, ident, actor=actor, reason=checked_reason, waive=waive)
     for command in dict.fromkeys(waive):
-        out(escape_line(f"waived, and not run again: {command}"))
+        out(escape_line(f"waived: {command}"))
     if change.task["status"] == "in_progress":  # a final check of merged work is waived
-        out(f"task {ident} is accepted; 'sow run' completes it")
+        out(f"task {ident} is accepted; complete it with: sow run")
     else:
         print_change(change)
     return 0
@@ -79,16 +79,16 @@ def list_answers(context: Context, *, json: bool) -> int:
         out(f"{paint(f'{number}.', 'bold')} {escape_line(answer.question)}")
         out(f"   {escape_line(answer.answer)} {paint(f'(since {escape_line(answer.since[:10])})', 'dim')}")
     if not answers:
-        out('no answer stands here; give one: sow answer 3 "…" --always')
+        out('no saved answers; save one with: sow answer 3 "…" --always')
     return 0
 
 
 def forget(context: Context, *, number: str) -> int:
-    context.require_person("forget a standing answer")
+    context.require_person("delete a saved answer")
     if not (number.isascii() and number.isdigit() and len(number) < 6):
-        raise SowError(f"{number!r:.40} is no number of a standing answer", "see 'sow answers'")
+        raise SowError(f"{number!r:.40} is not the number of a saved answer", "see the numbers: sow answers")
     deleted = SavedAnswers(context.checkout(), context.environment).forget(int(number))
-    out(escape_line(f"forgotten: {deleted.question}"))
+    out(escape_line(f"deleted: {deleted.question}"))
     return 0
 
 

@@ -26,7 +26,7 @@ from sow.system.terminal import err, escape_line, is_interactive, notes, out, re
 
 LONGEST = 10  # digits of a number
 YES = ("y", "yes", "approve", "approved", "ok")
-ALWAYS = "leave --always out"
+ALWAYS = "remove --always"
 ACCEPT, WAIVE = "accept", "waive"  # answers that accept work instead of going to its worker
 NO = ("n", "no", "reject", "rejected")
 
@@ -57,7 +57,7 @@ def ask_open_questions(context: Context, names: Collection[str]) -> bool:
             else f"'{ACCEPT}' accepts the work as it is"
         )
         offer = f"{offer}; " if item["accept"] else ""
-        prompt = f"Your answer to {label} ({offer}an empty line leaves it open):"
+        prompt = f"Your answer to {label} ({offer}press Enter to leave it open):"
         words = read_line(prompt, lambda label=label: label in _open_labels(home)).strip()  # type: ignore[misc]
         try:
             if item["accept"] and words.lower() in (ACCEPT, WAIVE):
@@ -97,7 +97,7 @@ def take(
     if asked["kind"] == "phase":
         if actor.kind != PERSON:  # no rule of an agent CLI can tell this answer from others
             approval = f"sow phase approve {asked['phase']}"
-            raise SowError(f"the {actor.kind} may not decide on a phase", f"the person does: {approval}")
+            raise SowError(f"the {actor.kind} may not decide on a phase", f"a person runs: {approval}")
         _decide_phase(home, asked, words, actor, always=always)
         return None
     if always:  # first, because after a crash the same call would find no open question
@@ -110,7 +110,7 @@ def take(
 def _decide_phase(home: Home, asked: Item, words: str, actor: Actor, *, always: bool) -> None:
     """Adds or rejects a proposed phase."""
     if always:
-        raise SowError("no answer about a phase stands: each is decided by itself", ALWAYS)
+        raise SowError("an answer about a phase cannot be saved", ALWAYS)
     name, number, word = asked["phase"], asked["number"], words.strip().lower()
     if word not in (*YES, *NO):
         raise SowError(
@@ -124,7 +124,7 @@ def _save_agent_answer(context: Context, home: Home, asked: Item, words: str) ->
     """Saves an answer to an agent's question; questions about failures, loops or budgets are decided each time."""
     kind = WorkflowFolder(home).workflow()["members"][asked["agent"]]["question"]["kind"]
     if kind != "user":
-        raise SowError(f"no answer to a question of this kind stands ({kind}): each is decided by itself", ALWAYS)
+        raise SowError(f"an answer to this kind of question cannot be saved: {kind}", ALWAYS)
     _save_answer(context, home, without_note_numbers(asked["text"]), words)
 
 
@@ -137,14 +137,14 @@ def _answer_agent(context: Context, home: Home, asked: Item, words: str, actor: 
         return
     runs = ProjectRuns(home, context.hints(), owner=WorkflowFolder(home).workflow()["id"])
     command = runs.command(runs.unfinished()) or "sow workflow run"
-    continues = "the run in progress continues it" if runs.live_tasks() else f"continue with: {command}"
+    continues = "the current run continues it" if runs.live_tasks() else f"continue with: {command}"
     out(escape_line(f"{asked['number']} of agent {asked['agent']} is answered; {continues}"))
 
 
 def _save_answer(context: Context, home: Home, question: str, words: str) -> None:
     """Saves an answer for later questions with the same text in this repository."""
     SavedAnswers(home, context.environment).keep(question, words)
-    out("the answer stands: a worker that asks the same in a run gets it at once; see 'sow answers'")
+    out("saved the answer for equal questions; list saved answers: sow answers")
 
 
 def open_items(home: Home) -> list[Item]:
@@ -168,7 +168,7 @@ def find(home: Home, question: str) -> Item:
             return item
     numbers = ", ".join(_label(item) for item in items) or "none"
     why = _why_closed(home, digits) or f"there is no open question {question!r}"
-    raise SowError(why, f"the open questions are: {numbers}; see 'sow inbox'")
+    raise SowError(why, f"the open questions are: {numbers}; see: sow inbox")
 
 
 def _why_closed(home: Home, number: str) -> str:

@@ -92,7 +92,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     if "question" in shown:
         _section("Question", f"{shown['question']['number']}. {shown['question']['text']}")
     _section("Refused", "\n".join(_refused(shown)))
-    _section("Look at this", "\n".join(_concerns(shown)))
+    _section("Concerns", "\n".join(_concerns(shown)))
     recent = shown["log"][-RECENT:]
     title = "Log" if len(recent) == len(shown["log"]) else f"Log (the last {RECENT} of {len(shown['log'])})"
     _section(title, "\n".join(_entry(entry) for entry in recent))

@@ -81,7 +81,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     task = context.task(id)
     field = ALIASES.get(field, field)
     if field not in FIELDS:
-        raise SowError(f"task {task} has no field {field!r} to set", "the fields are: " + ", ".join(FIELDS))
+        raise SowError(f"task {task} has no field {field!r}", "the fields are: " + ", ".join(FIELDS))
     field, home = "checks" if field == "tests" else field, context.project_home()
     if field == "status":
         actor = context.require_non_worker("complete a task") if value == "completed" else context.actor()
@@ -106,7 +106,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
             "checks": lambda: inputs.checked_line(value, "the test command", 4000),
         }.get(field, lambda: value)()
         if field == "priority" and value not in PRIORITIES:
-            raise SowError(f"unknown priority {value!r}", "a priority is one of: " + ", ".join(PRIORITIES))
+            raise SowError(f"unknown priority {value!r}", "the priorities are: " + ", ".join(PRIORITIES))
         change = tasks.set_field(home, task, field, checked, actor=actor)
         _agree_to_typed(context, home, [checked] if field == "checks" else [], actor)
     print_change(change, field)
@@ -117,7 +117,7 @@ def print_change(change: TaskChange, field: str = "status") -> None:
     """Prints the new value of a task's field, and what had to be repaired."""
     notes(change.remarks, "warning")
     if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):
-        out(f"task {change.task['id']} is approved; 'sow run' merges it from its worktree and completes it")
+        out(f"task {change.task['id']} is approved; merge it with: sow run")
         return
     value = change.task[field]  # type: ignore[literal-required]
     if field == "checks":

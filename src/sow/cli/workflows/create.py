@@ -20,22 +20,22 @@ MOST = 1 << 20
 
 
 def new(context: Context, *, name: str, summary: str, json: bool) -> int:
-    context.require_non_worker("begin a workflow")
+    context.require_non_worker("create a workflow")
     if not ids.is_member(name):
         raise SowError(
-            f"{name!r:.80} is no name of a workflow",
-            "use lower case, digits, _ and -, and begin with a letter: sow workflow new user_management",
+            f"{name!r:.80} is not a workflow name",
+            "use lower case letters, digits, _ and -, such as: sow workflow new user_management",
         )
     home = context.checkout()
     summary_text = _summary(context, name, summary)
     if create_missing(home):
-        err(escape_line(f"made {home.sow}"))
+        err(escape_line(f"created {home.sow}"))
     folder = design_state.create(home, name, summary_text)
     path = home.relative(folder.summary_path(name))
     if json:
         return emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
-    out(f"made workflow {name} in {home.relative(folder.path)}/")
-    verb = "look at" if summary else "fill in"
+    out(f"created workflow {name} in {home.relative(folder.path)}/")
+    verb = "check" if summary else "fill in"
     out(f"{verb} {path}, then: sow workflow design")
     return 0
 
@@ -51,7 +51,9 @@ def _summary(context: Context, name: str, given: str) -> str:
         return form(name)
     path = os.path.join(context.cwd, given)
     if given != "-" and not os.path.exists(path):
-        raise SowError(f"--summary: there is no file {given!r:.200}", "give the path of one, or - for stdin")
+        raise SowError(
+            f"--summary: there is no file {given!r:.200}", "give the path of a file, or - for standard input"
+        )
     source = given if given == "-" else f"@{path}"
     return f"{context.checked_text(source, '--summary', MOST).strip()}\n"
 

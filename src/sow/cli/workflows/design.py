@@ -102,7 +102,7 @@ def _warn_empty_summary(design_context: DesignContext) -> None:
     """Prints a note if the summary is empty, because the architect knows nothing else."""
     path = WorkflowFolder(design_context.home).summary_path(design_context.name)
     if os.path.isfile(path) and design_context.home.read(path).strip() == form(design_context.name).strip():
-        err(f"note: {design_context.home.relative(path)} is the empty form still: the architect has nothing to go by")
+        err(f"note: {design_context.home.relative(path)} is still the empty form, so the architect knows no goal")
 
 
 def _say(text: str) -> None:
@@ -116,7 +116,7 @@ def _run_with_person(context: Context, options: DesignOptions) -> int:
     _refuse_running(design_context.home, options)
     require_terminal(
         "the architect",
-        "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
+        "let it work alone: sow workflow design --headless\nor print its prompt: sow workflow design --print",
     )
     opening = _opening(context, design_context, options)
     with design_context.home.claim("run", purpose="sow workflow design"):
@@ -145,7 +145,7 @@ def _opening(context: Context, design_context: DesignContext, options: DesignOpt
         role=design.ARCHITECT,
         executor=options.executor,
         call="workflow design --print" + (" --delegate" if options.delegate else ""),
-        instead="take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
+        instead="print the prompt: sow workflow design --print\nor use --executor NAME or --headless",
     )
 
 
@@ -154,16 +154,16 @@ def _read_design(design_context: DesignContext) -> Design:
         return design_check.read(design_context.home, design_context.agents.names())
     except FileNotFoundError:
         path = design_context.home.relative(WorkflowFolder(design_context.home).plan_path)
-        raise SowError(f"the architect left no {path}", "go on with it: sow workflow design") from None
+        raise SowError(f"the architect wrote no {path}", "continue with: sow workflow design") from None
 
 
 def _refuse_running(home: Home, options: DesignOptions) -> None:
     """Refuses to redesign a completed workflow, and an approved one without --yes."""
     workflow = WorkflowFolder(home).workflow()
     if workflow["status"] == "completed":
-        raise SowError(f"workflow {workflow['name']} is complete", "put it away: sow workflow archive")
+        raise SowError(f"workflow {workflow['name']} is complete", "archive it: sow workflow archive")
     if "approval" in workflow and not options.yes:
-        raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
+        raise SowError(f"the design of {workflow['name']} is approved", "to replace it, add --yes")
 
 
 def _done(design_context: DesignContext, draft: Design, before: WorkflowPlan | None, executor: str) -> int:

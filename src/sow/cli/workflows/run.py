@@ -54,7 +54,7 @@ def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
 
 def _print_complete(name: str, *, json: bool) -> int:
     if not json:
-        out(escape_line(f"workflow {name} is complete; put it away: sow workflow archive"))
+        out(escape_line(f"workflow {name} is complete; archive it: sow workflow archive"))
     return 0
 
 

@@ -41,7 +41,8 @@ def status(context: Context, *, json: bool) -> int:
             out(f"   {line}")
         out(f"   {paint(question['do'], 'cyan')}")
     if facts["changed"]:
-        out(f"\nthe design has changed since its approval for {escape_line(', '.join(facts['changed']))}: they wait")
+        names = escape_line(", ".join(facts["changed"]))
+        out(f"\nthe design has changed since its approval for {names}; approve it again")
     step = run_command(context, folder.home) if facts["next"] == RUN else facts["next"]
     out(f"\nNext: {paint(escape_line(step), 'cyan')}")
     return 0
@@ -109,7 +110,7 @@ def list_workflows(context: Context, *, json: bool) -> int:
     if json:
         return emit({"workflows": workflows})
     if not workflows:
-        out("no workflows yet; begin one: sow workflow new NAME")
+        out("no workflows yet; create one: sow workflow new NAME")
         return 0
     rows = [(w["name"], w["status"], str(w["agents"]), w["created_at"], w["path"]) for w in workflows]
     out(table([("WORKFLOW", "STATUS", "AGENTS", "CREATED", "WHERE"), *rows]))

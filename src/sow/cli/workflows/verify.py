@@ -35,11 +35,11 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
     design = design_check.of_checkout(home, agents.names())
     option = f" --executor {executor}" if executor else ""
     if no_agent and yes:
-        raise SowError("--no-agent lets nobody verify the design, so --yes cannot approve it", "leave one of them out")
+        raise SowError("--no-agent does not verify the design, so --yes cannot approve it", "use one of them")
     if actor.is_worker or (no_agent and not design.errors):  # only the Design Verifier can pass a design
         code = _tell(home, design, None, agents, json=json)
         if not (json or actor.is_worker or design.errors):
-            out(f"Next: sow workflow verify{option} (the Design Verifier has not judged the design)")
+            out(f"Next: sow workflow verify{option} (the Design Verifier has not checked the design)")
         return code
     screen = TurnOutput(quiet=json)
     limit = configs.seconds(timeout) if timeout else 0
@@ -94,10 +94,10 @@ def _tell(
     numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
     counts = ", ".join(counted(number, noun) for noun, number in numbers.items())
     result = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
-    by_code = " the checks of code" if passed and verdict is None else ""
+    by_code = " by code" if passed and verdict is None else ""
     out(f"{result}{by_code}: {escape_line(plan.name or 'a plan without a name')}, {counts}")
     if not passed:
-        out("the architect gets these findings with the next design")
+        out("the next 'sow workflow design' gives these findings to the architect")
     return code
 
 
@@ -140,7 +140,7 @@ def _document(
 
 
 def approve(context: Context) -> int:
-    actor = context.require_person("approve a workflow's design", asked=True)
+    actor = context.require_person("approve a design", asked=True)
     home = context.project_home()
     config = context.config()
     agents = config.agents(home.root, context.environment)
@@ -156,7 +156,7 @@ def _approve(home: Home, design: Design, agents: AgentRegistry, actor: Actor, *,
     """Approves the plan if exactly this version was verified."""
     verified = WorkflowFolder(home).workflow().get("verified")
     if not verified or verified["digest"] != design.plan.digest:
-        raise SowError("the design as it stands has not been verified", "run: sow workflow verify")
+        raise SowError("this version of the design is not verified", "run: sow workflow verify")
     if not verified["passed"]:
         raise SowError("the design did not pass its verification", "see orchestration/verification_report.md")
     design_check.approve(home, design.plan, agents, actor=actor, how=how)

@@ -19,28 +19,28 @@ def set_status(context: Context, *, field: str, value: str, agent: str) -> int:
     if actor.is_worker:
         if agent and agent != actor.task:
             raise SowError(
-                f"{actor.task or 'a worker'} may not set the status of {agent}", "set your own: leave --agent out"
+                f"{actor.task or 'a worker'} may not set the status of {agent}", "remove --agent to set your own status"
             )
         if not ids.is_member(actor.task):
             raise SowError(
-                f"a worker on task {actor.task or '?'} is no agent of a workflow",
+                f"the worker of task {actor.task or '?'} is not an agent of a workflow",
                 f"sow task set --id {actor.task or 'ID'} status needs_review",
             )
         members.set_status(home, actor.task, value, actor=actor)
         out(f"{actor.task}: status is {value}")
         return 0
     if not agent:
-        raise SowError("which agent?", "name it: --agent NAME (agents themselves are known by SOW_TASK)")
+        raise SowError("no agent is named", "name one: --agent NAME, or set SOW_TASK")
     if value != "working":
         raise SowError(
-            f"a person does not set {agent} to {value}: its agent does",
+            f"only the agent {agent} itself can set the status {value}",
             f"send a failed agent back: sow workflow set status working --agent {agent}",
         )
     from sow.cli.workflows.show import run_command  # a worker's call goes without it
 
     context.require_person("send a failed agent back")
     members.set_status(home, agent, value, actor=actor)
-    out(escape_line(f"{agent}: status is working; resume it with: {run_command(context, home)}"))
+    out(escape_line(f"{agent}: status is working; resume it: {run_command(context, home)}"))
     return 0
 
 
