@@ -45,7 +45,7 @@ def test_the_whole_readme_as_one_script(environment: dict[str, str], tmp_path: P
     """The commands of the README end with two merged tasks on a clean branch, anywhere (D3)."""
     printed = run_page(README, place, tmp_path / "here", environment)
     assert "2 GREEN" in printed
-    assert "nothing waits for you" in printed
+    assert "nothing needs your answer" in printed
     repo = Repo(tmp_path / "here/shop", environment)
     assert repo.git("branch", "--show-current") == "sow/help-pages\n"
     assert repo.git("ls-tree", "-r", "--name-only", "HEAD") == "simulated/010.md\nsimulated/020.md\n"

@@ -22,7 +22,14 @@ NAMES = [command.name for command in COMMANDS]
 TURN = {"model", "timeout", "dry_run", "json"}
 LIMITS = {"max_concurrency", "executor", "timeout", "max_cost", "max_wait"}
 CHOICES = {"agent", "schedule", "isolation", "review", "baseline", "retries", "accept", "final_checks", "history"}
-COLLECTED = {"agent spawn": TURN, "agent resume": TURN, "workflow run": LIMITS, "run": LIMITS | CHOICES}
+LISTS = {"tag", "parallel_stories"}
+COLLECTED = {
+    "agent spawn": TURN,
+    "agent resume": TURN,
+    "workflow run": LIMITS,
+    "run": LIMITS | CHOICES,
+    **dict.fromkeys(("plan show", "plan validate", "plan waves", "plan simulate", "plan import"), LISTS),
+}
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 
 

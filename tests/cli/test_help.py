@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 from support.quick_cases import all_of
 
-from sow import __version__
+from sow import version_text
 from sow.cli.command import GROUPS, Command, commands, find, parse
 from sow.cli.help import EVERYDAY, EXAMPLES, TOPICS, examples
 
@@ -90,7 +90,7 @@ def test_a_topic_shows_its_groups(bare_repo: Repo):
 @pytest.mark.parametrize("words", [("-V",), ("--version",), ("version",), ("-q", "--version"), ("-v", "-V")])
 def test_the_version(bare_repo: Repo, words: tuple[str, ...]):
     """The version has a short option, and global options may stand before it."""
-    assert bare_repo.ok(*words).out == f"sow {__version__}\n"
+    assert bare_repo.ok(*words).out == f"sow {version_text()}\n"
 
 
 def first_screen(repo: Repo, **options: str) -> list[str]:

@@ -116,7 +116,7 @@ def test_the_file_has_all_of_the_run(repo: Repo, tale: Tale) -> None:
         "answered by ada",
         "codex: usage limit",
         "implementer on codex",
-        "not reported",
+        "unknown",
         "sow task show 020",
         "sow run plan.md",
         "no call of sow was alive for 1h 6m",

@@ -131,7 +131,7 @@ def test_a_broken_old_task_is_left_and_hurts_no_other(old, changes, message):
     before = path.read_bytes()
     assert message in migration.unreadable(home_of(old))[0]
     result = old.ok("migrate", "--yes")
-    assert f"warning: left as it is: {path.relative_to(old.root)}" in result.err
+    assert f"warning: skipped: {path.relative_to(old.root)}" in result.err
     assert path.read_bytes() == before
     assert list(old.ok("task", "list", "--json").json["broken"]) == ["020"]
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sow.domain.documents.state import Run
 from sow.gitwork.repository import Repository
 from sow.system import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Run
 
 # No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
 DIFF_OPTIONS = (

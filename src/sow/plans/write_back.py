@@ -11,7 +11,7 @@ from sow.errors import SowError
 from sow.plans import checks, reader, values
 from sow.plans.markdown import status as markdown_status
 from sow.plans.task_lists import formats
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, StatusRefusal, status_word
 
 BOM = "\ufeff"
@@ -32,7 +32,7 @@ def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
 
 
 def with_progress(
-    source: PlanSource, progress: Mapping[str, Progress], now: str
+    source: PlanSource, progress: Mapping[str, TaskProgress], now: str
 ) -> tuple[str, list[tuple[str, str, str]]]:
     """Returns another tool's task list with the progress of its tasks, and each change as task, old and new word.
 

@@ -109,7 +109,7 @@ def test_cleanup_commits_the_removal(task_repo: Repo, is_saved: bool):
     task_repo.ok("check")
 
 
-@pytest.mark.parametrize("page", ["README.md", "src/sow/agents/layer_text/commands/cleanup.md"])
+@pytest.mark.parametrize("page", ["src/sow/agents/layer_text/commands/cleanup.md"])
 def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, page: str):
     """The commands of the documents work where the clean-up takes the state commit off the branch."""
     block = re.findall(r"```(?:sh|bash)\n([^`]*sow cleanup[^`]*)```", (ROOT / page).read_text())[0]

@@ -194,7 +194,7 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
         task_repo.sow("task", "set", "--id", task, "status", "in_progress")
         task_repo.ok("task", "set", "--id", task, "status", "needs_review")
     home = find(option=str(task_repo.root), environment={}, cwd="/")
-    facts = {"name": "plan", "branch": "feature", "base": "0" * 40, "plans": [], "settings": SETTINGS}
+    facts = {"name": "plan", "branch": "feature", "plans": [], "settings": SETTINGS}
     with home.claim("run", purpose="a run") as claim:
         found, _ = open_run_folder(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
     with held(task_repo, "run", found.id):

@@ -85,8 +85,8 @@ def test_verbose_says_which_model_a_fallback_has(yard: Yard) -> None:
     lines = yard.spawn("--model", "opus", "--verbose", "--dry-run").err.splitlines()
     assert lines[5:] == [
         "Settings: yolo_mode=false (default), model=opus (from --model)",
-        "Fallback: second, model=gpt-5 (from config file); --model opus is for simulated alone",
-        "Fallback: third, model=its own default; --model opus is for simulated alone",
+        "Fallback: second, model=gpt-5 (from config file); --model opus applies to simulated only",
+        "Fallback: third, model=its own default; --model opus applies to simulated only",
         "Fallback: fourth, model=opus",
     ]
     lines = yard.spawn("--verbose", "--dry-run").err.splitlines()

@@ -98,18 +98,20 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--reason": ("--id=010 status paused", LINE, "task show 010"),
     },
     "task abandon": {"task": ("{} --reason=r", NEVER, ""), "--reason": ("020", LINE, "task show 020")},
-    "plan show": {"plan": ("{}", NEVER, ""), "--graph": (EXAMPLE, NEVER, "")},
-    "plan validate": {"plan": ("{}", NEVER, "")},
-    "plan waves": {"plan": ("{}", NEVER, "")},
+    "plan show": {"plan": ("{}", NEVER, ""), "--tag": (EXAMPLE, NEVER, ""), "--graph": (EXAMPLE, NEVER, "")},
+    "plan validate": {"plan": ("{}", NEVER, ""), "--tag": (EXAMPLE, NEVER, "")},
+    "plan waves": {"plan": ("{}", NEVER, ""), "--tag": (EXAMPLE, NEVER, "")},
     "plan simulate": {
         "plan": ("{}", NEVER, ""),
+        "--tag": (EXAMPLE, NEVER, ""),
         "--max-concurrency": (EXAMPLE, NEVER, ""),
         "--schedule": (EXAMPLE, NEVER, ""),
     },
-    "plan import": {"plan": ("{}", NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
+    "plan import": {"plan": ("{}", NEVER, ""), "--tag": (EXAMPLE, NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
     "plan update": {"plan": ("{}", NEVER, "")},
     "run": {
         "plan": ("{} --executor=simulated --dry-run", NEVER, ""),
+        "--tag": (RUN, NEVER, ""),
         "--max-concurrency": (RUN, NEVER, ""),
         "--executor": (f"{EXAMPLE} --dry-run", NEVER, ""),
         "--agent": (RUN, NEVER, ""),
@@ -169,7 +171,18 @@ FIELDS: dict[str, dict[str, Template]] = {
     "validate": {"file": ("{}", ANY, ""), "--kind": (".sow/config.yaml", NEVER, "")},
     "completion": {"shell": ("{}", NEVER, ""), "words": ("words {}", ANY, "")},
 }
-ELSEWHERE = ("agent ", "revert", "config ", "prompt", "demo", "salvage restore", "sinks ", "repos ", "workflow ")
+ELSEWHERE = (
+    "agent ",
+    "revert",
+    "config ",
+    "context describe",
+    "prompt",
+    "demo",
+    "salvage restore",
+    "sinks ",
+    "repos ",
+    "workflow ",
+)
 ALIKE = ("init", "task add", "agent log")  # done by the code of project new, task create and log
 CASES = [(command, field) for command, fields in FIELDS.items() for field in fields]
 

@@ -16,7 +16,7 @@ from guarantees.oversized_texts import JSON, YAML, Make, numbered, pattern
 from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans.reader import read as read_plan
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.write_back import with_progress
 from sow.store import file_kinds
 from sow.store.files import state_file
@@ -161,7 +161,7 @@ def test_statuses_are_written_into_a_task_list_in_linear_time(name):
     def write(text: str) -> None:
         source = PlanSource(file, text)
         numbers = [task.number for task in read_plan([source]).tasks]
-        with_progress(source, {number: Progress("completed") for number in numbers}, "2026-11-18T09:30:00Z")
+        with_progress(source, {number: TaskProgress("completed") for number in numbers}, "2026-11-18T09:30:00Z")
 
     check_linear(write, make)
 

@@ -10,7 +10,7 @@ from plans.plan_text import found
 from sow.domain.plans.plan import Plan, PlanSource
 from sow.errors import SowError
 from sow.plans import reader
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.write_back import with_progress
 
 SAMPLES = TESTS / "fixtures" / "task_lists"
@@ -43,7 +43,7 @@ def kinds(plan: Plan) -> list[tuple[str, int]]:
 
 def written(name: str, text: str, statuses: Mapping[str, str], **more: object) -> tuple[str, list[str]]:
     """The text with these statuses of the project, and the changes as `task: old → new`."""
-    progress = {number: Progress(status) for number, status in statuses.items()}
+    progress = {number: TaskProgress(status) for number, status in statuses.items()}
     new, changes = with_progress(PlanSource(name, text, **more), progress, NOW)  # type: ignore[arg-type]
     return new, [f"{number}: {before} → {after}" for number, before, after in changes]
 

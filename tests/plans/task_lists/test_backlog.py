@@ -9,7 +9,7 @@ from support.quick_cases import all_of
 from plans.task_lists.lists import NOW, SAMPLES, errors, kinds, needs, read_list, refusal, sample, written
 from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans import reader
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.write_back import with_progress
 
 SEARCH = "backlog/tasks/task-2 - Search-the-notes.md"
@@ -128,7 +128,7 @@ def test_unknown_fields_and_sections_reach_the_worker():
 def test_a_completed_task_is_written_back():
     """Status, time, the criterion that a check proved and the summary change; CRLF and all else stay."""
     text = sample(SEARCH).replace("\n", "\r\n")
-    progress = Progress("completed", summary="Done --> well.\nTwice.", passed=frozenset({"make test"}))
+    progress = TaskProgress("completed", summary="Done --> well.\nTwice.", passed=frozenset({"make test"}))
     after, changes = with_progress(PlanSource(SEARCH, text, neighbours=AROUND), {"2": progress}, NOW)
     assert changes == [("2", "To Do", "Done")]
     expected = text.replace("status: To Do", "status: Done").replace("2026-08-02 11:30", "2026-11-18 09:30")

@@ -411,7 +411,15 @@ VALID: dict[str, list[Any]] = {
     "sink-index": [
         {
             "schema_version": "1.1.0",
-            "sinks": [{**LINKED, "source": FOLDER, "summary": "Style", "when_to_use": "Always"}],
+            "sinks": [
+                {
+                    **LINKED,
+                    "source": FOLDER,
+                    "summary": "Style",
+                    "when_to_use": "Always",
+                    "hints": [{"path": "naming.md", "about": "A new name"}],
+                }
+            ],
         },
         {"schema_version": "1.1.0", "sinks": []},
     ],

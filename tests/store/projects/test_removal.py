@@ -36,7 +36,7 @@ def test_a_copy_with_every_byte_is_kept(task_repo, words):
     (output / "binary").write_bytes(bytes(range(256)))
     (output / "link").symlink_to("binary")
     before = digest(task_repo.project)
-    place = task_repo.ok(*words).out.splitlines()[0].rpartition(" is in ")[2]
+    place = task_repo.ok(*words).out.splitlines()[0].rpartition("copy: ")[2]
     assert not task_repo.project.exists()
     assert place.startswith(".sow/local/removed/")
     assert digest(task_repo.root / place) == before
@@ -45,7 +45,7 @@ def test_a_copy_with_every_byte_is_kept(task_repo, words):
 
 def test_a_removed_project_can_be_put_back(task_repo):
     """The copy, moved back, is the project again."""
-    place = task_repo.ok("project", "delete", "--yes").out.strip().rpartition(" is in ")[2]
+    place = task_repo.ok("project", "delete", "--yes").out.strip().rpartition("copy: ")[2]
     (task_repo.root / place).rename(task_repo.project)
     assert task_repo.task("010")["status"] == "in_progress"
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_not_removed_unasked(task_repo, words):
     result = task_repo.sow(*words)
     assert (result.code, result.err.startswith("error: task 010 cannot be read: ")) == (2, True)
     assert task_repo.snapshot() == before
-    place = task_repo.ok(*words, "--yes").out.splitlines()[0].rpartition(" is in ")[2]
+    place = task_repo.ok(*words, "--yes").out.splitlines()[0].rpartition("copy: ")[2]
     assert (task_repo.root / place / "phases/implementation/tasks/010/state.yaml").read_text() == "task: [\n"
 
 
@@ -142,7 +142,7 @@ def test_even_a_project_that_nobody_can_read_can_be_deleted(repo):
     """`sow project delete --yes` moves away what no command can open."""
     (repo.project / "state.yaml").write_text("\0")
     assert repo.sow("project", "delete").code == 2
-    place = repo.ok("project", "delete", "--yes").out.strip().rpartition(" is in ")[2]
+    place = repo.ok("project", "delete", "--yes").out.strip().rpartition("copy: ")[2]
     assert (repo.root / place / "state.yaml").read_text() == "\0"
 
 

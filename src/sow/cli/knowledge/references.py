@@ -141,9 +141,9 @@ COMMANDS = (
     Command(
         "context describe",
         "knowledge.own_documents:describe",
-        "Have an agent write into the repository's documents when to read them",
-        Argument("path", "Which ones; without: all Markdown documents", optional=True, repeat=True),
-        Option("--executor", "NAME", "Which executor, instead of that of researcher", completes="executors"),
+        "Let an agent write into documents when to read them",
+        Argument("path", "The documents (default: all Markdown documents)", optional=True, repeat=True),
+        Option("--executor", "NAME", "Use this executor (default: that of researcher)", completes="executors"),
         json=True,
         details="The documents are those in .sow/knowledge and in the folders that .sow/config.yaml names. The agent's "
         "words go into their front matter as when_to_use, where 'sow context' finds them. Documents that have "

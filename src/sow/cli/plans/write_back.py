@@ -12,7 +12,7 @@ from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.task_lists.formats import format_of
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.write_back import with_progress, with_statuses
 from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files, plan_import, task_folder
@@ -105,13 +105,13 @@ def _update_one(
     return [(source.name, number, before[number], status) for number, status in changed.items()]
 
 
-def _progress(task: Task) -> Progress:
+def _progress(task: Task) -> TaskProgress:
     """Returns what another tool's task list can hold about a task."""
     current = [evidence for evidence in task.get("evidence", ()) if evidence["iteration"] == task["iteration"]]
     failed = {evidence["command"] for evidence in current if not evidence["passed"]}
     passed = {evidence["command"] for evidence in current if evidence["passed"]} - failed
     is_completed = task["status"] == "completed"
-    return Progress(
+    return TaskProgress(
         task["status"],
         summary=_summary(task, sorted(passed)) if is_completed else "",
         passed=frozenset(passed if is_completed else ()),

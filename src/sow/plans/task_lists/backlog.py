@@ -12,7 +12,7 @@ from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSour
 from sow.errors import SowError
 from sow.plans.markdown.lines import heading
 from sow.plans.markdown.reader import frontmatter
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
@@ -214,7 +214,7 @@ def _status_value(text: str) -> tuple[int, int, str]:
 
 
 def edits(
-    source: PlanSource, text: str, progress: Mapping[str, Progress], now: str
+    source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
 ) -> tuple[list[Edit], dict[str, str]]:
     """Returns the edits of status, time, proved criteria and summary, and the new word of the task."""
     found = words(source, text)

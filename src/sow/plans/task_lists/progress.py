@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Progress:
+class TaskProgress:
     """What the project knows about an imported task: its status, a summary, and the commands that passed."""
 
     __slots__ = ("passed", "status", "summary")

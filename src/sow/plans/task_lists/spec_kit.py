@@ -10,7 +10,7 @@ from sow.domain.plans.plan import DependencyReference, Plan, PlanSource, PlanTas
 from sow.plans.dependencies import MAX_REFERENCES
 from sow.plans.markdown.lines import COMMENT, PLAIN, MarkdownPage, heading
 from sow.plans.markdown.reader import frontmatter
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened, without_line_numbers
 
 BOX = re.compile(r"[ \t]*[-*] \[([ xX])\] ?")
@@ -207,7 +207,7 @@ def words(source: PlanSource, text: str) -> dict[str, str]:
 
 
 def edits(
-    source: PlanSource, text: str, progress: Mapping[str, Progress], now: str
+    source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
 ) -> tuple[list[Edit], dict[str, str]]:
     """Returns the edits that tick the box of each completed task, and the new words by task."""
     plan = Plan()

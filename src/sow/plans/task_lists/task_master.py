@@ -12,7 +12,7 @@ from sow.plans import values
 from sow.plans.dependencies import MAX_REFERENCES
 from sow.plans.task_lists import json_nodes
 from sow.plans.task_lists.json_nodes import JsonNode
-from sow.plans.task_lists.progress import Progress
+from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node
 
@@ -330,7 +330,7 @@ def words(source: PlanSource, text: str) -> dict[str, str]:
 
 
 def edits(
-    source: PlanSource, text: str, progress: Mapping[str, Progress], now: str
+    source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
 ) -> tuple[list[Edit], dict[str, str]]:
     """Returns the edits of statuses and times, and the new words; a parent is done when its subtasks are."""
     changes: list[Edit] = []
