@@ -67,7 +67,7 @@ POWERS = {
     "changes root": "chroot / true",
     "sets the host's name": "echo evil > /proc/sys/kernel/hostname",
     "sets the clock": "date -s 2001-01-01",
-    "raises its priority": "renice -n -5 -p $$",
+    "raises its priority": "renice -n -20 -p $$",
     "makes a control group": "mkdir /sys/fs/cgroup/evil",
     "changes the owner": "touch own && chown 12345 own",
     "listens to the network": "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)'",
