@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,40 @@ def test_the_users_own_proxy_is_used(tmp_path: Path, server: Server, boxes: list
     login = b"Proxy-Authorization: Basic YWRhOnNlY3JldA==\r\n"
     assert server.asked[0].startswith(b"GET http://model.example/x HTTP/1.1\r\n") and login in server.asked[0]
     assert server.asked[1].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n") and login in server.asked[1]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "CONNECT model.example:443 HTTP/1.1\r\n\r\nCONNECT evil.example:443 HTTP/1.1\r\n\r\n",
+        "GET http://model.example/ HTTP/1.1\r\nX: y\n\nGET http://evil.example/ HTTP/1.1\r\n\r\n",
+        "GET http://model.example/ HTTP/1.1\r\n\r\nGET http://evil.example/ HTTP/1.1\r\n\r\n",
+        "POST http://model.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        "GET http://evil.example/ HTTP/1.1\r\n\r\n",
+    ],
+    ids=["second tunnel", "lone line ends", "second request", "chunks"],
+)
+def test_no_second_request_reaches_the_users_own_proxy(tmp_path: Path, boxes: list[Box], request_text: str) -> None:
+    """A proxy that refuses a tunnel and keeps the connection never sees what the box sends after its request."""
+    seen = b""
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        own = f"http://127.0.0.1:{upstream.getsockname()[1]}"
+        hosts = Hosts(["model.example", "model.example:80"])
+        boxes.append(box := Box(tmp_path / "log", hosts, HTTP_PROXY=own, HTTPS_PROXY=own))
+        with socket.create_connection(box.listeners[0].getsockname(), 20) as client:
+            client.sendall(request_text.encode())
+            client.shutdown(socket.SHUT_WR)
+            upstream.settimeout(2)
+            with suppress(TimeoutError):
+                connection, _ = upstream.accept()
+                with connection:
+                    connection.settimeout(2)
+                    seen = connection.recv(1 << 16)
+                    connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+                    with suppress(TimeoutError, ConnectionError):
+                        while piece := connection.recv(1 << 16):
+                            seen += piece
+    assert b"evil" not in seen
 
 
 def test_the_log_is_bounded(tmp_path: Path, boxes: list[Box]) -> None:

@@ -47,7 +47,7 @@ class Box:
     The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
     """
 
-    __slots__ = ("hidden", "hosts", "mounts", "network", "program", "user_environment")
+    __slots__ = ("hidden", "hosts", "mounts", "network", "program", "seals", "user_environment")
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
         """Prepare a box; `home` is a folder that stands in for the user's home and keeps what is written there.
@@ -61,6 +61,7 @@ class Box:
         homes = home_folders(environment)
         self.hidden = [folder for folder in TEMPORARY if os.path.isdir(folder) and not os.path.islink(folder)]
         self.mounts: list[str] = []
+        self.seals: list[str] = []  # come last, because mounts below a hidden folder need to make their places
         for folder in self.hidden:
             self.mounts += ["--tmpfs", folder]
         for folder in homes:
@@ -91,6 +92,11 @@ class Box:
         """Make folders writable."""
         for path in paths:
             self.mounts += ["--bind", path, path]
+
+    def hide(self, folder: str) -> None:
+        """Show an empty folder in place of this one; what is mounted below it later is there."""
+        self.mounts += ["--tmpfs", folder]
+        self.seals += ["--remount-ro", folder]
 
     def place(self, source: str, target: str) -> None:
         """Show a file or folder at another path, and not writable."""
@@ -126,7 +132,7 @@ class Box:
         for name in KERNEL_FILES:
             base += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
         base += [] if self.network == ALL else ["--unshare-net"]
-        return [self.program, *NAMESPACES, *base, *self.mounts, "--chdir", cwd, "--", *command]
+        return [self.program, *NAMESPACES, *base, *self.mounts, *self.seals, "--chdir", cwd, "--", *command]
 
     @staticmethod
     def environment(environment: Mapping[str, str], network: str = ALL) -> dict[str, str]:

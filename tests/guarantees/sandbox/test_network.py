@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,7 +141,7 @@ def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Serv
     assert "evil.example:443" in plan_repo.repo.ok("runs", "show").out
     assert plan_repo.has_happened("refused", tool="network", command="evil.example:443")
     assert "evil.example:443" in result.out
-    assert "network: implementer model" in result.out
+    assert "implementer model" in result.out
 
 
 @needs_box
@@ -305,6 +306,21 @@ def test_a_check_that_needs_the_network_is_a_question(plan_repo: PlanRepo, serve
     assert all("pass only with the network" in text for text in questions)
     passed = [entry["passed"] for entry in plan_repo.task("010")["evidence"]]
     assert passed[-1] is (answer == "yes")
+
+
+@needs_box
+def test_a_question_of_a_worker_opens_no_network(plan_repo: PlanRepo, server: Server) -> None:
+    """A worker asks in the words of sow's own question; the user's yes does not count for the checks."""
+    question = "checks of this repository pass only with the network of ideas. May I go on?"
+    ending: dict[str, Any] = {"status": "needs_review"}
+    plan_repo.simulated("asker", "implementer", [ending], t010=[[{"ask": question}], [ending]])
+    command = asking(plan_repo, f"http://{server.host}/", "direct")
+    plan_repo.plan({"name": "First", "test_commands": [command]})
+    assert plan_repo.run(*OFF).code == 4
+    plan_repo.repo.ok("answer", "010", "yes")
+    plan_repo.run(*OFF)
+    consents = [path for path in Path(plan_repo.repo.environment["HOME"]).rglob("network/*") if path.is_file()]
+    assert not any("may use" in path.read_text() for path in consents)
 
 
 @needs_box

@@ -94,6 +94,7 @@ REFUSED = {
     "writes the run's journal": "echo evil >> $(ls {root}/.sow/local/runs/*/journal.jsonl)",
     "writes a backup of the state": "echo evil > {root}/.git/sow/planted",
     "writes another task's channel": "echo evil > {root}/.sow/local/sandbox/planted",
+    "sees another task's channel": "ls {root}/.sow/local/sandbox/020 {root}/.sow/local/sandbox/*/channel",
     "replaces its own marker": "rm {root}/.sow/local/sandbox/010/sow-open",
     "plants a hook": "echo evil > {root}/.git/hooks/post-commit",
     "plants a hook by a move": "mv {root}/.git {root}/.old && cp -r {root}/.old {root}/.git",
@@ -235,11 +236,13 @@ def test_a_worker_in_the_checkout(plan_repo: PlanRepo) -> None:
         "echo one > one.txt && git add one.txt && git commit -q -m One; "
         "for act in 'echo evil > .git/hooks/post-commit' 'git config core.fsmonitor evil' 'mv .git old' "
         "'echo evil > .sow/project/state.yaml' 'mv .sow old' 'echo x > .git/info/attributes' 'mv .git/hooks old'; "
-        'do sh -c "$act" && echo "$act" >> succeeded.txt; done; true'
+        'do sh -c "$act" && echo "$act" >> succeeded.txt; done; mkdir evil; echo ../evil > .git/commondir; true'
     )
     work(plan_repo, [shell(script), {"status": "needs_review"}])
     result = plan_repo.repo.sow("agent", "spawn", "implementer", "010")
     assert result.code == 0, result
     assert plan_repo.repo.git("log", "-1", "--format=%s").strip() == "One"
     assert not (root / "succeeded.txt").exists(), (root / "succeeded.txt").read_text()
+    assert not (root / ".git/commondir").exists()
+    assert "the agent made" in result.out + result.err
     assert plan_repo.task("010")["status"] == "needs_review"

@@ -76,8 +76,10 @@ class Baselines:
             done = yield from run_on_base(context, checks, base, tree)
             if not (done.passed or done.interrupted) and check_network.may_need_network(context):
                 online = yield from run_on_base(context, checks, base, tree, network=ALL)
+                if online.interrupted:
+                    return
                 if online.passed:
-                    raise check_network.question(checks)
+                    raise check_network.question(context, checks)
         finally:
             self.running.discard(digest)
         if not done.interrupted:

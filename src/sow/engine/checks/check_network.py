@@ -1,7 +1,7 @@
 """Decides whether checks in the sandbox may use the network: without the user's consent for a repository they may not.
 
 Whether a check needs it shows on the base commit: it fails there, and passes with the network. Then the user is asked,
-once for each repository. Without a run on the base commit nobody could tell, so checks keep the network.
+once for each repository. Without a run on the base commit nobody could tell, so checks reach what agents reach.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from sow.domain.documents.state import Check, ProjectState, Task
     from sow.engine.runs.run_context import RunContext
 
-KIND = "network"  # of the file with the decisions
+KIND, ASKED = "network", "network-questions"  # the kinds of the files with the decisions and with sow's questions
 OPEN, OFFLINE = "checks may use the network", "checks run without the network"
+ANSWERS = {"y": OPEN, "yes": OPEN, "n": OFFLINE, "no": OFFLINE}
 QUESTION = "checks of this repository pass only with the network"
 NOTHING = {"text": ""}
 ANSWERER = Actor(kind=PERSON, name="standing-answer")
@@ -31,8 +32,8 @@ def network_of_checks(context: RunContext) -> str:
     """Return what checks may reach."""
     wanted = context.config.checks_network()
     if not wanted:
-        decided = _decision(context) if _is_detectable(context) else OPEN
-        wanted = ALL if decided == OPEN else NONE
+        decided = _decision(context)
+        wanted = context.config.sandbox_network() if not _is_detectable(context) else ALL if decided == OPEN else NONE
     return narrower(wanted, context.settings.get("network", ALL))
 
 
@@ -42,17 +43,27 @@ def may_need_network(context: RunContext) -> bool:
     return is_default and context.sandbox.is_on and _is_detectable(context) and not _decision(context)
 
 
-def question(checks: Sequence[Check]) -> EnvironmentProblem:
-    """Return the question to the user about a list that passed on the base commit with the network only."""
-    return EnvironmentProblem(f"{QUESTION}: {'; '.join(check['command'] for check in checks)}", HINT)
+def question(context: RunContext, checks: Sequence[Check]) -> EnvironmentProblem:
+    """Return the question to the user about a list that passed on the base commit with the network only.
+
+    Its text is recorded out of reach of agents, because a worker may ask a question that looks like this one.
+    """
+    text = f"{QUESTION}: {'; '.join(check['command'] for check in checks)}"
+    consents.add(context.environment, context.home.checkout.common, [text], kind=ASKED)
+    return EnvironmentProblem(text, HINT)
+
+
+def _is_ours(context: RunContext, text: str) -> bool:
+    """Tell whether sow asked this question itself."""
+    asked = consents.read(consents.path(context.environment, context.home.checkout.common, ASKED))
+    return any(text.startswith(known) for known in asked)
 
 
 def settle(context: RunContext, task: Task) -> None:
     """Record the user's answer to the question, if the task asked it."""
     for asked in task.get("questions", ()):
-        if asked["text"].startswith(QUESTION) and not _decision(context):
-            words = asked["answer"].lower().split()
-            decided = OPEN if words and words[0].strip(".,!") in ("y", "yes") else OFFLINE
+        decided = ANSWERS.get(asked["answer"].strip().lower().strip(".,!"))  # any other answer: sow asks again
+        if decided and not _decision(context) and _is_ours(context, asked["text"]):
             consents.add(context.environment, context.home.checkout.common, [decided], kind=KIND)
 
 
@@ -61,7 +72,7 @@ def answer_others(context: RunContext, project: ProjectState) -> None:
     all_tasks = [task for _, task in task_folder.load_readable(context.home, project)[0]]
     for task in all_tasks:
         settle(context, task)
-    asking = [task["id"] for task in all_tasks if task.get("question", NOTHING)["text"].startswith(QUESTION)]
+    asking = [task["id"] for task in all_tasks if _is_ours(context, task.get("question", NOTHING)["text"])]
     for ident in asking if _decision(context) else ():
         tasks.answer(context.home, ident, _decision(context), actor=ANSWERER)
 

@@ -292,6 +292,7 @@ class RunContext:
         box.show(home.root, home.checkout.common, home.checkout.git)
         box.allow(folder)
         box.show(f"{folder}/.git", *([home.sow, f"{folder}/orchestration"] if folder == home.root else []))
+        box.hide(home.folder("local", "sandbox"))  # it has the sockets of workers
         box.show(*self.config.sandbox_paths("read"))
         box.allow(*self.config.sandbox_paths("write"))
         return box

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHANNEL = "/run/sow"  # the folder of the socket in the box
 # In a checkout that a worker shares with the user, it may commit but not change what makes git run programs.
 PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules", "sow")
+REDIRECTS = ("commondir", "config.worktree")  # lead git to other settings; they cannot be made in advance
 MADE = ("hooks", "info", "worktrees", "sow")  # made if missing, because only an existing path can be protected
 MAX_FILE = 8 << 20
 MOST_FILES = 1000  # of a folder of settings, such as skills
@@ -61,6 +62,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     box = Box(environment, home=folder)
     box.limit_network(settings.network_of(turn.agent.name), settings.hosts_of(turn.adapter))
     opened = OpenBox(box, logins.variables, folder)
+    redirects = _redirects(home)
     channel = None
     if private_git is not None:
         with repository.locked():
@@ -82,9 +84,15 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
         if channel is not None:
             channel.close()
         logins.copy_back()
+        for path in sorted(_redirects(home) - redirects):
+            crash_points.crash_point(f"remove {path}")
+            remove_quietly(path)
+            remove_tree_quietly(path)
+            opened.remarks.append(f"the agent made {path}, which can make git run programs; sow removed it")
         if private_git is not None:
             with repository.locked():
                 opened.remarks += private_git.take_over()
+        settings.announce(opened.remarks)
 
 
 def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGit | None:
@@ -131,6 +139,7 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         _open_checkout(box, home)
     else:
         box.allow(request.cwd)
+    box.hide(home.folder("local", "sandbox"))  # it has the sockets and git folders of other tasks
     if private_git is not None:
         box.allow(private_git.folder)
         box.place(private_git.pointer, f"{request.cwd}/.git")
@@ -165,8 +174,14 @@ def _open_checkout(box: Box, home: Home) -> None:
     box.show(*(f"{common}/{name}" for name in PROTECTED_GIT))
     if git != common:
         box.allow(git)
-        box.show(f"{home.root}/.git")
+        box.show(f"{home.root}/.git", *(f"{git}/{name}" for name in (*REDIRECTS, "gitdir")))
     box.show(home.sow)
+
+
+def _redirects(home: Home) -> set[str]:
+    """Return the files of the checkout's git folders that can make git read other settings."""
+    folders = {home.checkout.common, home.checkout.git}
+    return {path for folder in folders for name in REDIRECTS if os.path.lexists(path := f"{folder}/{name}")}
 
 
 def _write_git_settings(home: Home, folder: str) -> None:

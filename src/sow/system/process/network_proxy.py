@@ -174,13 +174,18 @@ class _Proxy:
             return
         with server:
             self._note(ALLOWED, host, port)
-            if is_tunnel and proxy is None:
-                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                first = f"{method} {target if proxy else slash + path or '/'} {version}"
-                server.sendall(_head_for_server(first, head, proxy, closes=not is_tunnel))
-            server.sendall(rest)
-            _relay(client, server)
+            if is_tunnel:
+                if proxy is None:
+                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                elif not _open_tunnel(client, server, _head_for_server(f"CONNECT {target} {version}", head, proxy)):
+                    return
+                server.sendall(rest)
+                _relay(client, server)
+                return
+            first = f"{method} {target if proxy else slash + path or '/'} {version}"
+            length = _body_length(head)
+            server.sendall(_head_for_server(first, head, proxy, closes=True) + rest[:length])
+            _relay(client, server, length - len(rest[:length]))
 
     def _dial(self, host: str, port: int, scheme: str) -> tuple[socket.socket, SplitResult | None]:
         """Returns a connection to a host, or to the user's own proxy, which is returned too."""
@@ -192,7 +197,9 @@ class _Proxy:
             server = socket.create_connection(address, CONNECT_SECONDS)
         except OSError:
             raise _NotConnected(FAILED) from None
-        if proxy is None and _is_local(server.getpeername()[0]) and host not in LOOPBACK:
+        address = server.getpeername()[0]
+        is_ours = _is_local(address) or address == server.getsockname()[0]
+        if proxy is None and is_ours and host not in LOOPBACK:
             server.close()  # a name of somebody else that leads to this machine
             raise _NotConnected(REFUSED)
         return server, proxy
@@ -221,7 +228,25 @@ def _own_proxy(host: str, scheme: str) -> SplitResult | None:
     return urlsplit(url) if url.startswith("http://") and not proxy_bypass(host) else None
 
 
-def _head_for_server(first: str, head: bytes, proxy: SplitResult | None, *, closes: bool) -> bytes:
+def _open_tunnel(client: socket.socket, server: socket.socket, head: bytes) -> bool:
+    """Asks the user's proxy for a tunnel and passes its answer on; without a tunnel, nothing else may be sent to it."""
+    server.sendall(head)
+    answer, rest = _read_head(server)
+    client.sendall(answer + b"\r\n\r\n" + rest)
+    return answer.split(b" ")[1:2] == [b"200"]
+
+
+def _body_length(head: bytes) -> int:
+    """Returns the length of a request's body; raises ValueError if that is not plain, because one request counts."""
+    fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
+    lengths = {value.strip() for name, _, value in fields if name.strip().lower() == b"content-length"}
+    is_chunked = any(name.strip().lower() == b"transfer-encoding" for name, _, _ in fields)
+    if is_chunked or len(lengths) > 1 or not all(value.isdigit() and len(value) < 16 for value in lengths):
+        raise ValueError("no plain length")
+    return int(lengths.pop()) if lengths else 0
+
+
+def _head_for_server(first: str, head: bytes, proxy: SplitResult | None, *, closes: bool = False) -> bytes:
     """Returns the head of a request for the next server; another request needs a connection of its own."""
     dropped = (b"proxy-", *((b"connection:", b"keep-alive:") if closes else ()))
     lines = [line for line in head.split(b"\r\n")[1:] if line and not line.lower().startswith(dropped)]
@@ -248,23 +273,27 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
         if not piece or len(data) > MAX_HEAD:
             raise ValueError("no request")
     head, _, rest = data.partition(b"\r\n\r\n")
+    # A lone line end would begin another request.
+    if any(byte < 32 and byte != 9 for byte in head.replace(b"\r\n", b"")):
+        raise ValueError("control characters in a request")
     return head, rest
 
 
-def _relay(client: socket.socket, server: socket.socket) -> None:
-    """Passes on what both sides send until both have ended."""
+def _relay(client: socket.socket, server: socket.socket, most: int = -1) -> None:
+    """Passes on what both sides send until both have ended; of the client only so many bytes, if that is limited."""
     for end in (client, server):
         end.settimeout(None)
     back = threading.Thread(target=_copy, args=(server, client), daemon=True)
     back.start()
-    _copy(client, server)
+    _copy(client, server, most)
     back.join()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
+def _copy(source: socket.socket, target: socket.socket, most: int = -1) -> None:
     try:
-        while data := source.recv(PIECE):
+        while most and (data := source.recv(PIECE if most < 0 else min(PIECE, most))):
             target.sendall(data)
+            most -= len(data) if most > 0 else 0
         target.shutdown(socket.SHUT_WR)
     except OSError:
         for end in (source, target):
