@@ -37,7 +37,7 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second < 1")
     stopped_in_review(plan_repo)
     said = plan_repo.repo.ok("approve", "010")
-    assert said.out == ("task 010 is approved; merge it with: sow run\n")
+    assert said.out == ("task 010 is approved; merge it with: sow run plan.yaml\n")
     assert plan_repo.task("010")["status"] == "needs_review"
     items = plan_repo.repo.ok("inbox", "--json").json["items"]
     assert [(item["kind"], item["do"]) for item in items] == [("delivery", "sow run plan.yaml")]

@@ -57,6 +57,23 @@ def test_stories_run_side_by_side_on_request():
     assert needs(plan)["T013"] == ["T010", "T012"]
 
 
+def test_a_ticked_task_does_not_cut_the_order():
+    """A task waits for all open tasks of the phases before it, also where a completed task stands between them."""
+    text = """# Tasks: Notes
+## Phase 1: Setup
+- [ ] T001 Make the folder
+- [X] T002 Make the readme
+## Phase 2: Core
+- [X] T003 [P] Make the model
+- [ ] T004 [P] Make the store
+## Phase 3: Polish
+- [ ] T005 Write the guide
+"""
+    wanted = needs(read_list(SPEC_KIT, text))
+    assert "T001" in wanted["T004"]
+    assert {"T001", "T004"} <= set(wanted["T005"])
+
+
 def test_a_worker_gets_the_phase_and_the_documents():
     """The goal and the test of a phase, the story, the group and the neighbouring documents are context of a task."""
     plan = read_list(SPEC_KIT, sample(SPEC_KIT), neighbours={"001-x/plan.md": "", "001-x/spec.md": ""})
@@ -130,7 +147,7 @@ def test_an_inserted_task_has_a_letter():
     """T012a is an id, as a task and as a dependency, and words beside it are a remark."""
     plan = of("- [ ] T001 A", "- [X] T001a [P] B", "- [ ] T002 C (depends on T001a failing)")
     assert kinds(plan) == []
-    assert needs(plan) == {"T001": [], "T001a": ["T001"], "T002": ["T001a"]}
+    assert needs(plan) == {"T001": [], "T001a": ["T001"], "T002": ["T001a", "T001"]}
     after, _ = written("tasks.md", HEAD + "- [ ] T001a A\n", {"T001a": "completed"})
     assert after == HEAD + "- [X] T001a A\n"
 

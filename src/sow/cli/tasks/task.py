@@ -117,7 +117,10 @@ def print_change(change: TaskChange, field: str = "status") -> None:
     """Prints the new value of a task's field, and what had to be repaired."""
     notes(change.remarks, "warning")
     if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):
-        out(f"task {change.task['id']} is approved; merge it with: sow run")
+        from shlex import quote  # here, because few calls come to this
+
+        plan = change.task.get("source", {}).get("plan", "")
+        out(f"task {change.task['id']} is approved; merge it with: sow run {quote(plan) if plan else 'PLAN'}")
         return
     value = change.task[field]  # type: ignore[literal-required]
     if field == "checks":

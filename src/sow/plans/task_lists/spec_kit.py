@@ -172,9 +172,11 @@ def _order(plan: Plan, source: PlanSource, phases: list[_SpecPhase]) -> None:
                 return
             for task in group:
                 task.dependency_references += [DependencyReference(each.number, line=task.line) for each in before]
-            before = group
+            # What comes next waits also for open tasks before a completed one, which itself waits for nothing any more.
+            left = [task for task in before if task.status != "completed"]
+            before = [*group, *(left if any(task.status == "completed" for task in group) else ())]
         if side_by_side and phase.groups:
-            ends = ends + phase.groups[-1]
+            ends = ends + before
 
 
 def _describe(plan: Plan, source: PlanSource, phase: _SpecPhase, line: int) -> None:
