@@ -13,7 +13,7 @@ from sow.system.terminal import escape_line
 Facts = dict[str, Any]
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]<>|~"}
-HEAD = ("Task", "Name", "Outcome", "Result", "Tries", "Agent", "Executor", "Time", "Cost")
+HEAD = ("Task", "Name", "Outcome", "Result", "Iterations", "Agent", "Executor", "Time", "Cost")
 GROUP_HEAD = ("Tasks", "Turns", "Work", "Cost", "Tokens")
 
 

@@ -69,7 +69,7 @@ def status_after_turn(state: MemberState, notes: Sequence[Note], *, missing: Seq
 def _failed(state: MemberState) -> Stage:
     question = state.get("question")
     if question is None:
-        return "ask", f"it failed after {state['tries']} tries" if state["tries"] else "it failed"
+        return "ask", f"it failed after {state['tries']} turns" if state["tries"] else "it failed"
     return "failed", f"it failed, and question w{question['number']} waits for an answer"
 
 
