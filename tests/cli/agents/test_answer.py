@@ -156,6 +156,17 @@ def test_one_word_accepts_refused_work_on_the_terminal(
     assert [waiver["command"] for waiver in plan_repo.task("010").get("waivers", [])] == ["false"] * (word == "waive")
 
 
+@few_of("word", ["waive", "Accept"], 1)
+def test_one_word_accepts_refused_work_without_a_terminal(plan_repo: PlanRepo, word: str) -> None:
+    """`sow answer` takes the same words as the prompt, and the next run merges the work without another turn."""
+    plan_repo.judge("010", "RED", "RED")
+    plan_repo.plan({"name": "First", "test_commands": ["false" if word == "waive" else "true"]})
+    assert plan_repo.run("--retries", "0", "--yes").code == 4
+    assert "is approved" in plan_repo.repo.ok("answer", "1", word).out
+    assert plan_repo.run("--retries", "0", "--yes").code == 0
+    assert plan_repo.statuses() == {"010": "completed"} and plan_repo.turns("010") == 1
+
+
 @pytest.mark.full
 def test_ctrl_c_at_a_question_leaves_it_open(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """Ctrl-C and an empty line change nothing; the report names the command for the answer (C15)."""

@@ -18,7 +18,10 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool, r
         actor = context.require_non_worker("answer a question")
     home = context.project_home()
     words = context.text(answer_text, "the answer")
-    task = questions.take(context, home, questions.find(home, question), words, actor, always=always)
+    item = questions.find(home, question)
+    if not always and questions.accept(context, item, words):
+        return 0
+    task = questions.take(context, home, item, words, actor, always=always)
     if task is None:
         return 0
     from sow.cli.agents.spawn import continue_task

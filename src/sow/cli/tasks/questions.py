@@ -60,13 +60,20 @@ def ask_open_questions(context: Context, names: Collection[str]) -> bool:
         prompt = f"Your answer to {label} ({offer}press Enter to leave it open):"
         words = read_line(prompt, lambda label=label: label in _open_labels(home)).strip()  # type: ignore[misc]
         try:
-            if item["accept"] and words.lower() in (ACCEPT, WAIVE):
-                approve(context, task=item["task"], reason="", waive=item["waive"] if words.lower() == WAIVE else [])
-            elif words:
+            if words and not accept(context, item, words):
                 take(context, home, item, words, actor, run_follows=True)
         except SowError as error:  # for example, another terminal has answered it meanwhile
             err(f"error: {escape_line(error.message)}\nhint: {error.hint}")
     return bool(asked.keys() - _open_labels(home))
+
+
+def accept(context: Context, item: Item, words: str) -> bool:
+    """Accepts the work if that is the answer to a question about it; returns whether it is."""
+    word = words.strip().lower()
+    if not item["accept"] or word not in (ACCEPT, WAIVE):
+        return False
+    approve(context, task=item["task"], reason="", waive=item["waive"] if word == WAIVE else [])
+    return True
 
 
 def _open_labels(home: Home) -> set[str]:
