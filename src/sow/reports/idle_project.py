@@ -119,7 +119,7 @@ def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> t
 def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str, str]:
     """Return the run or the worker that will continue a task ("" if none will), and the command to call."""
     if task["id"] in runs.live_tasks() and task["status"] != "failed":
-        return "the run in progress continues it", ""
+        return "the current run continues it", ""
     command = runs.task_command(folder, task)
     if runs.run_of(task["id"]):
         return "try it again" if task["status"] == "failed" else "the next call of its run continues it", command

@@ -80,7 +80,7 @@ def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
     assert failed.code == 1
     assert "to try the 2 failed tasks again\n    sow run plan.yaml --retry-failed\n" in failed.out
     dry = plan_repo.run("--dry-run")
-    assert "left alone: 1 failed; --retry-failed tries it again" in dry.out
+    assert "skipped: task 1 failed; --retry-failed tries it again" in dry.out
     dry = plan_repo.run("--dry-run", "--retry-failed")
     assert "will be continued: 1, 2" in dry.out and "skipped: " not in dry.out
     assert sorted(plan_repo.statuses().values()) == ["completed", "failed", "failed", "pending"]
@@ -179,7 +179,7 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     shown = plan_repo.run("--dry-run").out
     assert "1 task with 3 at once: about 30m of work" in shown
     assert "implementer: hand (works on 1 task)" in shown
-    assert "left alone: 2 asks a question: sow inbox\n" in shown
+    assert "skipped: task 2 asks a question: sow inbox\n" in shown
     assert plan_repo.run("--dry-run", "--task", "5").out.endswith(
         "skipped: task 5 waits for 4 (not in this run)\nnothing would be started\n"
     )

@@ -324,10 +324,7 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     repo.ok("workflow", "run", "--executor", "script")
     facts = facts_of(repo)
     state = facts.state()
-    assert (state["run"]["kind"], state["run"]["go_on"]) == (
-        "workflow",
-        f"sow --root {repo.root} workflow run --executor script",
-    )
+    assert (state["run"]["kind"], state["run"]["go_on"]) == ("workflow", "sow workflow run --executor script")
     assert [(row["id"], row["status"], row["executor"]) for row in state["tasks"]] == [("first", "completed", "script")]
     shown = facts.timeline(state["run"]["id"])
     assert [(each["kind"], each["outcome"]) for each in shown["spans"]] == [("work", "done"), ("review", "passed")]

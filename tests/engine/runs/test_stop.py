@@ -154,7 +154,7 @@ def test_a_stopped_run_is_ended(plan_repo: PlanRepo) -> None:
     run = begin(plan_repo)
     run.send_signal(signal.SIGSTOP)
     try:
-        assert "has ended" in plan_repo.repo.ok("runs", "stop").out
+        assert "has stopped" in plan_repo.repo.ok("runs", "stop").out
     finally:
         run.send_signal(signal.SIGCONT)
     run.communicate(timeout=300)
@@ -173,7 +173,7 @@ def test_a_run_that_ignores_ctrl_c_is_ended(plan_repo: PlanRepo) -> None:
     )
     wait_for(lambda: (plan_repo.folder / "implementer-010-1.cwd").exists())
     try:
-        assert "has ended" in plan_repo.repo.ok("runs", "stop").out
+        assert "has stopped" in plan_repo.repo.ok("runs", "stop").out
     finally:
         for pid in plan_repo.alive() if shell.poll() is None and not plan_repo.has_happened("run_ended") else ():
             os.kill(pid, signal.SIGKILL)
