@@ -218,3 +218,52 @@ def test_another_file_in_the_folder_of_tasks_is_named(lists: Repo):
     shown = lists.ok("plan", "show", "backlog")
     assert "readme.md: there are no tasks in this file (it is left out)" in shown.err
     assert "3 tasks in 3 waves" in shown.out
+
+
+DRAFT = "---\nid: DRAFT-9\ntitle: Perhaps\nstatus: Draft\n---\n"
+ADDED = "---\nid: TASK-9\ntitle: Added\nstatus: To Do\n---\n"
+
+
+def test_files_without_a_task_do_not_stop_the_others(lists: Repo):
+    """A draft and a file added after the import are left out with a note; the other files are written."""
+    lists.ok("plan", "import", "backlog")
+    (lists.root / "backlog/tasks/draft-9 - Perhaps.md").write_text(DRAFT)
+    (lists.root / "backlog/tasks/task-9 - Added.md").write_text(ADDED)
+    complete(lists, "020")
+    updated = lists.ok("plan", "update", "backlog")
+    for name in ("draft-9 - Perhaps.md", "task-9 - Added.md"):
+        assert f"note: backlog/tasks/{name}: no task of this project comes from this file" in updated.err
+    assert "status: Done" in (lists.root / SEARCH).read_text()
+    alone = lists.sow("plan", "update", "backlog/tasks/task-9 - Added.md")
+    assert (alone.code, "no task of this project comes from" in alone.err) == (2, True)
+
+
+def small_backlog(repo: Repo) -> Path:
+    """Commits a Backlog.md folder with one open task and one draft; returns the file of the task."""
+    folder = repo.root / "backlog/tasks"
+    folder.mkdir(parents=True)
+    path = folder / "task-1 - One.md"
+    path.write_text("---\nid: TASK-1\ntitle: One\nstatus: To Do\n---\n")
+    (folder / "draft-9 - Perhaps.md").write_text(DRAFT)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "Backlog")
+    return path
+
+
+def test_a_run_with_a_draft_is_written_back(plan_repo: PlanRepo):
+    """The draft is left out, the task gets its status, and the run has its report."""
+    path = small_backlog(plan_repo.repo)
+    result = plan_repo.repo.sow("run", "backlog", "--update-plan", "--json", "--yes")
+    assert result.code == 0, result
+    assert "status: Done" in path.read_text()
+    assert json.loads(result.out.splitlines()[-1])["event"] == "run_ended"
+
+
+def test_a_failed_write_back_is_a_note_of_the_run(plan_repo: PlanRepo):
+    """A word that YAML would read otherwise is not written; the run ends with its report and its own exit code."""
+    path = small_backlog(plan_repo.repo)
+    (plan_repo.repo.root / "backlog/config.yml").write_text('statuses: [To Do, "Yes: done"]\n')
+    result = plan_repo.repo.sow("run", "backlog", "--update-plan", "--json", "--yes")
+    assert result.code == 0, result
+    assert "note: the plan could not be updated: " in result.err
+    assert "status: To Do" in path.read_text()

@@ -18,7 +18,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files, plan_import, task_folder
 from sow.store.projects import project as projects
 from sow.system import clock
-from sow.system.terminal import escape_control, escape_line, out
+from sow.system.terminal import escape_control, escape_line, notes, out
 
 # status of a task → status in a plan
 PLAN_STATUS = {
@@ -52,10 +52,19 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         print_finding(error)
     if errors:
         return 2
-    tasks = _tasks_of(home, project)
+    tasks_by_plan: dict[str, dict[str, Task]] = {}
+    for (path, number), task in _tasks_of(home, project).items():
+        tasks_by_plan.setdefault(path, {})[number] = task
+    of_source = {source: tasks_by_plan.get(_state_path(context, home, source), {}) for source in sources}
+    without = [source.name for source, tasks in of_source.items() if not tasks]
+    if without and len(without) == len(sources):
+        hint = f"import it: sow plan import {without[0]}"
+        raise SowError(f"no task of this project comes from {escape_line(without[0])}", hint)
+    notes(f"{name}: no task of this project comes from this file (it is left out)" for name in without)
     rows: list[tuple[str, str, str, str]] = []
-    for source in sources:
-        rows += _update_one(context, home, source, tasks, dry_run=dry_run)
+    for source, tasks in of_source.items():
+        if tasks:
+            rows += _update_one(context, home, source, tasks, dry_run=dry_run)
     if quiet:
         return 0
     if json:
@@ -78,24 +87,21 @@ def _tasks_of(home: Home, project: ProjectState) -> dict[tuple[str, str], Task]:
     return {(task["source"]["plan"], task["source"]["id"]): task for _, task in readable if "source" in task}
 
 
+def _state_path(context: Context, home: Home, source: PlanSource) -> str:
+    return plan_import.state_path(home, os.path.join(context.cwd, source.name))
+
+
 def _update_one(
-    context: Context, home: Home, source: PlanSource, tasks: dict[tuple[str, str], Task], *, dry_run: bool
+    context: Context, home: Home, source: PlanSource, tasks: dict[str, Task], *, dry_run: bool
 ) -> list[tuple[str, str, str, str]]:
     path = os.path.join(context.cwd, source.name)
-    plan_path = plan_import.state_path(home, path)
-    own_tasks = {number: task for (plan, number), task in tasks.items() if plan == plan_path}
-    if not own_tasks:
-        raise SowError(
-            f"no task of this project comes from {escape_line(source.name)}",
-            f"import it: sow plan import {source.name}",
-        )
     if format_of(source.name, source.text):
-        progress = {number: _progress(task) for number, task in own_tasks.items()}
+        progress = {number: _progress(task) for number, task in tasks.items()}
         text, rows = with_progress(source, progress, clock.now())
         if text != source.text and not dry_run:
             plan_files.replace(home, path, source.text, text)
         return [(source.name, *row) for row in rows]
-    new_statuses = {number: PLAN_STATUS[task["status"]] for number, task in own_tasks.items()}
+    new_statuses = {number: PLAN_STATUS[task["status"]] for number, task in tasks.items()}
     before = {task.number: task.status for task in reader.read([source]).tasks}
     changed = {
         number: status for number, status in new_statuses.items() if number in before and before[number] != status

@@ -19,7 +19,7 @@ from sow.engine.runs import start
 from sow.engine.runs.loop import execute
 from sow.engine.runs.plan_run import PlanLoop
 from sow.engine.runs.run_context import RunContext
-from sow.errors import Interrupted, InvalidFile
+from sow.errors import Interrupted, InvalidFile, SowError
 from sow.reports import remaining_time
 from sow.store import git_watch
 from sow.store.files import checkout_home as homes
@@ -66,7 +66,7 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
                 request.retry_failed = False  # only once, also if the run continues after an answer
             finished = _finished_text(request.home, project, intake, chosen)
             if finished:
-                display.write_back()
+                _write_back(display)
                 (err if request.json else out)(finished)
                 return 0, None
             readable = task_folder.load_readable(request.home, project)[0]
@@ -85,7 +85,7 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
             )
             setup_questions.record(folder, accepted)
             remarks = _execute(request, folder, project, agreed, display, goes_on=goes_on)
-            display.write_back()
+            _write_back(display)
             _print_notes(remarks)
             git_changes.offer_undo(request.home, yes=request.yes or request.json)
             code, is_answered = _ask_questions(request, folder, display)
@@ -111,6 +111,14 @@ def _prepare(request: RunRequest) -> tuple[ProjectState, PlanImport, Consent, li
     if not request.is_isolated and projects.exists(home):
         preflight.refuse_leftover_worktrees(request, projects.load(home))
     return *_import(request, diffs), agreed, accepted
+
+
+def _write_back(display: Display) -> None:
+    """Writes the statuses into the plan; if that fails, the run still has its report and its exit code."""
+    try:
+        display.write_back()
+    except SowError as error:
+        _print_notes([f"the plan could not be updated: {error.message} ({error.hint})"])
 
 
 def _print_notes(notes: list[str]) -> None:
