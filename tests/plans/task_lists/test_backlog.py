@@ -163,6 +163,12 @@ def test_a_status_gets_the_word_of_the_configuration(status: str, change: str):
     assert changes == ([f"2: {change}"] if change else [])
 
 
+def test_the_word_of_a_task_that_never_began_stays():
+    """A person wrote Done, and sow has done nothing on the task since then."""
+    text = sample(SEARCH).replace("status: To Do", "status: Done")
+    assert written(SEARCH, text, {"2": "pending"}, neighbours=AROUND) == (text, [])
+
+
 def test_a_file_without_a_status_is_refused():
     """There is no line to replace."""
     text = "---\nid: TASK-1\ntitle: A\n---\n"

@@ -168,6 +168,23 @@ def test_nobody_s_word_is_taken_back_by_an_import():
     assert written("tasks.json", text, {"1": "pending", "2.1": "abandoned"}) == (text, [])
 
 
+@all_of("word", ["deferred", "blocked", "cancelled", "done", "review", "in-progress", "Pending"])
+def test_the_word_of_a_task_that_never_began_stays(word: str):
+    """A person chose it, and sow has done nothing on the task since then."""
+    text = json.dumps({"tasks": [{"id": 1, "title": "a", "status": word}]})
+    assert written("tasks.json", text, {"1": "pending"}) == (text, [])
+
+
+@all_of("word", ["deferred", "blocked", "cancelled", "completed"])
+def test_a_parent_that_ended_keeps_its_word(word: str):
+    """The parent was cancelled by a person; its last subtask is done, and the parent is not."""
+    subtasks = [{"id": 1, "title": "b", "status": "pending"}]
+    text = json.dumps({"tasks": [{"id": 1, "title": "a", "status": word, "subtasks": subtasks}]})
+    after, changes = written("tasks.json", text, {"1.1": "completed"})
+    assert changes == ["1.1: pending → done"]
+    assert json.loads(after)["tasks"][0]["status"] == word
+
+
 def test_a_task_without_a_status_is_refused():
     """There is no value to replace, so nothing is written."""
     assert "it has none" in refusal("tasks.json", '{"tasks": [{"id": 1, "title": "a"}]}', {"1": "completed"})

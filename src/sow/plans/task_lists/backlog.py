@@ -67,9 +67,7 @@ class _BacklogConfig:
         if status == "completed":
             return self.statuses[-1]
         between = self.statuses[1:-1]
-        if status == "pending":
-            return self.statuses[0] if self.meaning(before) == "completed" else before
-        if status == "abandoned" or not between:
+        if status in ("pending", "abandoned") or not between:
             return before
         waits = next((word for word in between if "review" in word.lower()), "")
         if status != "in_progress" and waits:

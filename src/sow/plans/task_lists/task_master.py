@@ -29,7 +29,6 @@ STATUSES = {
 PUT_OFF = ("deferred", "blocked")
 # status of a task of the project → status in Task Master, where `review` means that a person must look
 WORDS = {
-    "pending": "pending",
     "in_progress": "in-progress",
     "needs_review": "review",
     "paused": "review",
@@ -341,7 +340,7 @@ def edits(
         if number in progress and not children:
             wanted = _wanted(word, parent, progress[number].status)
         elif not new.keys().isdisjoint(children) and all(ended[each] for each in children):
-            wanted = "done" if STATUSES.get(word) != "completed" else word
+            wanted = word if STATUSES.get(word) in ("completed", "skipped") else "done"
         ended[number] = STATUSES.get(wanted) in ("completed", "skipped")
         if wanted == word:
             continue
@@ -357,7 +356,6 @@ def edits(
 
 def _wanted(word: str, parent: str, status: str) -> str:
     """Returns the new word; one that means the same stays, and so does the word of a task that sow never began."""
-    wanted, meaning = WORDS[status], STATUSES.get(word)
-    stays = wanted in ("done", "cancelled") and meaning == STATUSES[wanted]
-    stays = stays or (wanted == "pending" and meaning == "in_progress")
+    wanted = WORDS.get(status, word)  # of a pending task, the word is a person's
+    stays = wanted in ("done", "cancelled") and STATUSES.get(word) == STATUSES[wanted]
     return word if stays or (wanted == "cancelled" and parent in PUT_OFF) else wanted
