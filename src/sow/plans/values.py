@@ -199,6 +199,11 @@ def without_line_numbers(text: str) -> str:
 Edit = tuple[int, int, str]  # from, to, the new text; \n stands for the line ending of the file
 
 
+def not_written(file: str, number: str, reason: str, words: str) -> str:
+    """Returns the message about a status that another tool's task list has no place for."""
+    return f"{file}: the status of task {number} cannot be written: {reason}; write it by hand: {words}"
+
+
 class StatusRefusal(Exception):
     """The reason why a status cannot be written."""
 

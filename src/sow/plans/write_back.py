@@ -33,9 +33,10 @@ def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
 
 def with_progress(
     source: PlanSource, progress: Mapping[str, TaskProgress], now: str
-) -> tuple[str, list[tuple[str, str, str]]]:
-    """Returns another tool's task list with the progress of its tasks, and each change as task, old and new word.
+) -> tuple[str, list[tuple[str, str, str]], list[str]]:
+    """Returns another tool's task list with the progress of its tasks, each change, and each task that stays as it is.
 
+    A change is the task, its old and its new word. A task stays if its status has no place; a message says why.
     Raises SowError if reading the new text shows another change.
     """
     body = source.text.removeprefix(BOM)
@@ -47,12 +48,12 @@ def with_progress(
     for error in plan.errors:
         raise SowError(f"{error.location}: {error.message}", error.hint)
     before: dict[str, str] = tool.words(source, text)
-    edits, new_words = tool.edits(source, text, progress, now)
+    edits, new_words, unwritten = tool.edits(source, text, progress, now)
     after = _applied(body, sorted(edits))
     if tool.words(source, _with_unix_newlines(after)) != before | new_words:
         raise SowError(f"{source.name}: the file would be read differently: nothing is written", "write it by hand")
     changes = [(number, before[number], word) for number, word in new_words.items()]
-    return source.text[: len(source.text) - len(body)] + after, changes
+    return source.text[: len(source.text) - len(body)] + after, changes, unwritten
 
 
 def _read(body: str, file: str) -> Plan:

@@ -238,6 +238,21 @@ def test_files_without_a_task_do_not_stop_the_others(lists: Repo):
     assert (alone.code, "no task of this project comes from" in alone.err) == (2, True)
 
 
+def test_a_status_that_cannot_be_written_is_a_note(lists: Repo):
+    """The file stays as it is, the other files are written, and the note says what to do by hand."""
+    path = lists.root / SEARCH
+    path.write_text(path.read_text().replace("status: To Do", "status: >-\n  To Do"))
+    other = lists.root / "backlog/tasks/task-9 - Added.md"
+    other.write_text(ADDED)
+    lists.ok("plan", "import", "backlog")
+    before = path.read_text()
+    complete(lists, "020", "090")
+    updated = lists.ok("plan", "update", "backlog")
+    assert f"note: {SEARCH}: the status of task 2 cannot be written: it is not on one line" in updated.err
+    assert path.read_text() == before
+    assert "status: Done" in other.read_text()
+
+
 def small_backlog(repo: Repo) -> Path:
     """Commits a Backlog.md folder with one open task and one draft; returns the file of the task."""
     folder = repo.root / "backlog/tasks"

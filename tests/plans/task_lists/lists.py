@@ -44,8 +44,14 @@ def kinds(plan: Plan) -> list[tuple[str, int]]:
 def written(name: str, text: str, statuses: Mapping[str, str], **more: object) -> tuple[str, list[str]]:
     """The text with these statuses of the project, and the changes as `task: old → new`."""
     progress = {number: TaskProgress(status) for number, status in statuses.items()}
-    new, changes = with_progress(PlanSource(name, text, **more), progress, NOW)  # type: ignore[arg-type]
+    new, changes, _ = with_progress(PlanSource(name, text, **more), progress, NOW)  # type: ignore[arg-type]
     return new, [f"{number}: {before} → {after}" for number, before, after in changes]
+
+
+def unwritten(name: str, text: str, statuses: Mapping[str, str], **more: object) -> list[str]:
+    """Why each task stays as it is."""
+    progress = {number: TaskProgress(status) for number, status in statuses.items()}
+    return with_progress(PlanSource(name, text, **more), progress, NOW)[2]  # type: ignore[arg-type]
 
 
 def refusal(name: str, text: str, statuses: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from support.quick_cases import all_of
 
-from plans.task_lists.lists import NOW, SAMPLES, errors, kinds, needs, read_list, refusal, sample, written
+from plans.task_lists.lists import NOW, SAMPLES, errors, kinds, needs, read_list, sample, unwritten, written
 from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans import reader
 from sow.plans.task_lists.progress import TaskProgress
@@ -129,14 +129,14 @@ def test_a_completed_task_is_written_back():
     """Status, time, the criterion that a check proved and the summary change; CRLF and all else stay."""
     text = sample(SEARCH).replace("\n", "\r\n")
     progress = TaskProgress("completed", summary="Done --> well.\nTwice.", passed=frozenset({"make test"}))
-    after, changes = with_progress(PlanSource(SEARCH, text, neighbours=AROUND), {"2": progress}, NOW)
+    after, changes, _ = with_progress(PlanSource(SEARCH, text, neighbours=AROUND), {"2": progress}, NOW)
     assert changes == [("2", "To Do", "Done")]
     expected = text.replace("status: To Do", "status: Done").replace("2026-08-02 11:30", "2026-11-18 09:30")
     expected = expected.replace("- [ ] #1", "- [x] #1")
     expected = expected.replace("SUMMARY:BEGIN -->\r\n", "SUMMARY:BEGIN -->\r\nDone  well.\r\nTwice.\r\n")
     assert after == expected
     again = with_progress(PlanSource(SEARCH, after, neighbours=AROUND), {"2": progress}, NOW)
-    assert again == (after, [])
+    assert again == (after, [], [])
 
 
 def test_an_unproved_criterion_stays_open():
@@ -169,10 +169,48 @@ def test_the_word_of_a_task_that_never_began_stays():
     assert written(SEARCH, text, {"2": "pending"}, neighbours=AROUND) == (text, [])
 
 
-def test_a_file_without_a_status_is_refused():
-    """There is no line to replace."""
+FOLDED = ["status: >-\n  To Do", "status: |\n  To Do", "status:\n  To Do", 'status: "To\n  Do"', "status: To\n  Do"]
+
+
+@all_of("line", FOLDED)
+def test_a_status_over_several_lines_stays(line: str):
+    """Its value is known, but not its place: the file stays and the message says why."""
+    text = f"---\nid: TASK-1\ntitle: A\n{line}\nupdated_date: 2026-01-01 00:00\n---\n"
+    assert written("a.md", text, {"1": "completed"}) == (text, [])
+    (message,) = unwritten("a.md", text, {"1": "completed"})
+    assert (
+        message == "a.md: the status of task 1 cannot be written: it is not on one line; write it by hand: status: Done"
+    )
+    assert unwritten("a.md", text, {"1": "pending"}) == []
+
+
+def test_a_file_without_a_status_stays():
+    """There is no line to replace, and the message says what to write."""
     text = "---\nid: TASK-1\ntitle: A\n---\n"
-    assert "it has none" in refusal("a.md", text, {"1": "completed"})
+    assert written("a.md", text, {"1": "completed"}) == (text, [])
+    assert "it has none; write it by hand: status: Done" in unwritten("a.md", text, {"1": "completed"})[0]
+
+
+def test_an_empty_status_is_filled():
+    """It means the default, and its line is there."""
+    text = "---\nid: TASK-1\ntitle: A\nstatus:\nupdated_date:\n---\n"
+    after, changes = written("a.md", text, {"1": "completed"})
+    assert changes == ["1: To Do → Done"]
+    assert after == "---\nid: TASK-1\ntitle: A\nstatus: Done\nupdated_date: 2026-11-18 09:30\n---\n"
+
+
+@all_of("old", ["'2025-01-01 10:00' # mine", '"2025-01-01 10:00"', "2025-01-01 10:00   # mine"])
+def test_only_the_time_itself_changes(old: str):
+    """Quotes and a comment behind it stay."""
+    text = f"---\nid: TASK-1\ntitle: A\nstatus: To Do\nupdated_date: {old}\n---\n"
+    after, _ = written("a.md", text, {"1": "completed"})
+    assert after == text.replace("To Do", "Done").replace("2025-01-01 10:00", "2026-11-18 09:30")
+
+
+def test_a_time_over_several_lines_stays():
+    """The status is written, and the time is left as it is."""
+    text = "---\nid: TASK-1\ntitle: A\nstatus: To Do\nupdated_date: >-\n  2025-01-01\n---\n"
+    assert written("a.md", text, {"1": "completed"})[0] == text.replace("To Do", "Done")
 
 
 @all_of("line", ["status: To Do   # for now", 'status:   "To Do"  ', "status: 'To Do' # x"])

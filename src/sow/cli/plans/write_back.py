@@ -97,7 +97,8 @@ def _update_one(
     path = os.path.join(context.cwd, source.name)
     if format_of(source.name, source.text):
         progress = {number: _progress(task) for number, task in tasks.items()}
-        text, rows = with_progress(source, progress, clock.now())
+        text, rows, unwritten = with_progress(source, progress, clock.now())
+        notes(unwritten)
         if text != source.text and not dry_run:
             plan_files.replace(home, path, source.text, text)
         return [(source.name, *row) for row in rows]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSource, PlanTask
-from sow.errors import SowError
+from sow.plans import values
 from sow.plans.markdown.lines import heading
 from sow.plans.markdown.reader import frontmatter
 from sow.plans.task_lists.progress import TaskProgress
@@ -191,62 +191,63 @@ def words(source: PlanSource, text: str) -> dict[str, str]:
     plan = Plan()
     config = _BacklogConfig(plan, source)
     read(plan, source, text)
-    _, _, word = _status_value(text)
-    return {task.number: word or config.default for task in plan.tasks}
+    return {task.number: _header(source, text).text("status").strip() or config.default for task in plan.tasks}
 
 
-def _status_value(text: str) -> tuple[int, int, str]:
-    """Returns the place and the text of the status in the YAML block, without quotes; 0 if there is none."""
+def _header(source: PlanSource, text: str) -> FieldReader:
+    return FieldReader(Plan(), source.name, parse(_with_quoted_names(frontmatter(text)[0]), 2))
+
+
+def _value_edit(text: str, fields: FieldReader, key: str, new: str) -> list[Edit]:
+    """Returns the edit of a value in the YAML block; its quotes and comment stay. None if it is not on one line."""
     position = text.find("\n") + 1
     for line in frontmatter(text)[0].split("\n"):
-        if line.startswith("status:"):
-            value = line[7:].lstrip()
+        if line.startswith(f"{key}:"):
+            value = line[len(key) + 1 :].lstrip()
             start = position + len(line) - len(value)
             quote = value[:1] if value[:1] in ("'", '"') else ""
             end = value.find(quote, 1) if quote else value.find(" #")
             value = value[len(quote) : end if end >= 0 else len(value)].rstrip()
             start += len(quote)
-            return start, start + len(value), value
+            space = " " if text[start - 1] == ":" else ""
+            is_whole = value.strip() == fields.text(key).strip()
+            return [(start, start + len(value), space + new)] if is_whole else []
         position += len(line) + 1
-    return 0, 0, ""
+    return []
 
 
 def edits(
     source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
-) -> tuple[list[Edit], dict[str, str]]:
-    """Returns the edits of status, time, proved criteria and summary, and the new word of the task."""
+) -> tuple[list[Edit], dict[str, str], list[str]]:
+    """Returns the edits of status, time, proved criteria and summary, the new word, and why it cannot be written."""
     found = words(source, text)
     number, word = next(iter(found.items()), ("", ""))
     if number not in progress:
-        return [], {}
-    config, made = _BacklogConfig(Plan(), source), progress[number]
+        return [], {}, []
+    config, made, fields = _BacklogConfig(Plan(), source), progress[number], _header(source, text)
     wanted = config.word(made.status, word)
-    start, end, _ = _status_value(text)
     changes: list[Edit] = []
-    if wanted.lower() != word.lower():
-        if not end:
-            reason = f"{source.name}: the status of task {number} cannot be written: it has none"
-            raise SowError(reason, f"write it there by hand: status: {wanted}")
-        changes.append((start, end, wanted))
+    is_new = wanted.lower() != word.lower()
+    if is_new:
+        changes = _value_edit(text, fields, "status", wanted)
+        if not changes:
+            reason = "it is not on one line" if "status" in fields.node.value else "it has none"
+            return [], {}, [values.not_written(source.name, number, reason, f"status: {wanted}")]
         if made.status == "completed" and made.summary:
             changes += _summary_edit(text, made.summary)
     changes += _ticks(text, made.passed)
     if changes:
-        changes += _time_edit(text, now)
-    return changes, {number: wanted} if wanted.lower() != word.lower() else {}
+        changes += _time_edit(text, fields, now)
+    return changes, {number: wanted} if is_new else {}, []
 
 
-def _time_edit(text: str, now: str) -> list[Edit]:
-    """Replaces updated_date, or inserts it after the status."""
+def _time_edit(text: str, fields: FieldReader, now: str) -> list[Edit]:
+    """Replaces updated_date, or inserts it after the status; a value over several lines stays."""
     value = f"{now[:10]} {now[11:16]}"
-    header_end = text.find("\n---", 3)
-    for position, line, _ in _lines(text[:header_end]):
-        if line.startswith("updated_date:"):
-            old = line.partition(":")[2].strip()
-            quote = old[0] if old[:1] in ("'", '"') else ""
-            return [(position, position + len(line), f"updated_date: {quote}{value}{quote}")]
-    end = text.find("\n", _status_value(text)[1])
-    return [(end, end, f"\nupdated_date: '{value}'")] if 0 < end <= header_end else []
+    if "updated_date" in fields.node.value:
+        return _value_edit(text, fields, "updated_date", value)
+    ends = [text.find("\n", end) for _, end, _ in _value_edit(text, fields, "status", "")]
+    return [(end, end, f"\nupdated_date: '{value}'") for end in ends]
 
 
 def _ticks(text: str, passed: frozenset[str]) -> list[Edit]:

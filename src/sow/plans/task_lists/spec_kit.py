@@ -210,8 +210,8 @@ def words(source: PlanSource, text: str) -> dict[str, str]:
 
 def edits(
     source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
-) -> tuple[list[Edit], dict[str, str]]:
-    """Returns the edits that tick the box of each completed task, and the new words by task."""
+) -> tuple[list[Edit], dict[str, str], list[str]]:
+    """Returns the edits that tick the box of each completed task, and the new words by task; each can be written."""
     plan = Plan()
     read(plan, source, text)
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
@@ -220,4 +220,4 @@ def edits(
         if task.status == "pending" and task.number in progress and progress[task.number].status == "completed":
             place = text.index("[", starts[task.line - 1]) + 1
             changes.append((place, place + 1, "X", task.number))
-    return [change[:3] for change in changes], {change[3]: "[X]" for change in changes}
+    return [change[:3] for change in changes], {change[3]: "[X]" for change in changes}, []

@@ -330,8 +330,11 @@ def words(source: PlanSource, text: str) -> dict[str, str]:
 
 def edits(
     source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
-) -> tuple[list[Edit], dict[str, str]]:
-    """Returns the edits of statuses and times, and the new words; a parent is done when its subtasks are."""
+) -> tuple[list[Edit], dict[str, str], list[str]]:
+    """Returns the edits of statuses and times, the new words, and what cannot be written.
+
+    A parent is done when its subtasks are.
+    """
     changes: list[Edit] = []
     new: dict[str, str] = {}
     ended: dict[str, bool] = {}
@@ -351,7 +354,7 @@ def edits(
         changes.append((fields["status"].start, fields["status"].end, f'"{wanted}"'))
         if isinstance(_value(fields, "updatedAt"), str):
             changes.append((fields["updatedAt"].start, fields["updatedAt"].end, f'"{now[:19]}.000Z"'))
-    return changes, new
+    return changes, new, []
 
 
 def _wanted(word: str, parent: str, status: str) -> str:
