@@ -16,6 +16,7 @@ from plans.task_lists.lists import (
     read_list,
     refusal,
     sample,
+    unwritten,
     written,
 )
 from sow.domain.plans.plan import file_and_tag
@@ -185,9 +186,24 @@ def test_a_parent_that_ended_keeps_its_word(word: str):
     assert json.loads(after)["tasks"][0]["status"] == word
 
 
-def test_a_task_without_a_status_is_refused():
-    """There is no value to replace, so nothing is written."""
-    assert "it has none" in refusal("tasks.json", '{"tasks": [{"id": 1, "title": "a"}]}', {"1": "completed"})
+@all_of("missing", [{}, {"status": None}])
+def test_a_task_without_a_status_does_not_stop_the_others(missing: dict[str, None]):
+    """There is no value to replace: the message says what to write, and the other tasks get their status."""
+    tasks = [{"id": 1, "title": "a", "status": "pending"}, {"id": 2, "title": "b"} | missing]
+    text = json.dumps({"tasks": tasks})
+    statuses = {"1": "completed", "2": "completed"}
+    assert written("tasks.json", text, statuses) == (text.replace('"pending"', '"done"'), ["1: pending → done"])
+    (message,) = unwritten("tasks.json", text, statuses)
+    assert message == (
+        'tasks.json: the status of task 2 cannot be written: it has none; write it by hand: "status": "done"'
+    )
+
+
+def test_a_parent_waits_for_a_subtask_without_a_status():
+    """In the file that subtask is still open."""
+    subtasks = [{"id": 1, "title": "b", "status": "pending"}, {"id": 2, "title": "c"}]
+    text = json.dumps({"tasks": [{"id": 1, "title": "a", "status": "pending", "subtasks": subtasks}]})
+    assert written("tasks.json", text, {"1.1": "completed", "1.2": "completed"})[1] == ["1.1: pending → done"]
 
 
 @all_of(

@@ -7,7 +7,6 @@ from typing import Any
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSource, PlanTask, file_and_tag
 from sow.domain.text.units import counted
-from sow.errors import SowError
 from sow.plans import values
 from sow.plans.dependencies import MAX_REFERENCES
 from sow.plans.task_lists import json_nodes
@@ -337,6 +336,7 @@ def edits(
     """
     changes: list[Edit] = []
     new: dict[str, str] = {}
+    unwritten: list[str] = []
     ended: dict[str, bool] = {}
     for number, fields, children, parent in _places(source, text):
         word = wanted = _word(fields)
@@ -344,17 +344,17 @@ def edits(
             wanted = _wanted(word, parent, progress[number].status)
         elif not new.keys().isdisjoint(children) and all(ended[each] for each in children):
             wanted = word if STATUSES.get(word) in ("completed", "skipped") else "done"
+        if wanted != word and not isinstance(_value(fields, "status"), str):
+            unwritten.append(values.not_written(source.name, number, "it has none", f'"status": "{wanted}"'))
+            wanted = word
         ended[number] = STATUSES.get(wanted) in ("completed", "skipped")
         if wanted == word:
             continue
-        if not isinstance(_value(fields, "status"), str):
-            reason = f"{source.name}: the status of task {number} cannot be written: it has none"
-            raise SowError(reason, f'write it there by hand: "status": "{wanted}"')
         new[number] = wanted
         changes.append((fields["status"].start, fields["status"].end, f'"{wanted}"'))
         if isinstance(_value(fields, "updatedAt"), str):
             changes.append((fields["updatedAt"].start, fields["updatedAt"].end, f'"{now[:19]}.000Z"'))
-    return changes, new, []
+    return changes, new, unwritten
 
 
 def _wanted(word: str, parent: str, status: str) -> str:
