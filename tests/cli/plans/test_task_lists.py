@@ -253,6 +253,23 @@ def test_a_status_that_cannot_be_written_is_a_note(lists: Repo):
     assert "status: Done" in other.read_text()
 
 
+def test_two_tags_of_one_file_are_written_together(lists: Repo):
+    """The second tag starts from what the first one left."""
+    lists.ok("plan", "import", f"{TASKS}#master")
+    lists.ok("plan", "import", f"{TASKS}#auth")
+    tasks = {task["name"]: task for task in lists.ok("task", "list", "--json").json["tasks"]}
+    data = json.loads((lists.root / TASKS).read_text())
+    first = next(task["title"] for task in data["master"]["tasks"] if task["status"] == "pending")
+    complete(lists, tasks[first]["id"], tasks["Write the form"]["id"])
+    assert "2 changed (dry run" in lists.ok("plan", "update", "--dry-run").out
+    rows = lists.ok("plan", "update", "--json").json["changes"]
+    assert {row["file"].rpartition("#")[2] for row in rows} == {"master", "auth"}
+    data = json.loads((lists.root / TASKS).read_text())
+    assert next(task["status"] for task in data["master"]["tasks"] if task["title"] == first) == "done"
+    assert data["auth"]["tasks"][1]["subtasks"][1]["status"] == "done"
+    assert lists.ok("plan", "update").out == "nothing to change\n"
+
+
 def small_backlog(repo: Repo) -> Path:
     """Commits a Backlog.md folder with one open task and one draft; returns the file of the task."""
     folder = repo.root / "backlog/tasks"

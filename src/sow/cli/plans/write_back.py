@@ -8,7 +8,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.plans.load import known_agents, print_finding, print_warnings
 from sow.domain.documents.state import ProjectState, Task
-from sow.domain.plans.plan import PlanSource
+from sow.domain.plans.plan import PlanSource, file_and_tag
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.task_lists.formats import format_of
@@ -62,9 +62,13 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         raise SowError(f"no task of this project comes from {escape_line(without[0])}", hint)
     notes(f"{name}: no task of this project comes from this file (it is left out)" for name in without)
     rows: list[tuple[str, str, str, str]] = []
+    new_texts: dict[str, str] = {}  # the next tag of a file starts from the text that the last one left
     for source, tasks in of_source.items():
         if tasks:
+            file = os.path.realpath(os.path.join(context.cwd, file_and_tag(source.name)[0]))
+            source.text = new_texts.get(file, source.text)
             rows += _update_one(context, home, source, tasks, dry_run=dry_run)
+            new_texts[file] = source.text
     if quiet:
         return 0
     if json:
@@ -101,6 +105,7 @@ def _update_one(
         notes(unwritten)
         if text != source.text and not dry_run:
             plan_files.replace(home, path, source.text, text)
+        source.text = text
         return [(source.name, *row) for row in rows]
     new_statuses = {number: PLAN_STATUS[task["status"]] for number, task in tasks.items()}
     before = {task.number: task.status for task in reader.read([source]).tasks}
