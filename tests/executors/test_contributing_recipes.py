@@ -105,16 +105,16 @@ def test_users_can_set_the_new_executor(copy: Copy) -> None:
 
 @pytest.mark.full
 def test_an_agent_is_one_file(copy: Copy) -> None:
-    """The recipe's Markdown is a valid role, is listed, and works on a task with its own words."""
+    """The Markdown of the guide to roles is a valid role, is listed, and works on a task with its own words."""
     copy.add_executor("scribe", recipe("A new executor"))
-    path = copy.repo.root / ".claude/agents/poet.md"
+    path = copy.repo.root / ".claude/agents/swift-dev.md"
     path.parent.mkdir(parents=True)
-    path.write_text(recipe("A new agent")[0])
-    assert copy.sow("agent", "validate", ".claude/agents/poet.md").code == 0
+    path.write_text((ROOT / "docs/how-to/custom-role.md").read_text().partition("```markdown\n")[2].partition("```")[0])
+    assert copy.sow("agent", "validate", ".claude/agents/swift-dev.md").code == 0
     listed = {each["name"]: each for each in copy.sow("agent", "list", "--json").json["agents"]}
-    assert (listed["poet"]["source"], listed["poet"]["tools"]) == ("project", ["Read", "Write", "Bash"])
-    copy.sow("task", "create", "--name", f"Ode [[{SOW} task set --id 010 status needs_review]]", "--agent", "poet")
-    result = copy.sow("agent", "spawn", "poet", "010", "--executor", "scribe")
+    assert listed["swift-dev"]["source"] == "project"
+    copy.sow("task", "create", "--name", f"App [[{SOW} task set --id 010 status needs_review]]", "--agent", "swift-dev")
+    result = copy.sow("agent", "spawn", "swift-dev", "010", "--executor", "scribe")
     assert result.code == 0 and result.out.endswith("task 010: status is needs_review\n"), result
     prompt = (copy.repo.root / ".sow/local/sessions/010/1/turn-001.prompt").read_text()
-    assert prompt.startswith("You are a poet.")
+    assert prompt.startswith("You write Swift. Follow docs/ios.md.")

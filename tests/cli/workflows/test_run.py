@@ -211,7 +211,7 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
     facts = facts_of(repo)
     assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
         "waiting",
-        f"sow --root {repo.root} workflow run --executor script",
+        "sow workflow run --executor script",
     )
     before = repo.ok("runs", "show", "--json").json
     assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
@@ -225,7 +225,7 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
         "third": "completed",
     }
     assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
-    assert "the workflow of this run is not here" in after["remarks"][0]
+    assert "the workflow of this run is in the archive" in after["remarks"][0]
     assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
     assert "needs input" not in repo.ok("runs", "report", "--format", "html").out
     (shown,) = facts.runs()["runs"]
