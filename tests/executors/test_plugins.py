@@ -251,9 +251,9 @@ def test_a_built_in_type_cannot_be_replaced(task_repo: Repo, tmp_path: Path) -> 
     configure(task_repo, {"mine": {"type": "claude"}, "second": {"type": "quill"}}, implementer="mine")
     doctor = findings(task_repo.sow("doctor", "--json"))
     used = "not used, because"
-    assert doctor[f"executor type claude: from sow-fake 2.0, {used} sow itself has the same type"] == "warning"
+    assert doctor[f"executor type claude: from sow-fake 2.0; {used} sow itself has the same type"] == "warning"
     assert doctor["executor type quill: from sow-quill 2.0"] == "ok"
-    assert doctor[f"executor type quill: from sow-again 2.0, {used} sow-quill 2.0 has the same type"] == "warning"
+    assert doctor[f"executor type quill: from sow-again 2.0; {used} sow-quill 2.0 has the same type"] == "warning"
     assert not loaded.exists()
 
 

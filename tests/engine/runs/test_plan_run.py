@@ -218,7 +218,7 @@ def test_a_run_with_nothing_to_do_is_not_the_last(plan_repo: PlanRepo) -> None:
     assert len(plan_repo.runs()) == 2
     for words in (["runs", "show", "--json"], ["runs", "show", "last", "--json"]):
         assert plan_repo.repo.ok(*words).json["run"]["id"] == did
-    assert f"has everything of run {did} already" in plan_repo.repo.ok("integrate").out
+    assert f"already has everything of run {did}" in plan_repo.repo.ok("integrate").out
     plan_repo.plan("First", "Second", "Third")
     assert plan_repo.run().code == 1
     assert plan_repo.repo.ok("runs", "show", "--json").json["run"]["id"] == plan_repo.runs()[-1]["id"]
