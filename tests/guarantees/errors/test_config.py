@@ -243,7 +243,7 @@ CALLS: dict[str, tuple[str, Callable[[User], None], dict[str, str], int, str]] =
     "an editor of quotes": ("config edit", _nothing, {"EDITOR": "''"}, 2, "there is no program"),
     "an editor that fails": ("config edit", _nothing, {"EDITOR": "false"}, 1, "false ended with exit code 1"),
     "an editor that fails on a file": ("config edit", _good, {"EDITOR": "false"}, 1, "false ended with exit code 1"),
-    "overwriting unasked": ("config init", _good, {}, 4, "exists already"),
+    "overwriting unasked": ("config init", _good, {}, 4, "exists; not an interactive terminal"),
     "removing unasked": ("config reset", _good, {}, 4, "has your settings"),
     "a file where the folder belongs": ("config init", _file_in_the_way, {}, 1, "cannot make"),
     "the same for an editor": ("config edit", _file_in_the_way, {"EDITOR": "true"}, 1, "cannot make"),
