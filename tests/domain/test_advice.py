@@ -112,12 +112,12 @@ SITUATIONS = {
     ),
     "a phase whose tasks have ended": (
         partial(advise, [task("010", "completed"), task("020", "abandoned")]),
-        "phase implementation has no open task: go on",
+        "phase implementation has no open task: start the next phase",
         "sow phase advance",
     ),
     "only tasks of a later phase": (
         partial(advise, [task("010")], t010="test"),
-        "phase implementation has no open task: go on",
+        "phase implementation has no open task: start the next phase",
         "sow phase advance",
     ),
     "a phase that has just begun": (
@@ -180,13 +180,13 @@ ID = {"session_id": "x"}
 DOORS = [
     (task(), True, "sow agent spawn implementer 010"),
     (task(status="in_progress"), True, "sow agent spawn implementer 010"),
-    (task(status="in_progress", **ID), True, 'sow agent resume 010 "Go on"'),
+    (task(status="in_progress", **ID), True, 'sow agent resume 010 "Continue"'),
     (task(status="in_progress", **ID), False, "sow agent spawn implementer 010 --fresh"),
     (task(status="needs_review", **ID), True, 'sow agent resume 010 "what is wrong"'),
     (task(status="paused", question=QUESTION, **ID), True, 'sow agent resume 010 "the answer"'),
     (task(status="paused", question=QUESTION, **ID), False, 'sow answer 4 "…"'),
     (task(status="paused", question=QUESTION), True, 'sow answer 4 "…"'),
-    (task(status="failed", **ID), True, 'sow agent resume 010 "Go on"'),
+    (task(status="failed", **ID), True, 'sow agent resume 010 "Continue"'),
     (task(status="completed"), True, "sow task show 010"),
     (task(status="abandoned"), False, "sow task show 010"),
 ]

@@ -36,7 +36,7 @@ def test_a_failed_task_of_a_run_is_retried_with_one_command(plan_repo: PlanRepo)
     run = plan_repo.run()
     assert run.code == 1, run
     assert RETRY in run.out
-    assert "\n  then go on" not in run.out
+    assert "\n  then continue" not in run.out
     assert set(named_commands(plan_repo).values()) == {RETRY}
     assert RETRY in plan_repo.repo.ok("continue", "--print").out
     assert "task 010 failed: First: No compiler; try again\n" in plan_repo.repo.ok("status").out
@@ -53,7 +53,7 @@ def test_a_failed_spawned_task_is_resumed(plan_repo: PlanRepo) -> None:
     repo.ok("init", "--project", "Harbour")
     repo.ok("task", "create", "--name", "First", "--agent", "implementer")
     spawned = repo.sow("agent", "spawn", "implementer", "010")
-    resume = 'sow agent resume 010 "Go on"'
+    resume = 'sow agent resume 010 "Continue"'
     assert f"next: {resume}" in spawned.err, spawned
     assert set(named_commands(plan_repo).values()) == {resume}
     plan_repo.act("implementer", "sow task set status needs_review\n")

@@ -131,7 +131,7 @@ def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None
     assert plan_repo.run(*words).code == 4
     step = plan_repo.repo.ok("runs", "show", "--json").json["next"][0]
     assert "is spent" in step["text"]
-    assert step["text"].endswith(": raise it, and go on with the one that is left")
+    assert step["text"].endswith(": raise it, and continue with the open task")
     raised = shlex.split(step["command"])
     assert raised[:-1] == ["sow", "run", "plan.yaml", "--max-cost"]
     assert plan_repo.repo.sow(*raised[1:]).code == 0
@@ -144,7 +144,7 @@ def test_a_budget_of_starts_is_raised_in_the_settings(plan_repo: PlanRepo) -> No
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 4
     step = plan_repo.repo.ok("runs", "show", "--json").json["next"][0]
-    assert step["text"].startswith("the budget of 1 start is spent: raise it (sow config edit), and go on")
+    assert step["text"].startswith("the budget of 1 start is spent: raise it (sow config edit), and continue")
     assert step["command"] == "sow run plan.yaml"
 
 

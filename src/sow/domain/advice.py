@@ -91,7 +91,7 @@ def next_step(
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
-    return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
+    return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")
 
 
 def has_open(run: Mapping[str, Any], tasks: Sequence[Task]) -> bool:
@@ -125,7 +125,7 @@ def without_project(workflow: Mapping[str, Any] | None, start_command: str) -> S
     """Return the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
     if workflow:
         return _step(f"the workflow is {workflow['status']}", workflow["next"])
-    return _step("there is no project on this branch: start one", start_command)
+    return _step("start a project on this branch", start_command)
 
 
 def resume_command(task: Task, *, resumes: bool) -> str:
@@ -134,7 +134,7 @@ def resume_command(task: Task, *, resumes: bool) -> str:
     if task["status"] in ENDED_STATUSES:
         return f"sow task show {ident}"
     if "session_id" in task and resumes:
-        message = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Go on")
+        message = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Continue")
         return f'sow agent resume {ident} "{message}"'
     if "question" in task:
         return answer_command(str(task["question"]["number"]), task["question"]["text"])

@@ -164,7 +164,7 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
     target = [phase["name"] for phase in phases].index(find_name(name, phases))
     if target not in earlier:
         raise IllegalStatusChange(
-            f"phase {phases[target]['name']} is not an earlier phase", "go on with: sow phase advance"
+            f"phase {phases[target]['name']} is not an earlier phase", "to start the next phase: sow phase advance"
         )
     return _arrange(phases, target)
 

@@ -37,9 +37,9 @@ def refuse_work_elsewhere(home: Home, tasks: Sequence[Task], command: str) -> No
     )
     raise SowError(
         f"{subject}, and a run in one folder would judge without it",
-        f"go on with it where it is: {command}\n"
+        f"continue it in its worktree: {command}\n"
         f"or bring it here: {_merge_command(repository, undelivered[first])}\n"
-        f'or give it up: sow task abandon {first} --reason "…"',
+        f'or abandon it: sow task abandon {first} --reason "…"',
     )
 
 

@@ -33,7 +33,7 @@ class Html(str):
 def h(tag: str, /, *children: object, **attributes: object) -> Html:
     """Return an element. `class_` becomes class, `aria_label` becomes aria-label, and None leaves an attribute out."""
     if tag not in TAGS:
-        raise ValueError(f"{tag} is no tag of ours")
+        raise ValueError(f"{tag} is not a known tag")
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     text = "".join(f' {key}="{_value(key, value)}"' for key, value in pairs if value is not None)
     return Html(f"<{tag}{text}>" if tag in VOID else f"<{tag}{text}>{joined(children)}</{tag}>")
@@ -50,5 +50,5 @@ def joined(children: object) -> Html:
 
 def _value(key: str, value: object) -> str:
     if key not in ATTRIBUTES:
-        raise ValueError(f"{key} is no attribute of ours")
+        raise ValueError(f"{key} is not a known attribute")
     return escape(escape_control(f"{value:g}" if isinstance(value, float) else str(value)))

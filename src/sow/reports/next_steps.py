@@ -87,7 +87,7 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
     """Yield the next steps for the run as a whole."""
     ident, is_crew = run["id"], is_workflow_run(run)  # type: ignore[arg-type]
     if run["live"]:
-        yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
+        yield _step("the run continues; to stop it and continue later", f"sow runs stop {ident}")
         return
     failed = [row for row in rows if _has_failed(row) and row["status"] and not is_crew]
     if failed:
@@ -113,5 +113,5 @@ def _branch(run: dict[str, Any]) -> str:
 def _continue_text(rows: Sequence[dict[str, Any]]) -> str:
     open_tasks = sum(row["outcome"] in ("pending", "running") for row in rows)
     if open_tasks:
-        return f"go on with the {open_tasks} that are left" if open_tasks > 1 else "go on with the one that is left"
-    return "then go on"
+        return f"continue with the {open_tasks} open tasks" if open_tasks > 1 else "continue with the open task"
+    return "then continue"

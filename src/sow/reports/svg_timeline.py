@@ -35,7 +35,7 @@ MARKS = {
     "sent_back": "sent back",
     "conflict": "merge conflict",
     "budget": "budget",
-    "recovered": "went on",
+    "recovered": "continued",
 }
 
 

@@ -90,7 +90,7 @@ def resolve(home: Home, ident: str, number: str, *, resolution: str, actor: Acto
         if is_member(ident) and note["status"] == "escalated" and not actor.is_worker:
             raise IllegalStatusChange(
                 f"{note['note_id']} is escalated: its answer goes through the workflow architect first",
-                "answer what waits for you in 'sow inbox', then go on: sow workflow run",
+                "answer the questions in 'sow inbox', then continue: sow workflow run",
             )
         changed_note = rules.resolve(note, resolution, actor=actor, epoch=clock.epoch())
         notes.replace(opened.folder, [changed_note])

@@ -24,7 +24,7 @@ DESCRIPTORS = 3
 NUMBER = 4  # bytes of a length
 PATIENCE = 600.0  # seconds; the server answers or hangs up much earlier, unless it is stopped
 GONE = "the sow that supervises this worker does not answer"
-HINT = "end your turn; the work in your folder is kept, and the task goes on with the next run"
+HINT = "end your turn; the work in your folder is kept, and the next run continues the task"
 
 
 def forward(path: str, arguments: Sequence[str]) -> int:

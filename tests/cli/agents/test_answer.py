@@ -23,9 +23,9 @@ def test_a_script_is_told_which_command_resumes_the_worker(yard: Yard) -> None:
     yard.scenario(PAUSE, WRITE)
     assert yard.spawn().code == 0
     answered = yard.repo.ok("answer", "1", "Use port 8080")
-    assert answered.out.splitlines()[-1] == 'resume its worker with the answer: sow agent resume 010 "Go on"'
+    assert answered.out.splitlines()[-1] == 'resume its worker with the answer: sow agent resume 010 "Continue"'
     assert yard.outcomes() == ["done"]
-    assert yard.resume("Go on").out.splitlines()[-1] == "task 010: status is needs_review"
+    assert yard.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
     prompt = yard.transcript(2, "prompt").read_text()
     assert prompt.startswith("Go on\n") and "Use port 8080" in prompt
     assert yard.resume("Shorter, please").code == 0
@@ -37,7 +37,7 @@ def test_an_answer_is_repeated_until_a_turn_ends_well(yard: Yard) -> None:
     yard.scenario(PAUSE, [{"exit": 9}], WRITE, WRITE)
     assert yard.spawn().code == 0
     assert yard.repo.sow("answer", "1", "Use port 8080", "--resume").code == 1
-    assert yard.resume("Go on").code == 0
+    assert yard.resume("Continue").code == 0
     assert "Use port 8080" in yard.transcript(3, "prompt").read_text()
     assert yard.resume("Shorter, please").code == 0
     assert "Use port 8080" not in yard.transcript(4, "prompt").read_text()
@@ -78,7 +78,7 @@ def test_an_answer_on_a_terminal_resumes_the_worker(yard: Yard, on_terminal: Cal
     code, shown = screen.until(LATER).type(b"\x03").end()
     assert code == 130 and 'sow answer 010 "…"' in shown[shown.index(LATER) :], shown
     code, shown = on_terminal(yard.repo, "answer", "2", "Still 8080", "--no-resume").end()
-    assert code == 0 and 'sow agent resume 010 "Go on"' in shown, shown
+    assert code == 0 and 'sow agent resume 010 "Continue"' in shown, shown
     assert yard.outcomes() == ["done", "done"]
 
 

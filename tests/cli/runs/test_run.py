@@ -80,7 +80,7 @@ def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
     assert failed.code == 1
     assert "to try the 2 failed tasks again\n    sow run plan.yaml --retry-failed\n" in failed.out
     dry = plan_repo.run("--dry-run")
-    assert "skipped: task 1 failed; --retry-failed tries it again" in dry.out
+    assert "skipped: task 1 failed; to retry it, add --retry-failed" in dry.out
     dry = plan_repo.run("--dry-run", "--retry-failed")
     assert "will be continued: 1, 2" in dry.out and "skipped: " not in dry.out
     assert sorted(plan_repo.statuses().values()) == ["completed", "failed", "failed", "pending"]
@@ -171,7 +171,7 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     found = plan_repo.run("--dry-run", "--json").json
     assert ([each["id"] for each in found["tasks"]], found["minutes"], found["goes_on"]) == (["3"], 30, [])
     assert {each["id"]: each["why"] for each in found["left_alone"]} == {
-        "1": "failed; --retry-failed tries it again",
+        "1": "failed; to retry it, add --retry-failed",
         "2": "asks a question: sow inbox",
         "4": "waits for 1 (failed)",
         "5": "waits for 4 (blocked)",

@@ -51,7 +51,7 @@ def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
     assert [each["origin"] for each in asking.journal("answered") if each["task"] == "020"] == ["standing"]
     assert "(standing)" in result.out
     assert "Postgres" in asking.prompt("020", 2)
-    assert "The user's standing answer of" in asking.prompt("020", 2)
+    assert "The user's saved answer of" in asking.prompt("020", 2)
 
 
 @pytest.mark.full

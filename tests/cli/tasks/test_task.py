@@ -418,4 +418,4 @@ def test_the_next_step_of_a_task_starts_or_resumes_its_worker(yard: Yard) -> Non
     yard.spawn()
     assert "do the work, log it" in (repo.root / "shown.json").read_text()
     assert repo.task("010")["status"] == "failed"
-    assert repo.task("010")["next"] == 'resume its worker: sow agent resume 010 "Go on"'
+    assert repo.task("010")["next"] == 'resume its worker: sow agent resume 010 "Continue"'

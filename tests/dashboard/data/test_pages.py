@@ -256,7 +256,7 @@ def test_costs_add_up(repo: Repo):
     tale.end(10)
     costs = facts_of(repo).cost()
     (agent,) = costs["by_agent"]
-    assert (agent["name"], agent["turns"], agent["seconds"], agent["untold"]) == ("implementer", 2, 7, 1)
+    assert (agent["name"], agent["turns"], agent["seconds"], agent["cost_unknown_turns"]) == ("implementer", 2, 7, 1)
     assert (agent["cost_usd"], agent["input_tokens"]) == (0.25, 1000)
     assert [(row["name"], row["cost_usd"]) for row in costs["by_executor"]] == [("claude-code", 0.25), ("other", None)]
     assert [(row["name"], row["title"]) for row in costs["by_run"]] == [(tale.folder.id, "Add a login")]

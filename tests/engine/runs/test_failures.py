@@ -153,7 +153,7 @@ def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int)
     assert plan_repo.task("020")["status"] == "completed"
     (limit,) = plan_repo.journal("limit")
     assert 0 < limit["until"] - time.time() < 32 * 24 * 3600
-    assert plan_repo.repo.sow("agent", "resume", "010", "Go on").code == 0
+    assert plan_repo.repo.sow("agent", "resume", "010", "Continue").code == 0
 
 
 @pytest.mark.full

@@ -35,10 +35,10 @@ def interrupt(yard: Yard, *words: str) -> tuple[int, str, list[str]]:
 @few_of(
     ("steps", "status", "door"),
     [
-        ([], "in_progress", 'sow agent resume 010 "Go on"'),
+        ([], "in_progress", 'sow agent resume 010 "Continue"'),
         ([{"ask": "Which?"}], "paused", 'sow agent resume 010 "the answer"'),
         ([{"status": "needs_review"}], "needs_review", 'sow agent resume 010 "what is wrong"'),
-        ([{"status": "failed"}], "failed", 'sow agent resume 010 "Go on"'),
+        ([{"status": "failed"}], "failed", 'sow agent resume 010 "Continue"'),
     ],
     2,
 )

@@ -82,7 +82,7 @@ def test_a_task_that_nobody_works_on_is_told(yard: Yard) -> None:
     for pid in yard.alive():
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not yard.alive())
-    door = 'sow agent resume 010 "Go on"'
+    door = 'sow agent resume 010 "Continue"'
     known = yard.repo.ok("status", "--json").json
     assert (known["left"], known["idle"]) == ([], [{"task": "010", "do": door}])
     assert known["next"]["command"] == door

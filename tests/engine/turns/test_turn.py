@@ -77,7 +77,7 @@ def test_an_answer_before_the_end_of_the_turn(yard: Yard) -> None:
     assert out.decode().splitlines()[-1] == "task 010: status is in_progress"
     assert [(turn["kind"], turn.get("inferred", False)) for turn in yard.record()["turns"]] == [("spawn", False)]
     assert yard.repo.task("010")["iteration"] == 2
-    assert yard.resume("Go on").out.splitlines()[-1] == "task 010: status is needs_review"
+    assert yard.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -300,9 +300,9 @@ def test_a_turn_that_fails_did_happen(yard: Yard) -> None:
     result = yard.spawn()
     assert result.code == 1
     assert "error: agent execution failed: it was ended by SIGKILL (killed) and gave no result" in result.err
-    assert 'try again: sow agent resume 010 "Go on"' in result.err
+    assert 'try again: sow agent resume 010 "Continue"' in result.err
     assert "or start a new session: sow agent spawn implementer 010 --fresh" in result.err
-    resumed = yard.resume("Go on")
+    resumed = yard.resume("Continue")
     assert resumed.code == 1
     assert "error: agent resumption failed: it was ended by SIGKILL (killed) and gave no result" in resumed.err
 

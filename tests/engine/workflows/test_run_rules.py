@@ -51,7 +51,7 @@ def test_a_standing_answer_goes_through_the_architect(stage: Stage) -> None:
     assert [(each["number"], each["origin"]) for each in stage.told("answered")] == [("w1", "standing")]
     (note,) = [note for session in stage.sessions() for note in session["notes"]]
     assert note["resolved_by"] == "user"
-    assert "Yes, but light" in note["resolution"] and "The user's standing answer of" in note["resolution"]
+    assert "Yes, but light" in note["resolution"] and "The user's saved answer of" in note["resolution"]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_question_is_answered_before_the_fresh_session(yard: Repo) -> None:
     assert (refused.code, refused.err.splitlines()[1]) == (2, 'hint: answer it: sow answer 1 "…"')
     yard.ok("answer", "1", "Use RS256")
     refused = yard.sow("agent", "spawn", "implementer", "010")
-    assert refused.err.splitlines()[1] == "hint: begin a new session: sow agent spawn implementer 010 --fresh"
+    assert refused.err.splitlines()[1] == "hint: start a new session: sow agent spawn implementer 010 --fresh"
     yard.ok("agent", "spawn", "implementer", "010", "--fresh")
 
 

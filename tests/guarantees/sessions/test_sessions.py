@@ -196,7 +196,7 @@ def test_another_executor_goes_on_with_the_task(yard: Yard) -> None:
     install(yard.repo, "claude", yard.folder / "bin")
     result = yard.resume(f"[[sh:{SOW} task set status needs_review]]", "--executor", "claude-code", "--verbose")
     assert "Executor: claude-code (from --executor)" in result.err
-    assert "note: the session is one of simulated, and claude-code cannot go on with it: a fresh" in result.err
+    assert "note: the session belongs to simulated, and claude-code cannot continue it: a fresh" in result.err
     assert (yard.record(2)["executor"], yard.repo.task("010")["status"]) == ("claude-code", "needs_review")
 
 

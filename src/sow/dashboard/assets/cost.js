@@ -38,11 +38,12 @@ export function mount(root, context) {
 
 function tiles(total) {
   const cost = total.cost_usd === null ? "unknown" : money(total.cost_usd);
-  const untold = total.untold ? `${plural(total.untold, "turn")} did not report ${total.untold === 1 ? "its" : "their"} cost` : "every turn reported its cost";
+  const unknown = total.cost_unknown_turns;
+  const note = unknown ? `${plural(unknown, "turn")} did not report ${unknown === 1 ? "its" : "their"} cost` : "every turn reported its cost";
   return h(
     "div",
     { class: "tiles" },
-    tile("Cost", total.untold && total.cost_usd !== null ? `${cost}+` : cost, untold),
+    tile("Cost", unknown && total.cost_usd !== null ? `${cost}+` : cost, note),
     tile("Tokens read", told(count, total.input_tokens), ""),
     tile("Tokens written", told(count, total.output_tokens), ""),
     tile("Turns", count(total.turns), `${duration(total.seconds)} of work in sum`),
@@ -93,7 +94,7 @@ export function costColumns(rows, noun, name = (row) => row.name) {
 }
 
 function costWords(row) {
-  const untold = row.untold ?? row.cost_unknown_turns ?? 0;
+  const unknown = row.cost_unknown_turns ?? 0;
   if (row.cost_usd === null || row.cost_usd === undefined) return h("span", { class: "muted" }, "unknown");
-  return h("span", null, money(row.cost_usd), untold ? h("small", { class: "muted", title: `${untold} turns did not report their cost` }, ` + ${untold} unknown`) : null);
+  return h("span", null, money(row.cost_usd), unknown ? h("small", { class: "muted", title: `${plural(unknown, "turn")} did not report ${unknown === 1 ? "its" : "their"} cost` }, ` + ${unknown} unknown`) : null);
 }

@@ -180,7 +180,7 @@ def _groups(turns: Sequence[TurnRecord], name_of: Callable[[TurnRecord], str]) -
 
 def _row(name: str, total: Document) -> Document:
     facts = {"name": name, "turns": total["turns"], "seconds": total["work_seconds"]}
-    return {**facts, "untold": total["cost_unknown_turns"], **{key: total[key] for key in SUMS}}
+    return {**facts, **{key: total[key] for key in ("cost_unknown_turns", *SUMS)}}
 
 
 def _merge_by_name(rows: Sequence[Document]) -> list[Document]:
@@ -195,5 +195,5 @@ def _sum_rows(name: str, rows: Sequence[Document]) -> Document:
     """Adds rows up to one; a value that no row has stays None."""
     columns = {key: [row[key] for row in rows if row[key] is not None] for key in SUMS}
     sums = {key: round(sum(values), 6) if values else None for key, values in columns.items()}
-    counts = {key: sum(row[key] for row in rows) for key in ("turns", "untold")}
+    counts = {key: sum(row[key] for row in rows) for key in ("turns", "cost_unknown_turns")}
     return {"name": name, **counts, "seconds": round(sum(row["seconds"] for row in rows), 3), **sums}

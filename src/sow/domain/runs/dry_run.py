@@ -8,7 +8,7 @@ from sow.domain.plans.plan import PlanTask
 from sow.domain.runs.scheduler import JOB_STATUS, Job, Scheduler
 
 JOB_STATUS = {**JOB_STATUS, "skipped": "abandoned"}  # the word in a plan
-SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed; --retry-failed tries it again"}
+SKIP_REASONS = {"asking": "asks a question: sow inbox", "failed": "failed; to retry it, add --retry-failed"}
 
 
 class DryRun:

@@ -129,12 +129,12 @@ def _next_turn(task: Task, reviewers: int, retries: int) -> Stage:
     """Start or resume a turn. A timeout costs a retry, and without reviews there are no retries."""
     timed_out = task.get("result") == "TIMEOUT"
     if timed_out and not reviewers:
-        return "failed", "it timed out, and without reviews it is not tried again"
+        return "failed", "it timed out, and without reviews it is not retried"
     if timed_out and task.get("retry_count", 0) >= retries:
         return "failed", f"it timed out{_after_retries(retries)}"
     if "session_id" not in task:
         return "start", "it has no session yet"
-    return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
+    return "resume", "it timed out and can be retried" if timed_out else "its turn is not done"
 
 
 def _handed_in(

@@ -161,7 +161,7 @@ def drop_given_up(context: RunContext) -> None:
     project = projects.load(context.home)
     for ident, paths in conflicts.items():
         folder = task_folders.find(context.home, project, ident)
-        why = f"{', '.join(given_up)} was given up, and without it the merge of task {ident} conflicts"
+        why = f"{', '.join(given_up)} was abandoned, and without it the merge of task {ident} conflicts"
         where = f"Task {why} in {', '.join(paths[:MOST_PATHS])}. Its merge was taken out too."
         way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
         task_updates.save_output(context.checks_folder(ident), MERGE, f"{where}\n{way}")

@@ -213,6 +213,8 @@ def confirm_changes(differences: Sequence[Difference], *, yes: bool) -> None:
     tasks = counted(len(touched), "task")
     require_yes(
         f"Change {tasks}?",
-        Waiting(f"the import changes {tasks}, which needs your word", "look at the changes above, then add --yes"),
+        Waiting(
+            f"the import changes {tasks}, which needs your confirmation", "look at the changes above, then add --yes"
+        ),
         Waiting("nothing was imported", "run the same command again when you are ready"),
     )

@@ -65,6 +65,5 @@ def budget_question(config: Config, folder: TaskFolder | AgentFolder, answers: I
     if cost < limit:
         return ""
     since = " since you raised it" if raised_at else ""
-    return (
-        f"{ASKED}: {folder.label} has cost {dollars(cost)} of {dollars(limit)}{since}. Go on for {dollars(limit)} more?"
-    )
+    spent = f"{folder.label} has cost {dollars(cost)} of {dollars(limit)}{since}"
+    return f"{ASKED}: {spent}. Continue for {dollars(limit)} more?"

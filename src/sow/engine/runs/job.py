@@ -77,7 +77,7 @@ class RunJob:
         saved = SavedAnswers(self.context.home, self.context.environment).find(question)
         if saved is None:
             return False
-        give(f"{saved.answer}\n\n(The user's standing answer of {saved.since[:10]} to: {saved.question})", ANSWERER)
+        give(f"{saved.answer}\n\n(The user's saved answer of {saved.since[:10]} to: {saved.question})", ANSWERER)
         self.context.journal("answered", task=self.id, number=number, origin=ORIGIN)
         return True
 

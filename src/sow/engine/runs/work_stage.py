@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
-GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
+GO_ON = "Your last turn was interrupted. Look at what is there (git status, git log), and continue the task."
 
 
 def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:

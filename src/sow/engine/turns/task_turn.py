@@ -196,7 +196,7 @@ def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[S
         return None, "no record of the session is on this machine"
     session = record.session
     if session["type"] != executor.type:
-        return None, f"the session is one of {session['executor']}, and {executor.name} cannot go on with it"
+        return None, f"the session belongs to {session['executor']}, and {executor.name} cannot continue it"
     if not os.path.isdir(session["cwd"]):
         return None, f"the folder of the session is gone ({session['cwd']})"
     if find_adapter(session["type"]).capabilities.session == ASSIGNED and "session_id" not in session:
@@ -222,9 +222,9 @@ def refuse_spawn(turn: TaskTurn, task: Task, *, fresh: bool) -> None:
 
     if task["status"] == "paused":
         raise SowError(f"task {task['id']} waits for an answer", f"answer it: {task_resume_command(turn.folder, task)}")
-    anew = f"begin a new session: sow agent spawn {turn.agent.name} {task['id']} --fresh"
-    goes_on = f"go on with it: {task_resume_command(turn.folder, task)}\nor " if is_resumable(turn.folder, task) else ""
-    raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
+    anew = f"start a new session: sow agent spawn {turn.agent.name} {task['id']} --fresh"
+    continues = f"continue it: {task_resume_command(turn.folder, task)}\nor " if is_resumable(turn.folder, task) else ""
+    raise SowError(f"task {task['id']} has a session already", f"{continues}{anew}")
 
 
 def _first_turn(

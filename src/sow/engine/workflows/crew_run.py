@@ -211,7 +211,8 @@ def _refuse_changed(crew: CrewContext) -> None:
         paths = outputs.changed_since_verified(crew, name) if member["status"] == "verified" else []
         if paths:
             raise SowError(
-                f"output {paths[0]} of agent {name} changed after it was verified", "go on: sow workflow run"
+                f"output {paths[0]} of agent {name} changed after it was verified",
+                "to verify it again: sow workflow run",
             )
 
 

@@ -26,7 +26,7 @@ from sow.store.workflows import members
 from sow.system.process.steps import Steps
 
 AT_WORK = ("working", "completion_drive_review")
-REVIEW = "Go on with the review of your notes: every one must be resolved or escalated."
+REVIEW = "Continue the review of your notes: each one must be resolved or escalated."
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class MemberTurn:
         current = self._record()
         record, reason = resumable(current, self.turn.executor) if current is not None else (None, "")
         if record is not None and not self.turn.adapter.capabilities.resumes:
-            record, reason = None, f"{self.turn.executor.name} cannot go on with a session"
+            record, reason = None, f"{self.turn.executor.name} cannot continue a session"
         if record is not None:
             outcome = yield from self._take(record, "resume", self._next_prompt(record, stage))
             if outcome.kind != "not_found":

@@ -45,7 +45,7 @@ def _value(value: Any, pad: str) -> str:
     if isinstance(value, list):
         items = [f"{inner_pad}{_value(item, inner_pad)}" for item in value]
         return "[\n" + ",\n".join(items) + f"\n{pad}]" if items else "[]"
-    raise TypeError(f"{type(value).__name__} has no place in a JSON file of ours")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def load(text: str, path: str) -> Any:

@@ -35,7 +35,7 @@ def create(home: Home, name: str, summary: str) -> WorkflowFolder:
             existing = WorkflowTransaction(home).workflow["name"]  # repairs an interrupted call
             raise SowError(
                 f"there is a workflow already: {existing}",
-                "go on with it (sow workflow status), or archive it: sow workflow archive",
+                "continue it (sow workflow status), or archive it: sow workflow archive",
             )
         now = clock.now()
         workflow: Workflow = {

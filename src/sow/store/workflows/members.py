@@ -254,7 +254,7 @@ def _check_complete(opened: WorkflowTransaction) -> None:
         if member["status"] != "session_complete" and (member["status"], member["kind"]) != ("pending", ARCHITECT)
     ]
     if waiting:
-        raise SowError(f"the workflow is not done: {', '.join(waiting)}", "go on: sow workflow run")
+        raise SowError(f"the workflow is not done: {', '.join(waiting)}", "to continue: sow workflow run")
     left = [
         f"{name}: {', '.join(ids)}"
         for name, agent_notes in opened.all_notes().items()
