@@ -6,11 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
-from sow.system.width import columns, cut
+from sow.system.width import columns, cut, wrap
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 WRAP_OFF, WRAP_ON = "\x1b[?7l", "\x1b[?7h"  # a character whose width we misjudge must not break the line
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
+INDENT = 7  # of the rest of a wrapped line, below the text after the time
 
 
 class StatusBlock:
@@ -36,7 +37,7 @@ class StatusBlock:
         width, rows = self.size()
         shown = [_fit(plain, painted, width - 1) for plain, painted in lines[: max(rows - 1, 1)]]
         parts = ["" if self.drawn else HIDE, WRAP_OFF, self._back(width)]
-        parts += [WRAP_ON, *(f"{line}{CLEAR_LINE}\n" for line in above), WRAP_OFF] if above else []
+        parts += [WRAP_ON, *(f"{line}{CLEAR_LINE}\n" for line in _wrap(above, width)), WRAP_OFF] if above else []
         parts.append("\n".join(f"{text}{CLEAR_LINE}" for _, text in shown))
         parts += [CLEAR_BELOW, "\r", WRAP_ON]
         self.drawn = [line_width for line_width, _ in shown]
@@ -44,9 +45,10 @@ class StatusBlock:
 
     def close(self, above: Sequence[str] = ()) -> None:
         """Removes the block, prints these last lines, and shows the cursor again."""
-        erase = self._back(self.size()[0]) + CLEAR_BELOW + SHOW if self.drawn else ""
+        width = self.size()[0]
+        erase = self._back(width) + CLEAR_BELOW + SHOW if self.drawn else ""
         self.drawn = []
-        self._send(erase + "".join(f"{line}\n" for line in above))
+        self._send(erase + "".join(f"{line}\n" for line in _wrap(above, width)))
 
     def _back(self, width: int) -> str:
         """Moves to the first line of the block; a narrower window wraps long lines into several."""
@@ -56,6 +58,10 @@ class StatusBlock:
     def _send(self, text: str) -> None:
         self.stream.write(text)
         self.stream.flush()
+
+
+def _wrap(texts: Sequence[str], room: int) -> list[str]:
+    return [line for text in texts for line in wrap(text, room - 1, INDENT)]
 
 
 def _fit(plain: str, painted: str, room: int) -> tuple[int, str]:

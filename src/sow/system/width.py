@@ -6,6 +6,8 @@ import unicodedata
 
 INVISIBLE = ("Mn", "Me", "Cf")
 EMOJI_STYLE = "\ufe0f"  # makes the character before it an emoji, and wide
+COMMAND_MARKS = (" → ", " (more: ")  # what stands before a command
+NARROWEST = 40  # below this, an indent would take too much room
 JAMO = range(0x1160, 0x1200)  # Hangul vowels and finals that join the letter before
 
 
@@ -47,3 +49,23 @@ def pad(text: str, width: int) -> str:
     """Returns the text, cut or padded to exactly this many columns."""
     shown = cut(text, width)
     return shown + " " * (width - columns(shown))
+
+
+def wrap(text: str, width: int, indent: int) -> list[str]:
+    """Returns the lines of a text, broken at spaces; later lines are indented.
+
+    A long word stays whole, and so does a command behind one of COMMAND_MARKS, so that a person can copy it.
+    """
+    if columns(text) <= width or width < NARROWEST:
+        return [text]
+    start = max(text.find(mark) for mark in COMMAND_MARKS)
+    prose, command = (text, []) if start < 0 else (text[:start], [text[start + 1 :]])
+    lines = []
+    line, *words = [*prose.split(" "), *command]
+    for word in words:
+        if line.strip() and columns(line) + 1 + columns(word) > width:
+            lines.append(line)
+            line = " " * indent + word
+        else:
+            line = f"{line} {word}"
+    return [*lines, line]

@@ -283,10 +283,11 @@ def test_no_more_lines_than_the_terminal_has(rich, rows):
         tasks = [f"{n}0".zfill(3) for n in range(1, 31)]
         window.tell(started(40), *(turn(1, ident) for ident in tasks))
         window.tell(*(entry(2, "question", task=f"{n}0", number=n, text="Why?") for n in range(31, 39)))
-        lines = window.look()[1 + 8 :]
+        lines = window.look()[1 + 2 * 8 :]  # each question takes two lines
         assert len(lines) <= rows - 1
         assert "0/40" in lines[-1]
-        assert window.close()[-1].startswith("00:02  task 38")
+        asked, command = window.close()[-2:]
+        assert asked.startswith("00:02  task 38") and command == '       → sow answer 38 "…"'
     finally:
         window.end()
 
@@ -317,6 +318,21 @@ def test_wide_names_break_no_line(rich, name, columns):
         block = [line for line in window.look() if "●" in line or "0/1" in line]
         assert len(block) == 2
         assert all(width.columns(line) < columns for line in block)
+    finally:
+        window.end()
+
+
+@pytest.mark.parametrize("columns", [41, 80])
+def test_lines_above_the_block_break_between_words(rich: None, columns: int) -> None:
+    """A line that stays on the screen is broken at a space, and its rest is below its text."""
+    window = Window(columns, 24)
+    try:
+        window.tell(entry(0, "run_started", run="r", name="words and more of them " * 6, tasks=[]))
+        first, *more = (line for line in window.close() if line)
+        assert more
+        assert all(line.startswith(" " * 7) and line[7] != " " for line in more)
+        assert set(" ".join([first, *more]).split()) >= {"words", "them", "run", "r:"}
+        assert max(map(len, [first, *more])) < columns
     finally:
         window.end()
 
@@ -650,6 +666,15 @@ def test_a_cut_text_has_room(text, room):
     """A text that is cut or padded has exactly the columns that it should have, or fewer where it is only cut."""
     assert width.columns(width.cut(text, room)) <= room
     assert width.columns(width.pad(text, room)) == room
+
+
+@given(st.text("ab 日", max_size=200), st.integers(40, 60), st.integers(0, 7))
+def test_a_wrapped_text_loses_no_word(text: str, room: int, indent: int) -> None:
+    """Every word stays whole and in its order, and a line that is too wide has only one word."""
+    first, *more = width.wrap(text, room, indent)
+    assert " ".join([first, *more]).split() == text.split()
+    assert all(line.startswith(" " * indent) for line in more)
+    assert all(width.columns(line) <= room or len(line.split()) == 1 for line in [first, *more] if line.strip())
 
 
 @pytest.mark.full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from sow.store.files.disk import Disk, replace_file
 from sow.store.runs import run_folder
 from sow.system import terminal
 from sow.system.terminal import escape_line, out, paint
+from sow.system.width import wrap
 
 Facts = dict[str, Any]
 
@@ -89,11 +91,14 @@ def show(document: Facts, *, whole: bool = False) -> None:
     run = document["run"]
     state = "running" if run["live"] else run["status"]
     out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
-    out(table(words.total_rows(document), indent="  ") if whole else f"  {words.short_totals(document)}")
+    if whole:
+        out(table(words.total_rows(document), indent="  "))
+    else:
+        _text(words.short_totals(document), 2)
     if document["next"]:
         out(f"\n{paint('Next', 'bold')}")
     for step in document["next"]:
-        out(f"  {short(step['text'], LONGEST_TEXT)}")
+        _text(step["text"], 2)
         out(f"    {paint(escape_line(step['command']), 'cyan')}")
     if document["tasks"]:
         out("")
@@ -111,7 +116,7 @@ def _tasks(rows: Sequence[Facts], head: tuple[str, ...]) -> None:
     for row, line in zip(rows, lines, strict=True):
         out(line)
         for remark in _remarks(row):
-            out(f"      {short(remark, LONGEST_TEXT)}")
+            _text(remark, 6)
 
 
 def _row(row: Facts) -> tuple[str, ...]:
@@ -158,7 +163,14 @@ def _groups(title: str, rows: Sequence[Facts]) -> None:
 def _section(title: str, lines: Sequence[str]) -> None:
     if lines:
         out(f"\n{paint(title, 'bold')}")
-        out("\n".join(f"  {short(line, LONGEST_TEXT)}" for line in lines))
+        for line in lines:
+            _text(line, 2)
+
+
+def _text(text: str, indent: int) -> None:
+    """Prints an indented text; a terminal gets lines that fit."""
+    line = " " * indent + short(text, LONGEST_TEXT)
+    out("\n".join(wrap(line, terminal.columns(), indent + 2)) if sys.stdout.isatty() else line)
 
 
 def short(text: str, limit: int) -> str:
