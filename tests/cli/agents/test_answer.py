@@ -27,7 +27,7 @@ def test_a_script_is_told_which_command_resumes_the_worker(yard: Yard) -> None:
     assert yard.outcomes() == ["done"]
     assert yard.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
     prompt = yard.transcript(2, "prompt").read_text()
-    assert prompt.startswith("Go on\n") and "Use port 8080" in prompt
+    assert prompt.startswith("Continue\n") and "Use port 8080" in prompt
     assert yard.resume("Shorter, please").code == 0
     assert "Use port 8080" not in yard.transcript(3, "prompt").read_text()
 

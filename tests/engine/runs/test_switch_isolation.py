@@ -33,7 +33,7 @@ def assert_refused(plan_repo: PlanRepo, merge: str = "sow/task/") -> None:
     result = plan_repo.run(*SHARED, "--retries", "1", "--yes")
     assert result.code == 2, result
     assert "task 010 has work in its worktree" in result.err
-    for way in ("where it is: sow run plan.yaml --retries 1 --yes\n", f"git merge {merge}", "sow task abandon 010"):
+    for way in ("in its worktree: sow run plan.yaml --retries 1 --yes\n", f"git merge {merge}", "sow task abandon 010"):
         assert way in result.err
     assert plan_repo.repo.snapshot() == before
     assert (plan_repo.turns("010"), plan_repo.turns("010", "quality-control")) == turns
@@ -146,6 +146,6 @@ def test_the_way_on_holds_with_the_users_settings(plan_repo: PlanRepo) -> None:
     plan_repo.configure(run={"isolation": "none"})
     result = plan_repo.run("--task", "1")
     assert result.code == 2, result
-    assert "where it is: sow run plan.yaml --task 1 --isolation worktree\n" in result.err
+    assert "in its worktree: sow run plan.yaml --task 1 --isolation worktree\n" in result.err
     plan_repo.repo.ok("task", "abandon", "010", "--reason", "not this way")
     assert plan_repo.run("--task", "2").code == 0
