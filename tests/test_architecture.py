@@ -32,7 +32,7 @@ dashboard.server dashboard.data dashboard
 engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork config
 executors.clis executors.mock executors.probe executors.executor_registry executors.executor executors.interface
-executors.command_runner executors.write_rules executors.settings executors.registry executors.plugins
+executors.command_runner executors.write_rules executors.settings executors.executor_types executors.plugins
 executors.adapter executors.json_lines executors.events executors
 agents knowledge simulated
 store.health store.migration store.state_commit store.note_updates store.inbox store.conflicts

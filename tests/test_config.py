@@ -12,7 +12,7 @@ from sow import config
 from sow.agents.agent import STANDARD_AGENTS
 from sow.config import DEFAULT, FROM_FILE, Config
 from sow.errors import InvalidFile, SowError
-from sow.executors.registry import ADAPTERS, adapter
+from sow.executors.executor_types import ADAPTERS, adapter
 from sow.executors.settings import program
 from sow.system.environment import user_folder
 

@@ -499,7 +499,7 @@ SABOTAGES = {
         "guarantees/planted_git/test_planted_git.py::test_replaced_objects_are_not_believed",
     ),
     "git looks into submodules": Sabotage(
-        "gitwork/activity.py",
+        "gitwork/folder_changes.py",
         '"--ignore-submodules=dirty", "--"]\n',
         '"--"]\n',
         "guarantees/planted_git/test_planted_git.py::"

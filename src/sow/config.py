@@ -7,7 +7,7 @@ import sys
 
 from sow.agents.agent import DIRECTORIES
 from sow.errors import InvalidFile, SowError, suggestion
-from sow.executors.registry import DEFAULT_EXECUTORS
+from sow.executors.executor_types import DEFAULT_EXECUTORS
 from sow.store.files import state_file
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
@@ -208,7 +208,7 @@ class Config:
         if path:
             return path
         from sow.executors.executor import missing_binary
-        from sow.executors.registry import adapter
+        from sow.executors.executor_types import adapter
 
         bound, origin = self.binding(role)
         origin = f" ({origin})" if bound == executor.name else ""
@@ -353,7 +353,7 @@ def executor_error(executor: ExecutorConfig) -> str:
 
 def yolo_warning(executor: ExecutorConfig) -> str:
     """Returns a warning about a CLI that can change nothing without yolo_mode, or ""."""
-    from sow.executors.registry import adapter
+    from sow.executors.executor_types import adapter
 
     if executor.yolo or not adapter(executor.type).capabilities.needs_yolo:
         return ""

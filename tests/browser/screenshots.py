@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from browser.conftest import launch
 from browser.dashboard import Dashboard
-from browser.going import go, settled
-from browser.studio import Studio
+from browser.navigation import go, settled
+from browser.screenshot_run import Studio
 from browser.tabs import Tabs
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from browser.dashboard import Dashboard
 
 HERE = {"127.0.0.1", "localhost", "[::1]"}
-DESK, PHONE = (1280, 800), (390, 844)
+DESKTOP, PHONE = (1280, 800), (390, 844)
 PATIENCE = 15_000  # milliseconds: a busy machine is no failure
 
 # What moved without anybody having touched the page, as the browser itself counts it, and what the policy refused.
@@ -43,7 +43,7 @@ class Tabs:
         self.allowed: list[str] = []
 
     def open(
-        self, address: str, *, theme: str = "light", size: tuple[int, int] = DESK, phone: bool = False, **more: Any
+        self, address: str, *, theme: str = "light", size: tuple[int, int] = DESKTOP, phone: bool = False, **more: Any
     ) -> Page:
         """A new page with this address in it."""
         width, height = PHONE if phone else size

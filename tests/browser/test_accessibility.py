@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from browser.accessibility import overflows, violations
 from browser.dashboard import Dashboard
-from browser.going import go
-from browser.judge import overflows, violations
+from browser.navigation import go
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from browser.gated import Gated, card, done
+from browser.paused_run import Gated, card, done
 from browser.shop_run import WAITS, settings
 from browser.tabs import Tabs, shifted
 

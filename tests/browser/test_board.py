@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from browser.accessibility import focused
 from browser.dashboard import Dashboard
-from browser.gated import Gated, card
-from browser.going import settled
-from browser.judge import focused
+from browser.navigation import settled
+from browser.paused_run import Gated, card
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs, shifted
 

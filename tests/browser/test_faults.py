@@ -16,7 +16,7 @@ from support.failing_checkout_view import Stumbling
 from support.journals import home_of
 
 from browser.dashboard import free_port
-from browser.gated import Gated, card
+from browser.paused_run import Gated, card
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 from sow.dashboard.server.server import Server

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser.going import go
+from browser.navigation import go
 from browser.tabs import Tabs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 
 from bench import large
-from browser.going import go
+from browser.navigation import go
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 

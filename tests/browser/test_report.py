@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from browser.accessibility import overflows, violations
 from browser.dashboard import Dashboard
-from browser.judge import overflows, violations
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 

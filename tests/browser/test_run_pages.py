@@ -8,7 +8,7 @@ from typing import Any
 from conftest import Repo
 
 from browser.dashboard import Dashboard
-from browser.going import go
+from browser.navigation import go
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
 

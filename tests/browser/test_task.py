@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from browser.dashboard import Dashboard
-from browser.gated import Gated, done
-from browser.going import go
+from browser.navigation import go
+from browser.paused_run import Gated, done
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs, shifted
 

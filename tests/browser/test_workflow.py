@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.workflow_repo import Flow
 
+from browser.accessibility import violations
 from browser.crew_run import CrewRun
-from browser.going import go
-from browser.judge import violations
+from browser.navigation import go
 from browser.tabs import Tabs
 
 

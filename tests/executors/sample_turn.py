@@ -11,7 +11,7 @@ from sow.executors.events import TurnSummary
 SESSION = "4a1c0ffe-0000-4000-8000-00000000beef"
 FOLDER = "/repo/.sow/local/sessions/010/1"
 TASKS = "/repo/.sow/project/phases/implementation/tasks"
-DESK = f"{TASKS}/010"
+TASK_FOLDER = f"{TASKS}/010"
 CLOSED = ("/repo/.sow/config.yaml", "/repo/.sow/local/**", f"{TASKS}/0[023456789]*/**", "/repo/.git/sow/**")
 JUDGE = Role(name="reviewer", judges=True)
 READER = Role(name="researcher", tools=("Read", "Grep"))
@@ -25,7 +25,7 @@ def request(**changes: Any) -> Request:
         "session": SESSION,
         "cwd": "/repo",
         "folder": FOLDER,
-        "folders": (DESK, "/repo/.git"),
+        "folders": (TASK_FOLDER, "/repo/.git"),
         "closed": CLOSED,
         "state": "/repo/.sow",
         "commands": ("/bin/sow", "git"),

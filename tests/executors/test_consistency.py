@@ -10,51 +10,51 @@ import fakes
 import pytest
 import yaml
 from conftest import Repo
-from support import scenario
+from support import shared_scenario
 from support.quick_cases import few_of
-from support.scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
+from support.shared_scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
 
-from sow.executors.registry import ADAPTERS
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import ADAPTERS
+from sow.executors.executor_types import adapter as find_adapter
 
 CUE = "[[sh:worker]]"
 # A worker that keeps no session starts a new one for each turn.
-FRESH = [scenario.TURN_BY_TURN[:1], *[[("recovery", "done", "needs_review", False)]] * 2]
+FRESH = [shared_scenario.TURN_BY_TURN[:1], *[[("recovery", "done", "needs_review", False)]] * 2]
 
 
 def hire(repo: Repo, kind: str, folder: Path) -> None:
     """Let an executor of this type play the implementer; its program is a stand-in, or comes with sow."""
     folder.mkdir()
-    scenario.write_worker(folder / "worker")
+    shared_scenario.write_worker(folder / "worker")
     repo.environment["PATH"] = f"{folder}:{repo.environment['PATH']}"
     edits = folder / "edits.json"
     edits.write_text(json.dumps([turn.edits(number) for number, turn in enumerate(TURNS, 1)]))
     repo.environment |= {"AIDER_STAND_IN_EDITS": str(edits), "AMP_API_KEY": "dummy-key-of-amp"}
-    own: dict[str, dict[str, Any]] = {"command": {"command": ["worker"]}, "simulated": scenario.scripted(folder)}
+    own: dict[str, dict[str, Any]] = {"command": {"command": ["worker"]}, "simulated": shared_scenario.scripted(folder)}
     if kind not in own:
         fakes.install(repo, find_adapter(kind).capabilities.binary, folder)
-    scenario.bind(repo, kind, own.get(kind, {"yolo_mode": True}))
+    shared_scenario.bind(repo, kind, own.get(kind, {"yolo_mode": True}))
 
 
 @pytest.fixture(scope="module")
 def expected(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
     """What the simulated agent leaves."""
-    return scenario.expected(tmp_path_factory.mktemp("expected"), _project_template, [CUE] * 3)
+    return shared_scenario.expected(tmp_path_factory.mktemp("expected"), _project_template, [CUE] * 3)
 
 
 def test_the_scenario_is_what_it_says(expected: list[Picture]) -> None:
     """It pauses with a question, is answered, handed in, sent back, handed in again and completed."""
-    states = [yaml.safe_load(each[f"{scenario.DESK}/state.yaml"])["task"] for each in expected]
+    states = [yaml.safe_load(each[f"{shared_scenario.TASK_FOLDER}/state.yaml"])["task"] for each in expected]
     assert [each["status"] for each in states] == ["paused", "needs_review", "needs_review", "completed"]
     assert [each["iteration"] for each in states] == [1, 2, 3, 3]
     assert [each.get("session_id") for each in states] == ["ID", "ID", "ID", None]
     assert (states[0]["question"]["text"], states[1]["questions"][0]["answer"]) == (QUESTION, f"{ANSWER} {CUE}")
     assert [json.loads(each[NOTES])["notes"][0]["status"] for each in expected] == ["escalated", *["resolved"] * 3]
-    files = [expected[-1][f"{scenario.DESK}/feedback/00{number}.md"] for number in (1, 2)]
+    files = [expected[-1][f"{shared_scenario.TASK_FOLDER}/feedback/00{number}.md"] for number in (1, 2)]
     assert f"{ANSWER} {CUE}" in files[0] and f"{FEEDBACK} {CUE}" in files[1]
-    log = expected[-1][f"{scenario.DESK}/log.md"]
+    log = expected[-1][f"{shared_scenario.TASK_FOLDER}/log.md"]
     assert [f"implementer-{number}" in log for number in (1, 2, 3, 4)] == [True, True, True, False]
-    assert expected[-1][scenario.FILE].splitlines() == [turn.line for turn in TURNS]
+    assert expected[-1][shared_scenario.FILE].splitlines() == [turn.line for turn in TURNS]
 
 
 @few_of("kind", ADAPTERS, 3)
@@ -67,12 +67,12 @@ def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: P
     """
     hire(repo, kind, tmp_path / "bin")
     resumes = find_adapter(kind).capabilities.resumes
-    found = scenario.play(repo, [CUE] * 3, resumes=resumes)
+    found = shared_scenario.play(repo, [CUE] * 3, resumes=resumes)
     without = {NOTES} if kind == "aider" else set() if resumes else {".sow/project/log.md"}
     assert all(path in each for each in expected for path in (NOTES, *without))
     wanted = [{path: text for path, text in each.items() if path not in without} for each in expected]
     assert [{path: text for path, text in each.items() if path not in without} for each in found] == wanted
-    assert scenario.turns(repo) == ([scenario.TURN_BY_TURN] if resumes else FRESH)
+    assert shared_scenario.turns(repo) == ([shared_scenario.TURN_BY_TURN] if resumes else FRESH)
 
 
 @pytest.mark.full
@@ -80,7 +80,7 @@ def test_what_aider_keeps_beside_the_code_is_put_away(repo: Repo, tmp_path: Path
     """Its cache is there in every turn and grows, but is not in the repository afterwards; a user's own cache stays."""
     hire(repo, "aider", tmp_path / "bin")
     beside, away = repo.root / ".aider.tags.cache.v4", repo.root / ".sow/local/litter/.aider.tags.cache.v4"
-    repo.ok("task", "create", "--name", scenario.NAME, "--agent", "implementer")
+    repo.ok("task", "create", "--name", shared_scenario.NAME, "--agent", "implementer")
     repo.ok("agent", "spawn", "implementer", "010")
     repo.ok("agent", "resume", "010", ANSWER)
     assert not beside.exists() and (away / "00/cache.val").read_text() == "xx"

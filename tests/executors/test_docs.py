@@ -11,8 +11,8 @@ from support.quick_cases import all_of
 
 from executors.sample_turn import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
-from sow.executors.registry import ADAPTERS
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import ADAPTERS
+from sow.executors.executor_types import adapter as find_adapter
 
 PAGE = (ROOT / "docs" / "reference" / "executors.md").read_text()
 IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}
@@ -62,7 +62,12 @@ def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
 def test_the_command_lines_are_true(kind: str) -> None:
     """The page shows the exact words of a new session with yolo and without, of a judge, and of the next turn."""
     adapter = find_adapter(kind)
-    places = {"session": "ID", "folder": "FOLDER", "folders": ("/repo/DESK", "/repo/.git"), "closed": ("/repo/CLOSED",)}
+    places = {
+        "session": "ID",
+        "folder": "FOLDER",
+        "folders": ("/repo/TASK_FOLDER", "/repo/.git"),
+        "closed": ("/repo/CLOSED",),
+    }
     asked = [request(**places, **more) for more in ({"yolo": True}, {}, {"role": JUDGE})]
     calls = [*map(adapter.spawn_command, asked)]
     calls += [adapter.resume_command(asked[0])] if adapter.capabilities.resumes else []

@@ -16,7 +16,7 @@ from sow.agents import IMPLEMENTER, REVIEWER
 from sow.errors import SowError
 from sow.executors import ClaudeExecutor, CursorExecutor, ExecutorRegistry, MockCommandRunner, load_executors
 from sow.executors.executor import CliExecutor
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 
 from support.quick_cases import all_of
 
-from executors.sample_turn import CLOSED, DESK, JUDGE, TASKS, request
+from executors.sample_turn import CLOSED, JUDGE, TASK_FOLDER, TASKS, request
 from sow.executors.adapter import AgentCommand
-from sow.executors.registry import ADAPTERS
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import ADAPTERS
+from sow.executors.executor_types import adapter as find_adapter
 from sow.executors.write_rules import writable_paths
 
 
@@ -22,7 +22,7 @@ def test_the_narrowest_place_decides() -> None:
         ("/repo/.sow/local/", False),
         ("/repo/.sow/config.yaml", False),
         (f"{TASKS}/", False),
-        (f"{DESK}/", True),
+        (f"{TASK_FOLDER}/", True),
     ]
 
 

@@ -19,7 +19,7 @@ SPEAKERS = ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider")
 def install(repo: Repo, name: str, folder: Path) -> None:
     """Put a stand-in on the PATH of a repository's calls."""
     folder.mkdir(exist_ok=True)
-    script, played = ("speaker.py", f" {name}") if name in SPEAKERS else (PROGRAMS[name], "")
+    script, played = ("cli_streams.py", f" {name}") if name in SPEAKERS else (PROGRAMS[name], "")
     program = folder / name
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).parent / script}"{played} "$@"\n')
     program.chmod(0o755)

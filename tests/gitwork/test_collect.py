@@ -37,7 +37,7 @@ from support.quick_cases import few_of
 from support.worktree_repo import BRANCH, RUN, WorktreeRepo
 
 from sow.gitwork import diffs
-from sow.gitwork.activity import HomeSnapshot
+from sow.gitwork.folder_changes import HomeSnapshot
 
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"

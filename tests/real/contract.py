@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo
-from support import scenario
+from support import shared_scenario
 
 from real import install
+from real.cli_repo import CliRepo, stop, wait_for
 from real.stub import DONE, TOKENS_IN, TOKENS_OUT, Stub
-from real.workshop import Workshop, stop, wait_for
 from sow.executors.adapter import Outcome, ProcessEnd, Request, Role
 from sow.executors.events import TurnSummary
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.system.sandbox import sandbox_state
 
 NEEDS_REVIEW = f"sh:{SOW} task set --id 010 status needs_review"
@@ -44,17 +44,17 @@ class Contract:
     runs_tests = True  # a command with its words can be granted
 
     @pytest.fixture
-    def workshop(self, repo: Repo, tmp_path: Path) -> Iterator[Workshop]:
+    def cli_repo(self, repo: Repo, tmp_path: Path) -> Iterator[CliRepo]:
         with Stub(tmp_path / "stub.jsonl") as stub:
-            workshop = Workshop(self.name, repo, stub)
-            self.configure(workshop, yolo_mode=True)
+            cli_repo = CliRepo(self.name, repo, stub)
+            self.configure(cli_repo, yolo_mode=True)
             try:
-                yield workshop
+                yield cli_repo
             finally:
-                workshop.close()
+                cli_repo.close()
 
-    def configure(self, workshop: Workshop, *, yolo_mode: bool) -> None:
-        workshop.settings(*self.custom_args, yolo_mode=yolo_mode, **({"model": self.model} if self.model else {}))
+    def configure(self, cli_repo: CliRepo, *, yolo_mode: bool) -> None:
+        cli_repo.settings(*self.custom_args, yolo_mode=yolo_mode, **({"model": self.model} if self.model else {}))
 
     def writing(self, path: Path) -> str:
         """A directive that has the model write a file without a shell, where the CLI has a tool for that."""
@@ -63,39 +63,39 @@ class Contract:
         where, what = self.write_words
         return f"call:{self.write_tool} {json.dumps({where: str(path), what: 'made'})}"
 
-    def check_numbers(self, workshop: Workshop, number: int, requests: int) -> None:
+    def check_numbers(self, cli_repo: CliRepo, number: int, requests: int) -> None:
         """A turn's record has the tokens and the cost of its own requests, not of the whole session."""
-        turn = workshop.turn(number)
+        turn = cli_repo.turn(number)
         found = (turn["input_tokens"], turn["output_tokens"])
         assert found == (requests * TOKENS_IN, requests * TOKENS_OUT), turn
         cost = turn["cost_usd"]
         assert cost is None if self.cost is None else cost == pytest.approx(requests * self.cost), turn
 
     def test_work_pause_resume_review_and_completion(
-        self, workshop: Workshop, tmp_path: Path, _project_template: Path
+        self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path
     ) -> None:
         """A task goes from spawn over a question and a review round to completion, and leaves what any executor leaves.
 
         All turns are one session, whose whole conversation the model is told again in each.
         """
         cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
-        commands = [turn.commands() for turn in scenario.TURNS]
+        commands = [turn.commands() for turn in shared_scenario.TURNS]
         for cue, words in zip(cues, commands, strict=True):
-            workshop.stub.plays[cue[7:-2]] = [f"sh:{each}" for each in words]
-        found = scenario.play(workshop.repo, cues)
+            cli_repo.stub.plays[cue[7:-2]] = [f"sh:{each}" for each in words]
+        found = shared_scenario.play(cli_repo.repo, cues)
         (tmp_path / "expected").mkdir()
-        assert found == scenario.expected(tmp_path / "expected", _project_template, cues)
-        assert scenario.turns(workshop.repo) == [scenario.TURN_BY_TURN]
+        assert found == shared_scenario.expected(tmp_path / "expected", _project_template, cues)
+        assert shared_scenario.turns(cli_repo.repo) == [shared_scenario.TURN_BY_TURN]
         before = 0
         for number, words in enumerate(commands, 1):
-            assert workshop.turn(number)["tools"] == len(words)
-            assert DONE in workshop.readable(number) and cues[number - 1] in workshop.asked(before)
-            assert number == 1 or (cues[0] in workshop.asked(before) and "status is paused" in workshop.asked(before))
-            self.check_numbers(workshop, number, len(words) + 1)
+            assert cli_repo.turn(number)["tools"] == len(words)
+            assert DONE in cli_repo.readable(number) and cues[number - 1] in cli_repo.asked(before)
+            assert number == 1 or (cues[0] in cli_repo.asked(before) and "status is paused" in cli_repo.asked(before))
+            self.check_numbers(cli_repo, number, len(words) + 1)
             before += len(words) + 1
-        assert len(workshop.stub.requests()) == before
+        assert len(cli_repo.stub.requests()) == before
 
-    def test_the_same_in_the_sandbox(self, workshop: Workshop, tmp_path: Path, _project_template: Path) -> None:
+    def test_the_same_in_the_sandbox(self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path) -> None:
         """In the sandbox a task goes the same way, also without yolo_mode, and leaves nothing in the user's home.
 
         If its network is limited, it reaches its model and tries nothing else.
@@ -104,87 +104,87 @@ class Contract:
             pytest.skip(f"{self.name} does not run in the sandbox yet")
         if problem := sandbox_state("bwrap", os.environ).problem:
             pytest.skip(f"no sandbox here: {problem}")
-        workshop.repo.environment["SOW_SANDBOX"] = "bwrap"
-        self.configure(workshop, yolo_mode=False)
-        workshop.sandbox(network=self.network, hosts=[f"127.0.0.1:{workshop.stub.port}"])
-        self.test_work_pause_resume_review_and_completion(workshop, tmp_path, _project_template)
+        cli_repo.repo.environment["SOW_SANDBOX"] = "bwrap"
+        self.configure(cli_repo, yolo_mode=False)
+        cli_repo.sandbox(network=self.network, hosts=[f"127.0.0.1:{cli_repo.stub.port}"])
+        self.test_work_pause_resume_review_and_completion(cli_repo, tmp_path, _project_template)
         if self.network == "model":
-            log = (workshop.repo.root / ".sow/local/sessions/010/1/turn-001.network").read_text()
-            assert f" allowed 127.0.0.1:{workshop.stub.port}\n" in log and " refused " not in log, log
-        assert not Path(workshop.repo.environment["HOME"], self.sessions).exists()
+            log = (cli_repo.repo.root / ".sow/local/sessions/010/1/turn-001.network").read_text()
+            assert f" allowed 127.0.0.1:{cli_repo.stub.port}\n" in log and " refused " not in log, log
+        assert not Path(cli_repo.repo.environment["HOME"], self.sessions).exists()
 
-    def test_an_unknown_session_starts_afresh_with_the_packet(self, workshop: Workshop) -> None:
+    def test_an_unknown_session_starts_afresh_with_the_packet(self, cli_repo: CliRepo) -> None:
         """A session that the CLI has lost is followed by a fresh one that is told what is on disk."""
-        workshop.stub.plays |= {"work": [PAUSED], "more": [NEEDS_REVIEW]}
-        workshop.task("play:work")
-        workshop.spawn()
-        lost = Path(workshop.repo.environment["HOME"], self.sessions)
+        cli_repo.stub.plays |= {"work": [PAUSED], "more": [NEEDS_REVIEW]}
+        cli_repo.task("play:work")
+        cli_repo.spawn()
+        lost = Path(cli_repo.repo.environment["HOME"], self.sessions)
         assert lost.is_dir()
         lost.rename(lost.with_name("lost"))
-        before = len(workshop.stub.requests())
-        result = workshop.resume("Go on [[play:more]]")
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert workshop.turn(2)["outcome"] == "not_found"
-        assert "An earlier session worked on this task and is gone" in workshop.asked(before)
-        assert workshop.repo.task("010")["session_id"] == workshop.session(2)["session_id"]
+        before = len(cli_repo.stub.requests())
+        result = cli_repo.resume("Go on [[play:more]]")
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert cli_repo.turn(2)["outcome"] == "not_found"
+        assert "An earlier session worked on this task and is gone" in cli_repo.asked(before)
+        assert cli_repo.repo.task("010")["session_id"] == cli_repo.session(2)["session_id"]
 
-    def test_a_rate_limit_is_a_typed_outcome(self, workshop: Workshop) -> None:
+    def test_a_rate_limit_is_a_typed_outcome(self, cli_repo: CliRepo) -> None:
         """429 is `limited` within a minute, with exit 4, the task where it was, and no process left."""
-        self.check_busy(workshop, "429", 4, "limited")
+        self.check_busy(cli_repo, "429", 4, "limited")
 
-    def test_an_overload_is_a_typed_outcome(self, workshop: Workshop) -> None:
+    def test_an_overload_is_a_typed_outcome(self, cli_repo: CliRepo) -> None:
         """An overloaded server is `overloaded` within a minute, with exit 1 and the task where it was."""
-        self.check_busy(workshop, self.overload, 1, "overloaded")
+        self.check_busy(cli_repo, self.overload, 1, "overloaded")
 
-    def check_busy(self, workshop: Workshop, status: str, code: int, outcome: str) -> None:
-        workshop.task(f"status:{status}")
+    def check_busy(self, cli_repo: CliRepo, status: str, code: int, outcome: str) -> None:
+        cli_repo.task(f"status:{status}")
         started = time.monotonic()
-        result = workshop.spawn()
-        assert (result.code, workshop.turn()["outcome"], workshop.status()) == (code, outcome, "in_progress"), result
+        result = cli_repo.spawn()
+        assert (result.code, cli_repo.turn()["outcome"], cli_repo.status()) == (code, outcome, "in_progress"), result
         assert status in result.err, result
         assert time.monotonic() - started < 60
-        assert workshop.marked() == []
+        assert cli_repo.marked() == []
 
-    def test_ctrl_c_in_mid_turn_leaves_no_process(self, workshop: Workshop) -> None:
+    def test_ctrl_c_in_mid_turn_leaves_no_process(self, cli_repo: CliRepo) -> None:
         """Ctrl-C while a tool of the CLI runs ends both, and the same session goes on afterwards."""
-        workshop.stub.plays["more"] = [NEEDS_REVIEW]
-        self.make_sleeper(workshop)
-        workshop.task("sh:./sleeper")
-        process = workshop.start()
-        wait_for(lambda: any("300.5" in words for words in workshop.marked()))
+        cli_repo.stub.plays["more"] = [NEEDS_REVIEW]
+        self.make_sleeper(cli_repo)
+        cli_repo.task("sh:./sleeper")
+        process = cli_repo.start()
+        wait_for(lambda: any("300.5" in words for words in cli_repo.marked()))
         assert stop(process, signal.SIGINT)[0] == 130
-        assert workshop.marked() == []
-        assert workshop.turn()["outcome"] == "interrupted"
-        result = workshop.resume("Go on [[play:more]]")
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert len(workshop.session()["turns"]) == 2
+        assert cli_repo.marked() == []
+        assert cli_repo.turn()["outcome"] == "interrupted"
+        result = cli_repo.resume("Go on [[play:more]]")
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert len(cli_repo.session()["turns"]) == 2
 
-    def test_a_time_out_in_mid_request_leaves_no_process(self, workshop: Workshop) -> None:
+    def test_a_time_out_in_mid_request_leaves_no_process(self, cli_repo: CliRepo) -> None:
         """A turn that outlives its time while the model is silent is stopped, and nothing of it is left."""
-        workshop.task("hang:120")
-        process = workshop.start("--timeout", self.patience)
-        workshop.stub.wait()
+        cli_repo.task("hang:120")
+        process = cli_repo.start("--timeout", self.patience)
+        cli_repo.stub.wait()
         said = process.communicate(timeout=60)[1].decode()
-        assert (process.returncode, workshop.turn()["outcome"]) == (1, "timeout"), said
-        assert workshop.marked() == []
+        assert (process.returncode, cli_repo.turn()["outcome"]) == (1, "timeout"), said
+        assert cli_repo.marked() == []
 
-    def make_sleeper(self, workshop: Workshop) -> None:
+    def make_sleeper(self, cli_repo: CliRepo) -> None:
         """A script that waits: some CLIs refuse a command that is nothing but a long sleep."""
-        path = workshop.repo.root / "sleeper"
+        path = cli_repo.repo.root / "sleeper"
         path.write_text("#!/bin/sh\nsleep 300.5\n")
         path.chmod(0o755)
 
-    def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, workshop: Workshop, tmp_path: Path) -> None:
+    def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, cli_repo: CliRepo, tmp_path: Path) -> None:
         """With yolo_mode off it writes in its folder and on its desk, commits and calls sow, and no more is granted.
 
         Another task's desk lies in that folder too: it is closed to a CLI whose capability record says so.
         """
-        self.configure(workshop, yolo_mode=False)
-        home = Path(workshop.repo.environment["HOME"])
+        self.configure(cli_repo, yolo_mode=False)
+        home = Path(cli_repo.repo.environment["HOME"])
         outside = [home / "outside-1", home / "outside-2"]
-        made = workshop.repo.root / "made.txt"
-        mine, theirs = (workshop.repo.desk(task) / "made.md" for task in ("010", "020"))
-        workshop.stub.plays["work"] = [
+        made = cli_repo.repo.root / "made.txt"
+        mine, theirs = (cli_repo.repo.desk(task) / "made.md" for task in ("010", "020"))
+        cli_repo.stub.plays["work"] = [
             self.writing(made),
             self.writing(mine),
             self.writing(theirs),
@@ -193,77 +193,77 @@ class Contract:
             "sh:git add made.txt && git commit -q -m made",
             NEEDS_REVIEW,
         ]
-        workshop.task("play:work")
-        workshop.repo.ok("task", "create", "--name", "Another")
-        result = workshop.spawn()
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert not workshop.turn()["inferred"], "its call of sow was refused"
-        assert workshop.repo.git("log", "-1", "--format=%s %an").strip() == "made Ada"
-        assert workshop.repo.git("show", "--stat", "--format=", "HEAD").split()[0] == "made.txt"
+        cli_repo.task("play:work")
+        cli_repo.repo.ok("task", "create", "--name", "Another")
+        result = cli_repo.spawn()
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert not cli_repo.turn()["inferred"], "its call of sow was refused"
+        assert cli_repo.repo.git("log", "-1", "--format=%s %an").strip() == "made Ada"
+        assert cli_repo.repo.git("show", "--stat", "--format=", "HEAD").split()[0] == "made.txt"
         assert not any(path.exists() for path in outside)
         closes = find_adapter(self.name).capabilities.closes
         assert (mine.exists(), theirs.exists()) == (True, not closes)
-        assert len(workshop.stub.requests()) == 8
+        assert len(cli_repo.stub.requests()) == 8
 
-    def test_without_yolo_it_works_in_the_worktree_of_a_run(self, workshop: Workshop) -> None:
+    def test_without_yolo_it_works_in_the_worktree_of_a_run(self, cli_repo: CliRepo) -> None:
         """A run's worker with yolo_mode off writes in its worktree, runs its task's test, calls sow, and is merged."""
-        self.configure(workshop, yolo_mode=False)
-        root = workshop.repo.root
+        self.configure(cli_repo, yolo_mode=False)
+        root = cli_repo.repo.root
         made = root / ".sow/local/worktrees/010/made.txt"
-        workshop.stub.plays["work"] = [self.writing(made), "sh:python3 -B look.py", NEEDS_REVIEW]
+        cli_repo.stub.plays["work"] = [self.writing(made), "sh:python3 -B look.py", NEEDS_REVIEW]
         (root / "look.py").write_text("print('it says ' + open('made.txt').read())\n")
         tests = "**Test Commands**:\n- `python3 -B look.py`\n"
         (root / "plan.md").write_text(f"# Plan\n\n## Task 1: Do the work [[play:work]]\n{tests}")
-        workshop.repo.git("add", ".")
-        workshop.repo.git("commit", "-q", "-m", "The plan")
-        result = workshop.sow("run", "plan.md", "--review", "off", "--yes")
-        assert (result.code, workshop.status()) == (0, "completed"), result
-        assert workshop.repo.git("show", "HEAD:made.txt").strip() == "made"
-        assert not workshop.turn()["inferred"], "its call of sow was refused"
-        said = [text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result"]
+        cli_repo.repo.git("add", ".")
+        cli_repo.repo.git("commit", "-q", "-m", "The plan")
+        result = cli_repo.sow("run", "plan.md", "--review", "off", "--yes")
+        assert (result.code, cli_repo.status()) == (0, "completed"), result
+        assert cli_repo.repo.git("show", "HEAD:made.txt").strip() == "made"
+        assert not cli_repo.turn()["inferred"], "its call of sow was refused"
+        said = [text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result"]
         assert any("it says made" in text for text in said) is self.runs_tests, said
-        assert workshop.marked() == []
+        assert cli_repo.marked() == []
 
-    def test_without_configuration_it_runs_the_tests(self, workshop: Workshop) -> None:
+    def test_without_configuration_it_runs_the_tests(self, cli_repo: CliRepo) -> None:
         """Without yolo_mode it looks around, runs the project's tests and calls sow by its name; all else is refused.
 
         A task that says nothing about tests is enough (A1).
         """
-        self.configure(workshop, yolo_mode=False)
-        root = workshop.repo.root
+        self.configure(cli_repo, yolo_mode=False)
+        root = cli_repo.repo.root
         (root / "test_it.py").write_text("def test_it():\n    assert True\n")
         looks = ["ls -la", "cat test_it.py", "grep -rn assert test_it.py", "find . -name test_it.py"]
         steps = [*looks, "python3 -m pytest -q -p no:cacheprovider test_it.py", "sow task list", "npm install left-pad"]
-        workshop.stub.plays["work"] = [*(f"sh:{each}" for each in steps), NEEDS_REVIEW]
-        workshop.task("play:work")
-        result = workshop.spawn()
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert not workshop.turn()["inferred"], "its call of sow was refused"
-        said = "\n".join(text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result")
+        cli_repo.stub.plays["work"] = [*(f"sh:{each}" for each in steps), NEEDS_REVIEW]
+        cli_repo.task("play:work")
+        result = cli_repo.spawn()
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert not cli_repo.turn()["inferred"], "its call of sow was refused"
+        said = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
         assert ("1 passed" in said) is self.runs_tests and "Do the work" in said, said
-        refused = [each.get("command") for each in workshop.repo.task("010").get("refusals", [])]
+        refused = [each.get("command") for each in cli_repo.repo.task("010").get("refusals", [])]
         assert "npm install left-pad" in refused
         assert not set(refused) & {*looks, "sow task list"}
 
-    def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
+    def test_a_judge_changes_nothing(self, cli_repo: CliRepo) -> None:
         """A reviewer reads with git, but neither its editing tool nor its shell writes, even in yolo_mode."""
-        made, touched = workshop.repo.root / "made.txt", workshop.repo.root / "touched.txt"
+        made, touched = cli_repo.repo.root / "made.txt", cli_repo.repo.root / "touched.txt"
         says = NEEDS_REVIEW if self.judge_calls_sow else "sh:true"
         steps = ["sh:git log -1 --format=%H", f"sh:touch {touched}", f"sh:git log --output={touched}", says]
-        workshop.stub.plays |= {"look": steps, "write": [self.writing(made)]}
-        workshop.task("play:look", agent="reviewer")
-        result = workshop.spawn(agent="reviewer")
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert len(workshop.stub.requests()) == 5
-        said = workshop.stub.conversations()[-1]
-        head = workshop.repo.git("rev-parse", "HEAD").strip()
+        cli_repo.stub.plays |= {"look": steps, "write": [self.writing(made)]}
+        cli_repo.task("play:look", agent="reviewer")
+        result = cli_repo.spawn(agent="reviewer")
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert len(cli_repo.stub.requests()) == 5
+        said = cli_repo.stub.conversations()[-1]
+        head = cli_repo.repo.git("rev-parse", "HEAD").strip()
         assert any(kind == "tool_result" and head in text for _, kind, text in said), said
-        assert workshop.resume("Look again [[play:write]]").code == 0
+        assert cli_repo.resume("Look again [[play:write]]").code == 0
         assert not made.exists() and not touched.exists()
 
-    def test_the_doctor_knows_it(self, workshop: Workshop) -> None:
+    def test_the_doctor_knows_it(self, cli_repo: CliRepo) -> None:
         """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
-        found = {each["name"]: each for each in workshop.sow("doctor", "--json").json["executors"]}[self.name]
+        found = {each["name"]: each for each in cli_repo.sow("doctor", "--json").json["executors"]}[self.name]
         assert (found["version"], found["trouble"]) == (install.PINNED[self.name][2], None)
         assert (found["flags_known"], found["missing_flags"]) == (True, [])
 
@@ -274,36 +274,36 @@ class ObedientContract(Contract):
     readers = frozenset({"Read", "Grep", "read_file", "grep_search"})
     others = frozenset({"Bash", "Write", "Edit", "run_shell_command", "write_file", "replace", "edit", "web_fetch"})
 
-    def test_a_role_with_few_tools_is_offered_no_others(self, workshop: Workshop) -> None:
+    def test_a_role_with_few_tools_is_offered_no_others(self, cli_repo: CliRepo) -> None:
         """A role's `tools` narrow what the CLI offers to the model, in yolo_mode too."""
-        role = Path(workshop.repo.environment["HOME"], ".claude/agents/reader.md")
+        role = Path(cli_repo.repo.environment["HOME"], ".claude/agents/reader.md")
         role.parent.mkdir(parents=True)
         role.write_text("---\nname: reader\ndescription: Reads.\ntools: [Read, Grep]\n---\nYou read.\n")
-        workshop.task("text:read", agent="reader")
-        workshop.sow("agent", "spawn", "reader", "010", "--executor", self.name)
-        offered = set(workshop.stub.requests()[0]["tools"])
+        cli_repo.task("text:read", agent="reader")
+        cli_repo.sow("agent", "spawn", "reader", "010", "--executor", self.name)
+        offered = set(cli_repo.stub.requests()[0]["tools"])
         assert offered & self.readers and not offered & self.others, offered
 
-    def test_an_id_is_never_taken_twice(self, workshop: Workshop) -> None:
+    def test_an_id_is_never_taken_twice(self, cli_repo: CliRepo) -> None:
         """A session's id that the CLI knows already is refused by it, and read as `in_use`."""
         request = Request(
             role=Role(name="implementer"),
             session=str(uuid.uuid4()),
-            cwd=str(workshop.repo.root),
-            folder=str(workshop.repo.root),
+            cwd=str(cli_repo.repo.root),
+            folder=str(cli_repo.repo.root),
             yolo=True,
             model=self.model,
         )
-        assert [self.run(workshop, request).kind for _ in range(2)] == ["done", "in_use"]
+        assert [self.run(cli_repo, request).kind for _ in range(2)] == ["done", "in_use"]
 
-    def run(self, workshop: Workshop, request: Request) -> Outcome:
+    def run(self, cli_repo: CliRepo, request: Request) -> Outcome:
         """One turn without sow around it: the adapter's command line, and what it makes of the end."""
         adapter, story = find_adapter(self.name), TurnSummary()
         call = adapter.spawn_command(request)
         done = subprocess.run(
             [install.binary(self.name), *call.arguments],
             cwd=request.cwd,
-            env={**workshop.repo.environment, **call.environment},
+            env={**cli_repo.repo.environment, **call.environment},
             input="hello [[text:hello]]",
             capture_output=True,
             text=True,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from knowledge.labelled_set import shelve, write
 
+from real.cli_repo import CliRepo
 from real.contract import NEEDS_REVIEW, Contract
-from real.workshop import Workshop
 
 TOKENS = "# Token rotation\nRefresh tokens rotate; a replayed token revokes the family. The word is MARZIPAN.\n"
 SINK = {"name": "auth", "summary": "Tokens", "when_to_use": "For tokens", "tags": ["tokens"]}
@@ -25,16 +25,16 @@ class ReadsReferences(Contract):
     def reading(self, path: Path) -> str:
         return f"call:{self.read_tool} {json.dumps({self.read_word: str(path)})}"
 
-    def test_it_reads_its_references_and_writes_none(self, workshop: Workshop, tmp_path: Path) -> None:
+    def test_it_reads_its_references_and_writes_none(self, cli_repo: CliRepo, tmp_path: Path) -> None:
         """In a run, with yolo_mode off, it reads the sink and the linked repository that it is pointed to; no more."""
-        self.configure(workshop, yolo_mode=False)
-        root, linked = workshop.repo.root, tmp_path / "payments"
+        self.configure(cli_repo, yolo_mode=False)
+        root, linked = cli_repo.repo.root, tmp_path / "payments"
         shelve(root, {"sinks": [{**SINK, "files": {"tokens.md": TOKENS}}]})
         write(linked, {"README.md": "# Payments\n", "docs/refunds.md": "# Refunds\nThe word is NOUGAT.\n"})
-        workshop.repo.git("init", "-q", str(linked))
-        workshop.repo.ok("repos", "add", str(linked), "--hint", "docs: refunds")
+        cli_repo.repo.git("init", "-q", str(linked))
+        cli_repo.repo.ok("repos", "add", str(linked), "--hint", "docs: refunds")
         sink, repo = root / ".sow/sinks/auth", root / ".sow/repos/payments"
-        workshop.stub.plays["work"] = [
+        cli_repo.stub.plays["work"] = [
             self.reading(sink / "tokens.md"),
             self.reading(repo / "docs/refunds.md"),
             self.writing(sink / "made.md"),
@@ -43,13 +43,13 @@ class ReadsReferences(Contract):
             NEEDS_REVIEW,
         ]
         (root / "plan.md").write_text(PLAN)
-        workshop.repo.git("add", "plan.md")
-        workshop.repo.git("commit", "-q", "-m", "The plan")
-        result = workshop.sow("run", "plan.md", "--review", "off", "--yes")
-        assert (result.code, workshop.status()) == (0, "completed"), result
-        named = [each["path"] for each in workshop.repo.task("010")["context"]]
+        cli_repo.repo.git("add", "plan.md")
+        cli_repo.repo.git("commit", "-q", "-m", "The plan")
+        result = cli_repo.sow("run", "plan.md", "--review", "off", "--yes")
+        assert (result.code, cli_repo.status()) == (0, "completed"), result
+        named = [each["path"] for each in cli_repo.repo.task("010")["context"]]
         assert named == [".sow/repos/payments/docs/refunds.md", ".sow/sinks/auth/tokens.md"]
-        said = "\n".join(text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result")
+        said = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
         assert ("MARZIPAN" in said, "NOUGAT" in said) == (True, self.reads_links), said
         assert not (sink / "made.md").exists()
         assert not (linked / "made.md").exists()

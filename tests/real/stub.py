@@ -23,8 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from real import dialects
-from real.dialects import TOKENS_IN, TOKENS_OUT, Answer, Said, normalize
+from real import model_apis
+from real.model_apis import TOKENS_IN, TOKENS_OUT, Answer, Said, normalize
 
 DONE = "STUB-DONE"
 __all__ = ["DONE", "TOKENS_IN", "TOKENS_OUT", "Stub", "normalize"]
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body if isinstance(body, dict) else {}
 
     def _answer(self, body: dict[str, Any]) -> None:
-        api = dialects.api_of(self.path)
+        api = model_apis.api_of(self.path)
         if not api:
             self._note("", body, "canned")
             counts = self.path.partition("?")[0].endswith(("count_tokens", ":countTokens"))
@@ -179,12 +179,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._speak(api, body, self._said(api, body, verb, rest, results), step)
 
     def _said(self, api: str, body: dict[str, Any], verb: str, rest: str, results: list[str]) -> Answer:
-        offered = dialects.tools(api, body)
+        offered = model_apis.tools(api, body)
         if verb == "sh":
             for name, pattern in self.stub.patterns.items():
                 found = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
                 rest = rest.replace(f"{{{name}}}", found[-1] if found else "")
-            call = dialects.shell_call(offered, rest)
+            call = model_apis.shell_call(offered, rest)
             return Answer(tool=call[0], arguments=call[1]) if call else Answer("there is no shell tool")
         if verb == "call":
             name, _, arguments = rest.partition(" ")
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._speak(api, body, Answer("recovered"), f"status:{rest}")
             return
         self._note(api, body, f"status:{rest}")
-        self._json(int(status), dialects.error_body(api, int(status)), self.stub.retry_after)
+        self._json(int(status), model_apis.error_body(api, int(status)), self.stub.retry_after)
 
     def _hang(self, api: str, body: dict[str, Any], seconds: float) -> None:
         self._note(api, body, f"hang:{seconds}")
@@ -213,13 +213,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _speak(self, api: str, body: dict[str, Any], answer: Answer, decision: str) -> None:
         self._note(api, body, decision)
         model = str(body.get("model") or "stub-model")
-        streams = ":streamGenerateContent" in self.path if api == dialects.GEMINI else bool(body.get("stream"))
+        streams = ":streamGenerateContent" in self.path if api == model_apis.GEMINI else bool(body.get("stream"))
         if not streams:
-            self._json(200, dialects.whole(api, answer, model))
+            self._json(200, model_apis.whole(api, answer, model))
             return
         self._begin_stream()
-        for name, data in dialects.events(api, answer, model):
-            if api == dialects.RESPONSES:
+        for name, data in model_apis.events(api, answer, model):
+            if api == model_apis.RESPONSES:
                 data = {"type": name, **data}
             text = data if isinstance(data, str) else json.dumps(data)
             self.wfile.write((f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode())
@@ -253,6 +253,6 @@ class _Handler(BaseHTTPRequestHandler):
                 "headers": {name.lower(): value[:40] for name, value in self.headers.items()},
                 "body": body,
                 "decision": decision,
-                "tools": sorted(dialects.tools(api, body)) if api else [],
+                "tools": sorted(model_apis.tools(api, body)) if api else [],
             }
         )

@@ -12,13 +12,13 @@ from conftest import SOW, Repo
 from support.paths import ROOT
 
 from real import install, layer
+from real.cli_repo import CliRepo
 from real.contract import NEEDS_REVIEW, ObedientContract
+from real.hostile_repositories import IgnoresSteering
+from real.real_run import real_run
 from real.references import ReadsReferences
 from real.session import ClaudeSession
-from real.steering import IgnoresSteering
 from real.stub import Stub
-from real.voyage import voyage
-from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
@@ -47,25 +47,25 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
         ".mcp.json": json.dumps({"mcpServers": {"x": {"command": "touch", "args": ["ROOT/steered-3"]}}}),
     }
 
-    def test_a_role_of_the_repository_is_a_subagent(self, workshop: Workshop) -> None:
+    def test_a_role_of_the_repository_is_a_subagent(self, cli_repo: CliRepo) -> None:
         """A role in the repository's own file is given to Claude, which can hand the task to it with its tools only."""
-        role = workshop.repo.root / ".claude/agents/painter.md"
+        role = cli_repo.repo.root / ".claude/agents/painter.md"
         role.parent.mkdir(parents=True)
         role.write_text("---\nname: painter\ndescription: Paints.\ntools: [Read]\n---\nYou paint with oil.\n")
         call = {"description": "paint", "prompt": "Paint it [[text:painted]]", "subagent_type": "painter"}
-        workshop.stub.plays["work"] = [f"call:Agent {json.dumps(call)}"]
-        workshop.task("play:work", agent="painter")
-        result = workshop.sow("agent", "spawn", "painter", "010", "--executor", "claude")
+        cli_repo.stub.plays["work"] = [f"call:Agent {json.dumps(call)}"]
+        cli_repo.task("play:work", agent="painter")
+        result = cli_repo.sow("agent", "spawn", "painter", "010", "--executor", "claude")
         assert result.code == 0, result
-        assert "use the painter subagent to: " in workshop.asked(0)
-        offered = [set(each["tools"]) for each in workshop.stub.requests() if each["decision"] == "text:painted"]
+        assert "use the painter subagent to: " in cli_repo.asked(0)
+        offered = [set(each["tools"]) for each in cli_repo.stub.requests() if each["decision"] == "text:painted"]
         assert offered == [{"Read"}]
 
-    def test_refused_commands_are_named(self, workshop: Workshop) -> None:
+    def test_refused_commands_are_named(self, cli_repo: CliRepo) -> None:
         """Without yolo_mode every command that Claude refuses is told once, and is on the task with its reason."""
-        self.configure(workshop, yolo_mode=False)
+        self.configure(cli_repo, yolo_mode=False)
         push = {"file_path": "/etc/sow-test", "content": "x"}
-        workshop.stub.plays["work"] = [
+        cli_repo.stub.plays["work"] = [
             "sh:npm install left-pad",
             "sh:npm install left-pad --save",
             "sh:ls /root/elsewhere",
@@ -73,10 +73,10 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
             "sh:git log -1",
             NEEDS_REVIEW,
         ]
-        workshop.task("play:work")
-        result = workshop.spawn()
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        found = [(each["tool"], each.get("command"), each["count"]) for each in workshop.repo.task("010")["refusals"]]
+        cli_repo.task("play:work")
+        result = cli_repo.spawn()
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        found = [(each["tool"], each.get("command"), each["count"]) for each in cli_repo.repo.task("010")["refusals"]]
         assert found == [
             ("Bash", "npm install left-pad", 1),
             ("Bash", "npm install left-pad --save", 1),
@@ -84,15 +84,15 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
             ("Write", "/etc/sow-test", 1),
         ]
         assert "4 commands refused: npm install left-pad, " in result.err
-        assert all(each["reason"] for each in workshop.repo.task("010")["refusals"])
-        text = workshop.readable(1)
+        assert all(each["reason"] for each in cli_repo.repo.task("010")["refusals"])
+        text = cli_repo.readable(1)
         assert text.count("[refused] ") == 4 and "[output] commit " in text
 
     @pytest.mark.parametrize("sandbox", ["off", "bwrap"])
     def test_a_plan_is_run_reviewed_and_merged(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
         """Three tasks in worktrees, without yolo_mode: one is RED and comes back GREEN, and all end on the branch."""
         repo.environment["SOW_SANDBOX"] = sandbox
-        with voyage("claude", "claude", repo, tmp_path) as ours:
+        with real_run("claude", "claude", repo, tmp_path) as ours:
             ours.crew(claude=self.model)
             ours.check(self.cost)
 

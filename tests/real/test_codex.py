@@ -11,10 +11,10 @@ import pytest
 from conftest import Repo
 
 from real import install, layer
+from real.cli_repo import CliRepo, stop, wait_for
 from real.contract import NEEDS_REVIEW
-from real.steering import IgnoresSteering
-from real.voyage import voyage
-from real.workshop import Workshop, stop, wait_for
+from real.hostile_repositories import IgnoresSteering
+from real.real_run import real_run
 
 pytestmark = pytest.mark.real
 
@@ -33,36 +33,36 @@ class TestCodex(IgnoresSteering):
     }
     custom_args = ("--config", "sandbox_workspace_write.exclude_slash_tmp=true")  # tests live there, so close it
 
-    def test_the_launcher_that_npm_installs_leaves_no_process(self, workshop: Workshop) -> None:
+    def test_the_launcher_that_npm_installs_leaves_no_process(self, cli_repo: CliRepo) -> None:
         """Most people run Codex through a script of Node: Ctrl-C ends the script, Codex and its tool."""
         folder = install.cache() / f"codex-{install.PINNED['codex'][2]}"
-        workshop.settings(yolo_mode=True, binary=str(folder / "node_modules/.bin/codex"))
-        workshop.stub.plays["more"] = [NEEDS_REVIEW]
-        self.make_sleeper(workshop)
-        workshop.task("sh:./sleeper")
-        process = workshop.start()
-        wait_for(lambda: any("300.5" in words for words in workshop.marked()))
-        assert len([words for words in workshop.marked() if "codex" in Path(words[0]).name or "node" in words[0]]) >= 2
+        cli_repo.settings(yolo_mode=True, binary=str(folder / "node_modules/.bin/codex"))
+        cli_repo.stub.plays["more"] = [NEEDS_REVIEW]
+        self.make_sleeper(cli_repo)
+        cli_repo.task("sh:./sleeper")
+        process = cli_repo.start()
+        wait_for(lambda: any("300.5" in words for words in cli_repo.marked()))
+        assert len([words for words in cli_repo.marked() if "codex" in Path(words[0]).name or "node" in words[0]]) >= 2
         assert stop(process, signal.SIGINT)[0] == 130
-        assert workshop.marked() == []
-        result = workshop.resume("Go on [[play:more]]")
-        assert (result.code, workshop.status(), len(workshop.session()["turns"])) == (0, "needs_review", 2), result
+        assert cli_repo.marked() == []
+        result = cli_repo.resume("Go on [[play:more]]")
+        assert (result.code, cli_repo.status(), len(cli_repo.session()["turns"])) == (0, "needs_review", 2), result
 
     @pytest.mark.parametrize("sandbox", ["off", "bwrap"])
     def test_it_reviews_what_claude_made(self, repo: Repo, tmp_path: Path, sandbox: str) -> None:
         """A run whose workers are Claude Code and whose reviewer is Codex sends one task back and merges all three."""
         repo.environment["SOW_SANDBOX"] = sandbox
-        with voyage("claude", "codex", repo, tmp_path) as ours:
+        with real_run("claude", "codex", repo, tmp_path) as ours:
             ours.crew(claude="sonnet")
             ours.check(0.0004)
 
     @pytest.mark.parametrize("more", [[], ["--user"]], ids=["repository", "home"])
-    def test_the_installed_layer_is_loaded(self, workshop: Workshop, more: list[str]) -> None:
+    def test_the_installed_layer_is_loaded(self, cli_repo: CliRepo, more: list[str]) -> None:
         """Every session is told of sow by AGENTS.md, and a skill that is named brings our words."""
-        workshop.repo.ok("install", "codex", *more)
+        cli_repo.repo.ok("install", "codex", *more)
         words = [install.binary("codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]
-        done = layer.run(workshop.repo, words, "$sow-project-new Add a shop [[text:ok]]")
+        done = layer.run(cli_repo.repo, words, "$sow-project-new Add a shop [[text:ok]]")
         assert done.returncode == 0, done
-        asked = workshop.asked(-1) + json.dumps(workshop.stub.requests()[-1]["body"])
+        asked = cli_repo.asked(-1) + json.dumps(cli_repo.stub.requests()[-1]["body"])
         assert "a system of work for coding agents" in asked
         assert "You are the orchestrator from here on" in asked and "Add a shop" in asked

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from real.cli_repo import CliRepo
 from real.contract import NEEDS_REVIEW
 from real.references import ReadsReferences
-from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
@@ -23,24 +23,24 @@ class TestCopilot(ReadsReferences):
     patience = "20s"
     runs_tests = False  # its rules know a command by its name alone
 
-    def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
+    def test_a_judge_changes_nothing(self, cli_repo: CliRepo) -> None:
         """A reviewer looks and calls sow; git, which Copilot would let write a file, is kept from it."""
-        root = workshop.repo.root
-        workshop.stub.plays["look"] = [
+        root = cli_repo.repo.root
+        cli_repo.stub.plays["look"] = [
             "sh:ls -a",
             "sh:git log --output=logged.txt",
             "sh:touch touched.txt",
             self.writing(root / "made.txt"),
             NEEDS_REVIEW,
         ]
-        workshop.task("play:look", agent="reviewer")
-        result = workshop.spawn(agent="reviewer")
-        assert (result.code, workshop.status(), workshop.turn()["tools"]) == (0, "needs_review", 2), result
+        cli_repo.task("play:look", agent="reviewer")
+        result = cli_repo.spawn(agent="reviewer")
+        assert (result.code, cli_repo.status(), cli_repo.turn()["tools"]) == (0, "needs_review", 2), result
         assert not any((root / name).exists() for name in ("logged.txt", "touched.txt", "made.txt"))
 
-    def test_a_repository_gives_words_and_nothing_else(self, workshop: Workshop) -> None:
+    def test_a_repository_gives_words_and_nothing_else(self, cli_repo: CliRepo) -> None:
         """The repository's hooks and servers are not started, while its words for agents reach the model."""
-        root = workshop.repo.root
+        root = cli_repo.repo.root
         hook = {"type": "command", "bash": f"touch {root}/steered-1", "timeoutSec": 5}
         server = {"type": "local", "command": "touch", "args": [f"{root}/steered-2"], "tools": ["*"]}
         files = {
@@ -52,9 +52,9 @@ class TestCopilot(ReadsReferences):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(json.dumps(text))
         (root / "AGENTS.md").write_text("Every file here ends with a line end.\n")
-        workshop.stub.plays["work"] = [NEEDS_REVIEW]
-        workshop.task("play:work")
-        result = workshop.spawn()
-        assert (result.code, workshop.status()) == (0, "needs_review"), result
-        assert "Every file here ends with a line end." in json.dumps(workshop.stub.requests()[0]["body"])
+        cli_repo.stub.plays["work"] = [NEEDS_REVIEW]
+        cli_repo.task("play:work")
+        result = cli_repo.spawn()
+        assert (result.code, cli_repo.status()) == (0, "needs_review"), result
+        assert "Every file here ends with a line end." in json.dumps(cli_repo.stub.requests()[0]["body"])
         assert list(root.glob("steered-*")) == []

@@ -10,11 +10,11 @@ import pytest
 from conftest import Repo
 
 from real import install, layer
+from real.cli_repo import CliRepo
 from real.contract import ObedientContract
+from real.hostile_repositories import RefusesSteering
+from real.real_run import real_run
 from real.references import ReadsReferences
-from real.steering import RefusesSteering
-from real.voyage import voyage
-from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
@@ -38,31 +38,31 @@ class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
     }
     patience = "20s"
 
-    def test_it_commits_as_the_user(self, workshop: Workshop) -> None:
+    def test_it_commits_as_the_user(self, cli_repo: CliRepo) -> None:
         """Gemini hides the user's git settings from its tools; a commit still bears the user's name."""
-        environment = workshop.repo.environment
+        environment = cli_repo.repo.environment
         for name in [name for name in environment if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))]:
             del environment[name]
         Path(environment["HOME"], ".gitconfig").write_text("[user]\n\tname = Grace\n\temail = grace@example.org\n")
-        workshop.stub.plays["work"] = ["sh:echo made > made.txt && git add made.txt && git commit -q -m made"]
-        workshop.task("play:work")
-        result = workshop.spawn()
-        assert workshop.repo.git("log", "-1", "--format=%an %ce").strip() == "Grace grace@example.org", result
+        cli_repo.stub.plays["work"] = ["sh:echo made > made.txt && git add made.txt && git commit -q -m made"]
+        cli_repo.task("play:work")
+        result = cli_repo.spawn()
+        assert cli_repo.repo.git("log", "-1", "--format=%an %ce").strip() == "Grace grace@example.org", result
 
-    def test_the_installed_layer_is_loaded(self, workshop: Workshop) -> None:
+    def test_the_installed_layer_is_loaded(self, cli_repo: CliRepo) -> None:
         """A typed command reaches the model as our words, and GEMINI.md tells every session of sow."""
-        workshop.repo.ok("install", "gemini")
-        workshop.repo.environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+        cli_repo.repo.ok("install", "gemini")
+        cli_repo.repo.environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
         words = [install.binary("gemini"), "-m", self.model, "--yolo", "-o", "json"]
-        done = layer.run(workshop.repo, [*words, "-p", "/project:new Add a shop [[text:ok]]"])
+        done = layer.run(cli_repo.repo, [*words, "-p", "/project:new Add a shop [[text:ok]]"])
         assert done.returncode == 0, done
-        asked = workshop.asked(-1) + json.dumps(workshop.stub.requests()[-1]["body"])
+        asked = cli_repo.asked(-1) + json.dumps(cli_repo.stub.requests()[-1]["body"])
         assert "Start a project for this goal:\n\nAdd a shop" in asked
         assert "a system of work for coding agents" in asked
 
     def test_it_reviews_in_the_sandbox(self, repo: Repo, tmp_path: Path) -> None:
         """A run in the sandbox whose reviewer is Gemini sends one task back and merges all three."""
         repo.environment["SOW_SANDBOX"] = "bwrap"
-        with voyage("claude", "gemini", repo, tmp_path) as ours:
+        with real_run("claude", "gemini", repo, tmp_path) as ours:
             ours.crew(claude="sonnet", gemini=self.model)
             ours.check(0.0004)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 
 from real.contract import ObedientContract
+from real.hostile_repositories import RefusesSteering
 from real.references import ReadsReferences
-from real.steering import RefusesSteering
 
 pytestmark = pytest.mark.real
 

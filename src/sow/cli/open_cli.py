@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 
 from sow.config import Config
-from sow.engine.turns.own_paths import session_command
+from sow.engine.turns.sow_command import session_command
 from sow.errors import SowError
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 from sow.system.process import program
 from sow.system.process.exit_code import ending_text
 from sow.system.terminal import err, escape_line, is_interactive

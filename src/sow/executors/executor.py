@@ -7,7 +7,7 @@ import os
 from sow.errors import SowError, SystemFailure
 from sow.executors.adapter import FILE, Adapter, AgentCommand, Capabilities, ProcessEnd, Request, Role
 from sow.executors.events import TurnSummary, is_session_id, transcript_line
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.system import crash_points, plain_file, random_ids
 from sow.system.environment import user_folder
 from sow.system.terminal import escape_control, out

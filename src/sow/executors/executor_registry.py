@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from sow.errors import SowError, suggestion
 from sow.executors import settings
 from sow.executors.executor import CliExecutor
+from sow.executors.executor_types import adapter
 from sow.executors.interface import CommandRunner, Executor
-from sow.executors.registry import adapter
 
 
 class ConfiguredExecutor(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.inputs import is_model
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

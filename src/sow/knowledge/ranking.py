@@ -7,8 +7,8 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 
 from sow.domain.text.keywords import COMMON, keywords, stem, words
-from sow.knowledge.concepts import table
 from sow.knowledge.document import Document
+from sow.knowledge.subjects import table
 from sow.knowledge.text_index import TextIndex
 
 MOST_NAMED = 4  # words named in a reason

@@ -13,7 +13,7 @@ from typing import Any
 
 from sow.domain.text.keywords import COMMON, words
 from sow.errors import SowError
-from sow.knowledge import concepts, descriptions
+from sow.knowledge import descriptions, subjects
 from sow.knowledge.document import ADR, UPSTREAM, Document
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, crash_counted, make_folders, read_text, remove_quietly
@@ -94,7 +94,7 @@ class TextIndex:
 
     def _create_tables(self, connection: sqlite3.Connection) -> None:
         """Creates the tables in a new file, or in one with another layout."""
-        layout = LAYOUT ^ zlib.crc32(concepts.table_text().encode()) >> 1  # it holds subjects of the table
+        layout = LAYOUT ^ zlib.crc32(subjects.table_text().encode()) >> 1  # it holds subjects of the table
         if connection.execute("PRAGMA user_version").fetchone()[0] == layout:
             return
         for table in ("words", "files"):
@@ -233,7 +233,7 @@ def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int,
     """
     found: dict[int, dict[str, tuple[int, bool]]] = {}
     for field, text in enumerate((*columns, document.about)):
-        for subject, terms in concepts.find(text[:BEGINNING]).items():
+        for subject, terms in subjects.find(text[:BEGINNING]).items():
             for term, is_name in terms.items():
                 found.setdefault(subject, {}).setdefault(term, (field, is_name))
     return found

@@ -131,7 +131,7 @@ def task_resume_command(folder: TaskFolder, task: Task) -> str:
 
 def is_resumable(folder: TaskFolder, task: Task) -> bool:
     """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
-    from sow.executors.registry import recorded_adapter
+    from sow.executors.executor_types import recorded_adapter
     from sow.store.runs import sessions
 
     record = sessions.current(folder, task["session_id"]) if "session_id" in task else None

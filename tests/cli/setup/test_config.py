@@ -20,7 +20,7 @@ from sow import config
 from sow.agents.agent import STANDARD_AGENTS
 from sow.cli.command import find, parse
 from sow.cli.setup.config_file import template
-from sow.executors.registry import ADAPTERS, DEFAULT_EXECUTORS
+from sow.executors.executor_types import ADAPTERS, DEFAULT_EXECUTORS
 from sow.store.formats.schema import document
 
 SOW = str(Path(sys.executable).parent / "sow")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 
 CLAUDE = adapter("claude").capabilities
 

@@ -94,24 +94,23 @@ def test_a_person_decides_during_a_run(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["questions"][0]["answer"] == "the first"
 
 
-def test_a_worker_cannot_vouch(plan_repo: PlanRepo) -> None:
-    """A worker that vouches for its forged state, with a lock as sow does, is known by the process that it is."""
-    (plan_repo.folder / "vouch.py").write_text(
+def test_a_worker_cannot_announce_a_forged_state(plan_repo: PlanRepo) -> None:
+    """A worker that announces its forged state, with a lock as sow does, is recognized by its process."""
+    (plan_repo.folder / "announce.py").write_text(
         "import sys\n"
-        "from sow.store.files import checkout_home as home, outside_writes\n"
+        "from sow.store.files import checkout_home as home, write_notices\n"
         "here = home.find(option=sys.argv[1], environment={}, cwd='/')\n"
         f"exec({FORGE!r})\n"
-        "voucher = outside_writes.vouch(here, task, text)\n"
-        "print('vouched', voucher is not None, flush=True)\n"
-        "voucher.close()\n"
+        "notice = write_notices.announce(here, task, text)\n"
+        "print('announced', notice is not None, flush=True)\n"
+        "notice.close()\n"
     )
     begun, forged = plan_repo.folder / "begun", plan_repo.folder / "forged"
-    vouch = (
-        f"env -u SOW_TASK -u SOW_AGENT {sys.executable} {plan_repo.folder}/vouch.py {plan_repo.repo.root} 010 approval"
-    )
+    script = plan_repo.folder / "announce.py"
+    announce = f"env -u SOW_TASK -u SOW_AGENT {sys.executable} {script} {plan_repo.repo.root} 010 approval"
     plan_repo.act(
         "implementer-020",
-        f"until [ -e {begun} ]; do sleep 0.02; done\n{vouch} > {plan_repo.folder}/said 2>&1\ntouch {forged}\n{WORK}",
+        f"until [ -e {begun} ]; do sleep 0.02; done\n{announce} > {plan_repo.folder}/said 2>&1\ntouch {forged}\n{WORK}",
     )
     plan_repo.act(
         "quality-control-010",
@@ -121,19 +120,19 @@ def test_a_worker_cannot_vouch(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second")
     result = plan_repo.run("--retries", "0")
     assert result.code == 4, result
-    assert (plan_repo.folder / "said").read_text() == "vouched True\n"
+    assert (plan_repo.folder / "said").read_text() == "announced True\n"
     assert "approval" not in plan_repo.task("010")
 
 
 @pytest.mark.full
 def test_a_workers_own_move_counts(plan_repo: PlanRepo) -> None:
-    """What a worker sets on its own task with sow needs nobody who vouches."""
+    """What a worker sets on its own task with sow needs no notice of another process."""
     plan_repo.act("implementer-010-1", f"{WORK}{SOW} task set --id 010 status needs_review\n")
     plan_repo.act("quality-control", GREEN)
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
     assert not any("edited" in str(each) for each in plan_repo.journal("set_aside", "restored"))
-    assert list(Path(plan_repo.repo.root, ".git/sow/vouched").iterdir()) == []
+    assert list(Path(plan_repo.repo.root, ".git/sow/notices").iterdir()) == []
 
 
 @pytest.mark.full

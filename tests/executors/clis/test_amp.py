@@ -11,7 +11,7 @@ import pytest
 import yaml
 from conftest import SOW, Repo
 
-from executors.sample_turn import DESK, FOLDER, JUDGE, READER, TASKS, outcome, request, told, words
+from executors.sample_turn import FOLDER, JUDGE, READER, TASK_FOLDER, TASKS, outcome, request, told, words
 from sow.executors.clis.amp import Amp
 
 THREAD = "T-5928a90d-d53b-488f-a829-4e36442142ee"
@@ -54,7 +54,7 @@ def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
     assert rest == {"tool": "Bash", "action": "reject"}
     edits = [each for each in rules() if each["tool"] == "edit_file"]
     assert [(each.get("matches", {}).get("path", ["*"])[0], each["action"]) for each in edits] == [
-        (f"{DESK}/*", "allow"),
+        (f"{TASK_FOLDER}/*", "allow"),
         (f"{TASKS}/*", "reject"),
         ("/repo/.sow/config.yaml", "reject"),
         ("/repo/.sow/local/*", "reject"),

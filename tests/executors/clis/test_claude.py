@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.quick_cases import all_of
 
-from executors.sample_turn import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample_turn import CLOSED, FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
 from sow.executors.adapter import Role
 from sow.executors.clis.claude import Claude
 from sow.executors.events import TurnSummary
@@ -19,7 +19,7 @@ STREAM = [*PLAIN, "--setting-sources", "user", "--add-dir", "/repo"]
 JUDGED = [*PLAIN, "--setting-sources", "user", "--allowedTools", "Bash(/bin/sow:*)", "--tools"]
 RUN = ["--allowedTools", "Bash(/bin/sow:*)", "Bash(git:*)"]
 DENY = ["--disallowedTools", *(f"Edit(/{each})" for each in CLOSED)]
-WORK = ["--permission-mode", "acceptEdits", "--add-dir", DESK, "--add-dir", "/repo/.git", *RUN, *DENY]
+WORK = ["--permission-mode", "acceptEdits", "--add-dir", TASK_FOLDER, "--add-dir", "/repo/.git", *RUN, *DENY]
 YOLO = "--dangerously-skip-permissions"
 PAINTER = Role(name="painter", tools=("Read",), description="Paints", words='You "paint".')
 LINES: list[tuple[dict[str, Any], list[str]]] = [

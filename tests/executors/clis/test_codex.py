@@ -8,7 +8,7 @@ from typing import Any
 
 from support.quick_cases import all_of
 
-from executors.sample_turn import DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample_turn import JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
 from sow.executors.adapter import ASSIGNED, Role
 from sow.executors.clis.codex import Codex
 from sow.executors.events import TurnSummary
@@ -18,7 +18,7 @@ COMMON += ["--config", "features.hooks=false", "--config", 'approval_policy="nev
 TRUSTED = list(COMMON)
 COMMON += ["--config", 'projects={"/repo"={trust_level="untrusted"}}']
 WORKTREE = 'projects={"/repo"={trust_level="untrusted"},"/main"={trust_level="untrusted"}}'
-WORK = ["--sandbox", "workspace-write", "--add-dir", "/repo/.sow", "--add-dir", DESK, "--add-dir", "/repo/.git"]
+WORK = ["--sandbox", "workspace-write", "--add-dir", "/repo/.sow", "--add-dir", TASK_FOLDER, "--add-dir", "/repo/.git"]
 YOLO = "--dangerously-bypass-approvals-and-sandbox"
 LOOK = ["--sandbox", "read-only"]
 READER = Role(name="reader", tools=("Read", "Grep"))

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from support.quick_cases import all_of
 
-from executors.sample_turn import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample_turn import CLOSED, FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
 from sow.executors.clis.copilot import Copilot
 from sow.executors.events import TurnSummary
 
 COMMON = ["-C", "/repo", "--output-format", "json", "--usage-output-file", f"{FOLDER}/usage.json"]
 COMMON += ["--no-auto-update", "--no-ask-user"]
 RUN = ["--disallow-temp-dir", "--allow-tool=shell(/bin/sow:*)", "--allow-tool=shell(git:*)", "--add-dir=/bin"]
-WRITE = [f"--allow-tool=write({each}/**)" for each in ("/repo", DESK, "/repo/.git")]
+WRITE = [f"--allow-tool=write({each}/**)" for each in ("/repo", TASK_FOLDER, "/repo/.git")]
 WRITE += [f"--deny-tool=write({each})" for each in CLOSED]
-WRITE += [f"--add-dir={DESK}", "--add-dir=/repo/.git"]
+WRITE += [f"--add-dir={TASK_FOLDER}", "--add-dir=/repo/.git"]
 BLIND = ["--deny-tool=shell(git:*)", "--no-custom-instructions"]
 NEW = ["--session-id", SESSION]
 LINES: list[tuple[dict[str, Any], list[str]]] = [

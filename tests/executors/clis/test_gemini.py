@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.quick_cases import all_of
 
-from executors.sample_turn import DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample_turn import FOLDER, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
 from sow.executors.adapter import READ_ONLY_COMMANDS, ProcessEnd, Role
 from sow.executors.clis.gemini import Gemini
 from sow.executors.events import TurnSummary
@@ -31,7 +31,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"role": JUDGE, "yolo": True, "resume": True}, [*OLD, *STREAM, *LOOK, *POLICY]),
     ({"role": NARROW, "yolo": True}, [*NEW, *STREAM, "--yolo", *POLICY]),
     (
-        {"folders": (DESK, "/main/.git")},
+        {"folders": (TASK_FOLDER, "/main/.git")},
         [*NEW, *STREAM, *WORK, "--include-directories", "/main/.git", *POLICY],
     ),
     ({"commands": (), "folders": (), "closed": ()}, [*NEW, *STREAM, *WORK]),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.quick_cases import all_of
 
-from executors.sample_turn import DESK, FOLDER, JUDGE, NARROW, outcome, request, told, words
+from executors.sample_turn import FOLDER, JUDGE, NARROW, TASK_FOLDER, outcome, request, told, words
 from sow.executors.clis.opencode import OpenCode
 
 ID = "ses_e21fc5e00ffe6gXxQcZAtWI2n3"
@@ -53,7 +53,7 @@ def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
     assert list(rules["bash"].items())[:3] == [("*", "deny"), ("/bin/sow *", "allow"), ("git *", "allow")]
     assert (rules["bash"]["cat *"], rules["bash"]["find* -delete*"]) == ("allow", "deny")
     assert list(rules["bash"]).index("find *") < list(rules["bash"]).index("find* -delete*")
-    assert rules["external_directory"] == {"*": "deny", f"{DESK}/*": "allow", "/repo/.git/*": "allow"}
+    assert rules["external_directory"] == {"*": "deny", f"{TASK_FOLDER}/*": "allow", "/repo/.git/*": "allow"}
     assert '"ask"' not in json.dumps(rules)
 
 

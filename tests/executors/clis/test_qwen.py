@@ -7,7 +7,7 @@ from typing import Any
 
 from support.quick_cases import all_of
 
-from executors.sample_turn import CLOSED, DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample_turn import CLOSED, JUDGE, NARROW, SESSION, TASK_FOLDER, outcome, request, told, words
 from sow.executors.adapter import ProcessEnd, Role
 from sow.executors.clis.qwen import Qwen
 from sow.executors.events import TurnSummary
@@ -28,7 +28,7 @@ REST += ["web_fetch", "enter_worktree", "exit_worktree", "cron_create", "cron_de
 LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, [*NEW, *STREAM, *WORK]),
     ({"resume": True}, [*OLD, *STREAM, *WORK]),
-    ({"folders": (DESK, "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
+    ({"folders": (TASK_FOLDER, "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
     ({"yolo": True}, [*NEW, *STREAM, "--yolo"]),
     ({"yolo": True, "resume": True}, [*OLD, *STREAM, "--yolo"]),
     ({"yolo": True, "model": "m"}, [*NEW, *STREAM, "--model", "m", "--yolo"]),

@@ -43,7 +43,7 @@ SEQUENCES: dict[str, bytes] = {
     "byte order mark": "a\ufeffb".encode(),
     "half a character": b"\xed\xa0\xbdx\xff",
 }
-DESK = "phases/implementation/tasks/010"
+TASK_FOLDER = "phases/implementation/tasks/010"
 TIME = "2026-01-31T09:00:00Z"
 
 
@@ -109,7 +109,7 @@ PAGES = ("status", "task show 010", "feedback list 010", "project show", "log --
 def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """In the texts of valid state files: half at the end of one field, half at the start of the next."""
     one, two = (each.decode("utf-8", "replace") for each in (first, second))
-    path = repo.project / DESK / "state.yaml"
+    path = repo.project / TASK_FOLDER / "state.yaml"
     loaded = yaml_text.load(path.read_text(), "")
     task = loaded["task"]
     task |= {"criteria": [f"a{one}", f"{two}b"], "abandoned_reason": f"a{one}"}
@@ -125,7 +125,7 @@ def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> N
     loaded |= {"description": f"a{one}{two}b", "name": f"a{turned}b"}
     loaded["phases"][1]["reason"] = f"{two}b{one}"
     project.write_text(yaml_text.dump(loaded))
-    notes = repo.project / DESK / "completion_drive" / "session_current.json"
+    notes = repo.project / TASK_FOLDER / "completion_drive" / "session_current.json"
     session = json.loads(notes.read_text())
     session["notes"][0] |= {"description": f"a{one}", "context": f"{two}b", "status": "escalated"}
     session["notes"][0]["escalation_reason"] = f"a{one}{two}"
@@ -139,7 +139,7 @@ def in_pages(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     whole = first + second
     head = "\n### 2026-01-31T09:00:00Z · a".encode() + " · ".encode().join((first, second + b"b", whole))
     entry = head + b"\n\n- " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
-    desk = repo.project / DESK
+    desk = repo.project / TASK_FOLDER
     for path in (desk / "log.md", repo.project / "log.md"):
         path.write_bytes(entry * 2)
     (desk / "description.md").write_bytes(b"# a" + first + b"\n" + second + b"b\n")
@@ -154,7 +154,7 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
     """In keys, values, tags and versions that are wrong, so that a complaint repeats them."""
     one, two = (json.dumps(each.decode("utf-8", "replace")) for each in (first, second))
     raw = first + second
-    desk = repo.project / DESK
+    desk = repo.project / TASK_FOLDER
     good = (desk / "state.yaml").read_bytes()
     texts = [
         good + f"{one}: {two}\n".encode(),
@@ -218,7 +218,7 @@ def in_names(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     odd = repo.root.parent / "odd" / os.fsdecode(b"root" + name)
     shutil.copytree(repo.root, odd, symlinks=True)
     moved = Repo(odd, repo.environment)
-    for place in (DESK, "phases", "phases/implementation/tasks", f"{DESK}/feedback", "context"):
+    for place in (TASK_FOLDER, "phases", "phases/implementation/tasks", f"{TASK_FOLDER}/feedback", "context"):
         (moved.project / place / os.fsdecode(name)).mkdir(exist_ok=True)
     broken = moved.project / "phases/implementation/tasks" / os.fsdecode(name) / "state.yaml"
     broken.write_text('schema_version: "0.9.0"\n')

@@ -16,7 +16,7 @@ from support.quick_cases import few_of
 from guarantees.folder_snapshot import Picture
 
 MARK = "outsidemark"
-DESK = ".sow/project/phases/implementation/tasks/010"
+TASK_FOLDER = ".sow/project/phases/implementation/tasks/010"
 FOLDERS = [
     ".sow",
     ".sow/project",
@@ -24,9 +24,9 @@ FOLDERS = [
     ".sow/project/phases",
     ".sow/project/phases/implementation",
     ".sow/project/phases/implementation/tasks",
-    DESK,
-    f"{DESK}/feedback",
-    f"{DESK}/completion_drive",
+    TASK_FOLDER,
+    f"{TASK_FOLDER}/feedback",
+    f"{TASK_FOLDER}/completion_drive",
     ".sow/local",
     ".sow/local/removed",
     ".sow/local/backups",
@@ -46,12 +46,12 @@ FILES = [
     ".sow/project/state.yaml",
     ".sow/project/log.md",
     ".sow/project/context/memories.md",
-    f"{DESK}/state.yaml",
-    f"{DESK}/description.md",
-    f"{DESK}/log.md",
-    f"{DESK}/feedback/001.md",
-    f"{DESK}/feedback/002.md",
-    f"{DESK}/completion_drive/session_current.json",
+    f"{TASK_FOLDER}/state.yaml",
+    f"{TASK_FOLDER}/description.md",
+    f"{TASK_FOLDER}/log.md",
+    f"{TASK_FOLDER}/feedback/001.md",
+    f"{TASK_FOLDER}/feedback/002.md",
+    f"{TASK_FOLDER}/completion_drive/session_current.json",
     ".git/sow/claims/claim-project.lock",
     ".git/sow/context.sqlite",
     ".git/sow/PROJECT/010.yaml",
@@ -105,7 +105,7 @@ READING = [
     "inbox",
     "phase list",
     "doctor",
-    f"validate {DESK}/state.yaml",
+    f"validate {TASK_FOLDER}/state.yaml",
 ]
 
 
@@ -199,7 +199,9 @@ def test_a_link_leads_nowhere(caller, full_repo, place, there):
     assert {path.name for path in full_repo.root.parent.iterdir()} == {"repo", "home", "outside"}
 
 
-@pytest.mark.parametrize("place", [".sow", ".sow/project", ".sow/project/phases", DESK, f"{DESK}/state.yaml"])
+@pytest.mark.parametrize(
+    "place", [".sow", ".sow/project", ".sow/project/phases", TASK_FOLDER, f"{TASK_FOLDER}/state.yaml"]
+)
 def test_a_migration_stays_inside(caller, old_repo, place):
     """What lies behind a link in an old project is neither migrated nor read, and the old version stays there."""
     lead_outside(old_repo, place, "a copy")

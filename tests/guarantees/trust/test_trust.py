@@ -15,7 +15,7 @@ import pytest
 from support.quick_cases import few_of
 
 from sow.agents.agent import JUDGES
-from sow.executors.registry import DEFAULT_EXECUTORS, adapter
+from sow.executors.executor_types import DEFAULT_EXECUTORS, adapter
 
 if TYPE_CHECKING:
     from conftest import Repo, Result

@@ -10,8 +10,8 @@ from sow.domain.checks import refusals
 from sow.domain.documents.state import SessionTurn
 from sow.engine.turns.turn_settings import TurnResult
 from sow.errors import Interrupted, SystemFailure, Waiting
-from sow.executors.registry import adapter
-from sow.reports.idle_project import ProjectRuns
+from sow.executors.executor_types import adapter
+from sow.reports.idle_tasks import ProjectRuns
 from sow.reports.resume_command import task_resume_command
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects

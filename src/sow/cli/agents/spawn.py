@@ -10,7 +10,7 @@ from sow.domain.actor import ORCHESTRATOR
 from sow.engine.turns import task_turn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SowError
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import sessions
@@ -159,7 +159,7 @@ def _run_turn(
     try:
         result = _with_git_guard(home, executors, turn)
         from sow.cli.agents.result import print_result  # imported late to start the worker sooner
-        from sow.reports.idle_project import ProjectRuns
+        from sow.reports.idle_tasks import ProjectRuns
 
         runs = ProjectRuns(home, context.hints())
         code = print_result(result, runs, failure=failure, json=options.json, screen=options.screen)
@@ -191,7 +191,7 @@ def _ask_and_resume(context: Context, task: str) -> int:
 
 def continue_task(context: Context, change: TaskChange, words: str, *, resume: bool) -> int:
     """Resumes the worker of an answered task, or says what continues the task."""
-    from sow.reports.idle_project import ProjectRuns, continuation
+    from sow.reports.idle_tasks import ProjectRuns, continuation
     from sow.reports.resume_command import is_resumable
 
     task = change.task

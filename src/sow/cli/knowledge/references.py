@@ -140,7 +140,7 @@ COMMANDS = (
     ),
     Command(
         "context describe",
-        "knowledge.own_documents:describe",
+        "knowledge.describe_documents:describe",
         "Let an agent write into documents when to read them",
         Argument("path", "The documents (default: all Markdown documents)", optional=True, repeat=True),
         Option("--executor", "NAME", "Use this executor (default: that of researcher)", completes="executors"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import source_output
-from sow.cli.knowledge.own_documents import MOST_TEXT, description_turn
+from sow.cli.knowledge.describe_documents import MOST_TEXT, description_turn
 from sow.cli.output import emit, table
 from sow.cli.progress import Progress
 from sow.domain import inputs

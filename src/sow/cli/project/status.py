@@ -12,7 +12,7 @@ from sow.domain.advice import STOP_COMMAND, next_step, without_project
 from sow.domain.ids import agent_id
 from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
-from sow.reports.idle_project import ProjectRuns, idle_tasks, name_commands
+from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import project_inbox_items
 from sow.store.projects import project as projects

@@ -21,7 +21,7 @@ from sow.engine.runs.revert import revert as take_out
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SystemFailure, Waiting
 from sow.gitwork.integration_branch import Integration
-from sow.reports.idle_project import ProjectRuns
+from sow.reports.idle_tasks import ProjectRuns
 from sow.store import git_watch
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder

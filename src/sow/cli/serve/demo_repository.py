@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from sow.cli.context import Context
-from sow.engine.turns.own_paths import sow_path
+from sow.engine.turns.sow_command import sow_path
 from sow.errors import SowError, SystemFailure
 from sow.store.files import checkout_home as homes
 from sow.store.files import user_file

@@ -14,7 +14,7 @@ from sow.cli.output import emit
 from sow.cli.setup import config_check, config_show
 from sow.config import Config
 from sow.errors import InvalidFile, SowError, suggestion
-from sow.executors.registry import DEFAULT_EXECUTORS
+from sow.executors.executor_types import DEFAULT_EXECUTORS
 from sow.executors.settings import TYPE_OF_SETTING
 from sow.store.files import user_file
 from sow.store.files.locks import Lock

@@ -13,7 +13,7 @@ from sow.domain.advice import STOP_COMMAND
 from sow.domain.task import ENDED_STATUSES
 from sow.domain.text.units import counted
 from sow.errors import SowError
-from sow.reports.idle_project import ProjectRuns, idle_tasks
+from sow.reports.idle_tasks import ProjectRuns, idle_tasks
 from sow.store.health import check_all
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder

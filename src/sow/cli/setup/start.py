@@ -12,7 +12,7 @@ from sow.domain import inputs
 from sow.domain.ids import branch_slug
 from sow.domain.phase import new_phases
 from sow.engine.launch import feature_branch
-from sow.engine.turns.own_paths import session_command
+from sow.engine.turns.sow_command import session_command
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext
 from sow.store.files.checkout_home import FORBIDDEN_BRANCHES, Home

@@ -9,7 +9,7 @@ from sow.cli.tasks.task import print_change
 from sow.domain import ids, inputs
 from sow.domain.inbox import Item
 from sow.errors import SowError
-from sow.reports.idle_project import ProjectRuns, name_commands
+from sow.reports.idle_tasks import ProjectRuns, name_commands
 from sow.store.inbox import waiting
 from sow.store.projects import acceptance
 from sow.store.user.saved_answers import SavedAnswers

@@ -14,7 +14,7 @@ from sow.domain.inbox import Item
 from sow.domain.text import similar_text
 from sow.domain.workflows.escalation import without_note_numbers
 from sow.errors import Interrupted, SowError
-from sow.reports.idle_project import ProjectRuns
+from sow.reports.idle_tasks import ProjectRuns
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks

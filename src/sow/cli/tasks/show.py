@@ -102,7 +102,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
 
 def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
     """Returns who continues a task, or the command that starts or resumes its worker."""
-    from sow.reports.idle_project import ProjectRuns, continuation
+    from sow.reports.idle_tasks import ProjectRuns, continuation
 
     text, command = continuation(folder, task, ProjectRuns(folder.home, context.hints()))
     if task["status"] == "needs_review" and (text or "session_id" not in task):

@@ -11,7 +11,7 @@ from sow.domain.documents.state import MemberState, Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.workflows import status_document
 from sow.errors import SowError
-from sow.reports.idle_project import ProjectRuns
+from sow.reports.idle_tasks import ProjectRuns
 from sow.store.files import state_file
 from sow.store.files.checkout_home import Home
 from sow.store.validators.workflow import validate

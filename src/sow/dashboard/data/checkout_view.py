@@ -13,7 +13,7 @@ from sow.domain import advice
 from sow.domain.inbox import ranked
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext
-from sow.reports.idle_project import ProjectRuns, idle_tasks, name_commands
+from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.store import inbox as store_inbox
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import fingerprint

@@ -16,7 +16,7 @@ from sow.domain.network import ALL, is_wider
 from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
-from sow.executors.registry import adapter
+from sow.executors.executor_types import adapter
 from sow.reports.hint_context import HintContext
 from sow.reports.resume_command import as_arguments
 from sow.store.files.checkout_home import Home

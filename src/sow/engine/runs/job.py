@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from sow.domain.actor import PERSON, Actor
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.store.user.saved_answers import SavedAnswers
 
 TYPE_CHECKING = False

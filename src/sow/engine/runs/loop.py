@@ -147,7 +147,7 @@ class Loop:
         """Check the state files before each decision and restore those that git removed or reset."""
         memory = self.context.home.memory
         if memory is not None:
-            memory.read_vouchers()
+            memory.read_notices()
             while memory.forged:
                 name, path = memory.forged.pop()
                 text = f"the state of {name} was edited by hand together with its copy; the edit is in {path}"

@@ -25,7 +25,7 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
 from sow.executors.events import Event
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.integration_branch import Integration
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots

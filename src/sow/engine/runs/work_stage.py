@@ -9,7 +9,7 @@ from sow.engine.runs import budget
 from sow.engine.runs.job import LIMITED, JobEnd, did_nothing
 from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
 from sow.engine.turns import recovery, task_turn
-from sow.gitwork.activity import HomeSnapshot
+from sow.gitwork.folder_changes import HomeSnapshot
 from sow.store.projects import task_updates
 from sow.store.runs import sessions
 

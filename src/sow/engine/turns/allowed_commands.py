@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.engine.turns.own_paths import PLAIN, sow_path
+from sow.engine.turns.sow_command import PLAIN, sow_path
 from sow.errors import SowError
 from sow.store.files.disk import Disk, list_folder, read_text
 

@@ -8,7 +8,7 @@ import time
 from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
 from sow.executors.events import NETWORK, Event, TurnSummary
 from sow.executors.events import transcript_line as story_text
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.disk import crash_counted, remove_tree_quietly
 from sow.system import clock, crash_points, plain_file
 from sow.system.environment import worker_environment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sow.domain.documents.state import Refusal, SessionTurn
-    from sow.engine.turns.worker_box import OpenBox
+    from sow.engine.turns.worker_sandbox import OpenBox
     from sow.executors.adapter import Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.runs.sessions import SessionRecord

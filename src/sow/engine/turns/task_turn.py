@@ -8,14 +8,14 @@ from sow.agents import briefing
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR
 from sow.engine.turns import settle
-from sow.engine.turns.own_paths import sow_command
 from sow.engine.turns.recovery import recover
+from sow.engine.turns.sow_command import sow_command
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnResult, TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.disk import list_folder
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.actor import Actor
     from sow.domain.documents.state import Refusal, SessionTurn, Task
-    from sow.engine.turns.former_state import FormerState
+    from sow.engine.turns.state_before_turn import FormerState
     from sow.executors.adapter import Outcome
     from sow.store.files.checkout_home import Home
     from sow.store.projects.task_folder import TaskFolder
@@ -116,7 +116,9 @@ def resume(
         record, reason = _record(turn.folder, executor)
         former = None
         if record is not None and not recorded:
-            from sow.engine.turns.former_state import FormerState  # lazy, because a new session has no former state
+            from sow.engine.turns.state_before_turn import (
+                FormerState,
+            )  # lazy, because a new session has no former state
 
             former = FormerState(turn.folder, record.session["cwd"])
         if recorded:

@@ -7,15 +7,15 @@ import time
 from contextlib import nullcontext
 
 from sow.agents import briefing
-from sow.engine.turns.own_paths import sow_path
 from sow.engine.turns.recovery import redact_turn
 from sow.engine.turns.runner import StoredCaches, SupervisedRunner, files_of, record_turn, refusals_of
+from sow.engine.turns.sow_command import sow_path
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role
 from sow.executors.events import Event, TurnSummary
 from sow.executors.executor import CliExecutor
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import write_rules
 from sow.store.runs import sessions
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import Refusal, Session, SessionTurn
     from sow.engine.turns.turn_settings import TurnSettings
-    from sow.engine.turns.worker_box import OpenBox
+    from sow.engine.turns.worker_sandbox import OpenBox
     from sow.executors.adapter import Adapter
-    from sow.gitwork.activity import FolderWatch
+    from sow.gitwork.folder_changes import FolderWatch
     from sow.store.projects.task_folder import TaskFolder
     from sow.store.runs.sessions import SessionRecord
     from sow.store.workflows.folder import AgentFolder
@@ -56,7 +56,7 @@ def refuse_untrusted_files(settings: TurnSettings, executor: ExecutorConfig, ada
     root = settings.home.root
     steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
     if steering:
-        from sow.engine.turns.own_paths import holds_only_installed_files
+        from sow.engine.turns.sow_command import holds_only_installed_files
 
         steering = [name for name in steering if not holds_only_installed_files(root, name)]
     if steering and not settings.config.trusts(root):
@@ -266,7 +266,7 @@ class AgentTurn:
         """Return the sandbox of the turn, to be opened, or nothing."""
         if not self.in_sandbox:
             return nullcontext()
-        from sow.engine.turns.worker_box import open_box  # here, because it loads much that other turns do not need
+        from sow.engine.turns.worker_sandbox import open_box  # here, because it loads much that other turns do not need
 
         return open_box(self, record, request)
 
@@ -303,7 +303,7 @@ class AgentTurn:
             self.snapshot = Snapshot(home, seen=self.settings.state_watcher)
 
     def _watch(self, folder: str) -> FolderWatch:
-        from sow.gitwork.activity import FolderWatch
+        from sow.gitwork.folder_changes import FolderWatch
 
         return FolderWatch(self.settings.home, folder, self.folder.id)
 

@@ -16,7 +16,7 @@ from sow.domain.workflows.member import MISSING_DIGEST
 from sow.engine.runs import budget
 from sow.engine.runs.job import LIMITED, JobEnd, RunJob, did_nothing
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
-from sow.engine.turns.own_paths import sow_command
+from sow.engine.turns.sow_command import sow_command
 from sow.engine.workflows import escalate, outputs, prompts
 from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.member_turn import FinishedMemberTurn, MemberTurn

@@ -13,7 +13,7 @@ from sow.domain.checks import refusals
 from sow.domain.documents.state import MemberState
 from sow.domain.workflows import stages
 from sow.engine.runs.run_context import turn_fields
-from sow.engine.turns.own_paths import sow_command
+from sow.engine.turns.sow_command import sow_command
 from sow.engine.turns.task_turn import has_worked, resumable
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import outputs

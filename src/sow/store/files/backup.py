@@ -19,7 +19,7 @@ def save(home: Home, project_id: str, name: str, text: str) -> None:
     if home.memory is not None:
         home.memory.remember(name, text)
     else:
-        home.vouch(name, text)
+        home.announce(name, text)
     try:
         replace_file(home.disk, f"{home.backup_folder(project_id)}/{file_name(name)}", text, durable=False)
         home.stale_backups.discard(path)

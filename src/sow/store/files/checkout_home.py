@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sow.store.files.locks import Holder
-    from sow.store.files.outside_writes import Voucher
     from sow.store.files.trusted_state import TrustedState
+    from sow.store.files.write_notices import WriteNotice
 
 REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
@@ -38,8 +38,15 @@ class Home:
     """Holds one checkout with its .sow/ folder, and gives the path of every file in it."""
 
     __slots__ = (
-        "checked_folders", "checkout", "disk", "environment", "memory", "root", "secrets", "stale_backups",
-        "vouchers",
+        "checked_folders",
+        "checkout",
+        "disk",
+        "environment",
+        "memory",
+        "notices",
+        "root",
+        "secrets",
+        "stale_backups",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +56,7 @@ class Home:
         self.environment = environment or {}  # its secrets are removed from every text that is written
         self.secrets: list[bytes] | None = None
         self.memory: TrustedState | None = None  # only in the process of a run
-        self.vouchers: list[Voucher] = []
+        self.notices: list[WriteNotice] = []
         self.root = checkout.root
         self.disk = disk or Disk()
         self.checked_folders: set[str] = set()  # folders already checked: none of them is a link
@@ -151,13 +158,13 @@ class Home:
         """Returns the lock on all state files of this checkout."""
         return HomeLock(self)
 
-    def vouch(self, name: str, text: str) -> None:
+    def announce(self, name: str, text: str) -> None:
         """Tells a live run that sow itself writes this state. A worker's process does not do this."""
-        if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
-            from sow.store.files import outside_writes  # imported here, because only a live run needs it
+        if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/notices"):
+            from sow.store.files import write_notices  # imported here, because only a live run needs it
 
-            voucher = outside_writes.vouch(self, name, text)
-            self.vouchers += [voucher] if voucher is not None else []
+            notice = write_notices.announce(self, name, text)
+            self.notices += [notice] if notice is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:
         """Returns the claim on a project, task or session. It is in the git folder, out of reach of `git clean`."""
@@ -215,7 +222,7 @@ class Home:
 
 
 class HomeLock(Lock):
-    """Locks a home. After the release, it waits until a live run has read the states that were vouched for."""
+    """Locks a home. After the release, it waits until a live run has read the states that were announced."""
 
     __slots__ = ("home",)
 
@@ -227,8 +234,8 @@ class HomeLock(Lock):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        while self.home.vouchers:
-            self.home.vouchers.pop().close()
+        while self.home.notices:
+            self.home.notices.pop().close()
 
 
 def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:

@@ -1,8 +1,8 @@
 """Remembers the state that a live run wrote or accepted, and judges files and their copies by it.
 
 An agent can edit a state file together with its copy in the git folder, so a live run trusts only its own memory. A
-change by another process counts if an agent may make it, or if a process outside the agents vouches for it
-(`vouching`).
+change by another process counts if an agent may make it, or if a process outside the agents announces it
+(`write_notices`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sow.domain.documents.state import Task, Workflow
 from sow.domain.ids import is_task_id
 from sow.domain.workflows import member as member_rules
 from sow.errors import SowError
-from sow.store.files import backup, outside_writes, set_aside, state_file
+from sow.store.files import backup, set_aside, state_file, write_notices
 from sow.store.files.checkout_home import Home
 from sow.store.files.state_file import revision
 from sow.store.formats.yaml_text import has_conflict
@@ -27,7 +27,7 @@ from sow.store.validators.workflow import validate as validate_workflow
 
 WORKFLOW = "workflow"  # the name of the copy of a workflow's state
 LISTEN_EVERY = 0.05  # seconds
-VOUCHER_LOCK = threading.Lock()
+NOTICE_LOCK = threading.Lock()
 # The fields that a worker's calls change in its task.
 OF_A_WORKER = frozenset({"status", "question", "failed_reason", "updated_at"})
 OF_AN_AGENT = frozenset({"status", "last_update", "inferred"})
@@ -42,11 +42,11 @@ class TrustedState:
         self.texts: dict[str, str] = {}
         self.was_rejected = False  # whether the last text given to `trusted_text` did not count
         self.forged: list[tuple[str, str]] = []  # states that were edited with their copies: name, path of the edit
-        outside_writes.begin(home)
+        write_notices.begin(home)
         if workflow:
             self.texts[WORKFLOW] = ""
         # In its own thread: a run that waits for its terminal or for git must not keep a person's command waiting.
-        threading.Thread(target=_listen, args=(weakref.ref(self),), name="vouchers", daemon=True).start()
+        threading.Thread(target=_listen, args=(weakref.ref(self),), name="notices", daemon=True).start()
 
     def is_responsible_for(self, name: str) -> bool:
         """Returns whether this run is responsible for a state: its tasks, or its workflow."""
@@ -57,10 +57,10 @@ class TrustedState:
         if self.is_responsible_for(name):
             self.texts[name] = text
 
-    def read_vouchers(self) -> None:
-        """Reads the texts for which other processes vouch."""
-        with VOUCHER_LOCK:
-            for name, text in sorted(outside_writes.read_vouchers(self.home), key=lambda item: revision(item[1])):
+    def read_notices(self) -> None:
+        """Reads the texts that other processes announced."""
+        with NOTICE_LOCK:
+            for name, text in sorted(write_notices.read_notices(self.home), key=lambda item: revision(item[1])):
                 if self.is_responsible_for(name) and revision(text) > revision(self.texts.get(name, "")):
                     self.texts[name] = text
 
@@ -68,7 +68,7 @@ class TrustedState:
         """Returns the text that counts: this one, if it is ours, the first, or may come from another process."""
         self.was_rejected = False
         if text != self.texts.get(name):
-            self.read_vouchers()
+            self.read_notices()
         remembered = self.texts.get(name, "")
         if not self.is_responsible_for(name) or text == remembered or has_conflict(text):
             return text
@@ -101,10 +101,10 @@ class TrustedState:
 
 
 def _listen(memory: weakref.ref[TrustedState]) -> None:
-    """Reads vouched texts for as long as the run lives."""
+    """Reads announced texts for as long as the run lives."""
     while (run_memory := memory()) is not None:
-        with suppress(OSError, SowError):  # for example a removed folder: nobody can vouch there
-            run_memory.read_vouchers()
+        with suppress(OSError, SowError):  # for example a removed folder: nobody can announce a write there
+            run_memory.read_notices()
         del run_memory
         time.sleep(LISTEN_EVERY)
 

@@ -14,8 +14,8 @@ from conftest import SOW, Repo, fresh_environment
 
 NAME, QUESTION, ANSWER, FEEDBACK = "Sign tokens", "Which algorithm?", "Use RS256", "Refuse an empty token"
 FILE = "signing.py"
-DESK = ".sow/project/phases/implementation/tasks/010"
-NOTES = f"{DESK}/completion_drive/session_current.json"
+TASK_FOLDER = ".sow/project/phases/implementation/tasks/010"
+NOTES = f"{TASK_FOLDER}/completion_drive/session_current.json"
 MASKS = (
     (r"(session_id|project_id): .*", r"\1: ID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
@@ -50,8 +50,8 @@ class Turn:
         """The turn of a worker that can only edit files, and so edits those on its desk."""
         head = f"### 2026-01-31T09:00:00Z · implementer-{iteration}"
         logged = [f"\n{head} · {action} · info\n\n{text}\n" for action, text in self.entries]
-        status = (f"{DESK}/state.yaml", "  status: in_progress\n", f"  status: {self.status}\n")
-        return [(FILE, "", f"{self.line}\n"), *((f"{DESK}/log.md", "", each) for each in logged), status]
+        status = (f"{TASK_FOLDER}/state.yaml", "  status: in_progress\n", f"  status: {self.status}\n")
+        return [(FILE, "", f"{self.line}\n"), *((f"{TASK_FOLDER}/log.md", "", each) for each in logged), status]
 
 
 TURNS = (

@@ -1,7 +1,7 @@
 """Stand-ins for the agent CLIs of `tests/real`, where no download is wanted: one turn in the output of each.
 
-`speaker.py NAME WORDS…` takes the words of that CLI's command line and the prompt on stdin. A session that it did not
-make is unknown to it, as to the real one.
+`cli_streams.py NAME ARGUMENTS…` takes the arguments of that CLI and the prompt on stdin. Like the real CLI, it does not
+know a session that it did not make.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.knowledge.concepts import Subjects, singular, table
+from sow.knowledge.subjects import Subjects, singular, table
 
 SMALL = Subjects(
     "# A comment\n~ page data\n"

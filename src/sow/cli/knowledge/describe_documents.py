@@ -7,7 +7,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import inputs
 from sow.domain.text.units import counted
-from sow.engine.turns.describe import ROLE, DescriptionTurn
+from sow.engine.turns.describe_documents import ROLE, DescriptionTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.knowledge import descriptions

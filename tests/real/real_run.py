@@ -13,8 +13,8 @@ from conftest import SOW, Repo
 from support.simulated_workers import environment_of, processes
 
 from real import install
+from real.cli_repo import CliRepo
 from real.stub import TOKENS_IN, TOKENS_OUT, Stub
-from real.workshop import Workshop
 
 WORDS = {"010": "one", "020": "two", "030": "three"}
 PLAN = """\
@@ -41,7 +41,7 @@ RED = "text:Quality Control: RED\n\nFeedback: The second word is wrong [[play:ag
 TURNS = {"implementer": (4, 4), "quality-control": (4, 2)}  # how many of each role, and the requests of each
 
 
-class Voyage(Workshop):
+class RealRun(CliRepo):
     """One repository whose workers and reviewers are real; the plan's second task is RED once."""
 
     def __init__(self, worker: str, judge: str, repo: Repo, stub: Stub) -> None:
@@ -145,7 +145,7 @@ class Voyage(Workshop):
 
 
 @contextmanager
-def voyage(worker: str, judge: str, repo: Repo, folder: Path) -> Iterator[Voyage]:
+def real_run(worker: str, judge: str, repo: Repo, folder: Path) -> Iterator[RealRun]:
     """A repository, a stub model and the plan."""
     with Stub(folder / "stub.jsonl") as stub:
-        yield Voyage(worker, judge, repo, stub)
+        yield RealRun(worker, judge, repo, stub)

@@ -19,7 +19,7 @@ from sow.errors import Interrupted, SystemFailure
 from sow.executors.adapter import Request, Role
 from sow.executors.events import Event, TurnSummary
 from sow.executors.executor import CliExecutor
-from sow.executors.registry import adapter as find_adapter
+from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
 from sow.system import random_ids, redaction
 from sow.system.process import process_tree

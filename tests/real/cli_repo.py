@@ -19,7 +19,7 @@ from real.stub import Stub
 PATIENCE = 150
 
 
-class Workshop:
+class CliRepo:
     """Where one CLI works for one test."""
 
     def __init__(self, name: str, repo: Repo, stub: Stub) -> None:

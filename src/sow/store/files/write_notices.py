@@ -1,7 +1,7 @@
 """Tells a live run which state another process writes, if that process is not an agent's.
 
 The process locks a file that holds the state until the run has read it. The system's table of locks names the process,
-so that an agent cannot vouch in the name of another.
+so that an agent cannot announce a write in the name of another.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_BYTES = 16 << 20
 PAUSE = 0.01
 
 
-class Voucher:
-    """A file that vouches for one state of this process until the run has read it."""
+class WriteNotice:
+    """A file that announces one state of this process until the run has read it."""
 
     def __init__(self, path: str, name: str, text: str, *, waits: bool) -> None:
         self.path = path
@@ -55,27 +55,27 @@ class Voucher:
 
 
 def folder(home: Home) -> str:
-    return f"{home.checkout.git}/sow/vouched"
+    return f"{home.checkout.git}/sow/notices"
 
 
 def begin(home: Home) -> None:
-    """Prepares the folder for vouchers, and removes those of an earlier run."""
-    make_folders(home.disk, home.checkout.git, ("sow", "vouched"))
+    """Prepares the folder for notices, and removes those of an earlier run."""
+    make_folders(home.disk, home.checkout.git, ("sow", "notices"))
     for name in list_folder(folder(home)):
         remove_quietly(f"{folder(home)}/{name}")
 
 
-def vouch(home: Home, name: str, text: str) -> Voucher | None:
-    """Vouches for a state, if a run is live that would reject it otherwise."""
+def announce(home: Home, name: str, text: str) -> WriteNotice | None:
+    """Announces a state, if a run is live that would reject it otherwise."""
     claimant = home.claim_holder("run")
     if claimant is None or not claimant.run:
         return None
     path = f"{folder(home)}/{os.getpid()}-{os.urandom(6).hex()}"
-    return Voucher(path, name, text, waits=claimant.pid != os.getpid())
+    return WriteNotice(path, name, text, waits=claimant.pid != os.getpid())
 
 
-def read_vouchers(home: Home) -> list[tuple[str, str]]:
-    """Returns the names and texts of states for which processes outside the agents vouch, and removes the vouchers."""
+def read_notices(home: Home) -> list[tuple[str, str]]:
+    """Returns the names and texts of states that processes outside the agents announced, and removes the notices."""
     states = []
     for file_name in list_folder(folder(home)):
         path = f"{folder(home)}/{file_name}"
