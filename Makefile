@@ -26,7 +26,7 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(STAMP): $(RUNTIME)
-	@echo "Installing the developer tools into $(VENV): about 185 MB, once"
+	@echo "Installing the developer tools into $(VENV): about 230 MB, once"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@

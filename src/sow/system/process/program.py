@@ -70,25 +70,42 @@ def run_in_front(
             signal.signal(number, handler)
 
 
-def capture(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> ProgramOutput:
-    """Runs a program and returns its output; when we return, all its processes are gone."""
+def capture(
+    arguments: list[str],
+    *,
+    environment: Mapping[str, str],
+    timeout: float,
+    given: str = "",
+    most: int = MOST,
+    keep_end: bool = False,
+) -> ProgramOutput:
+    """Runs a program and returns its output; when we return, all its processes are gone.
+
+    `given` is its standard input. A program that prints more than `most` bytes is ended, or with `keep_end` only the
+    last bytes are kept.
+    """
     mark = random_ids.uuid4()
-    process = _start(
-        arguments,
-        cwd="/",  # not a repository, whose settings the program could obey
-        env={**environment, MARK: mark},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    stdin = _unnamed_file(given, environment) if given else subprocess.DEVNULL
+    try:
+        process = _start(
+            arguments,
+            cwd="/",  # not a repository, whose settings the program could obey
+            env={**environment, MARK: mark},
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    finally:
+        if given:
+            os.close(stdin)
     deadline, received = time.monotonic() + timeout, b""
     try:
         for data in _output(process):
-            received += data
-            if time.monotonic() > deadline or len(received) >= MOST:
-                return ProgramOutput(code=None, text=_text(received))
-        return ProgramOutput(code=process.wait(), text=_text(received))
+            received = (received + data)[-most:] if keep_end else received + data
+            if time.monotonic() > deadline or (len(received) >= most and not keep_end):
+                return ProgramOutput(code=None, text=_text(received, most))
+        return ProgramOutput(code=process.wait(), text=_text(received, most))
     finally:
         kill_with_tree(process, mark)
 
@@ -135,8 +152,7 @@ def run_with_input(
     After `timeout` seconds, or when `cancel` is set, this is an error. When we return, all its processes are gone.
     """
     mark, deadline = random_ids.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
-    folder = environment.get("TMPDIR") or "/tmp"  # noqa: S108 (the file has no name there)
-    stdin = plain_file.create_unnamed(folder, given.encode("utf-8", "surrogateescape"))
+    stdin = _unnamed_file(given, environment)
     output = subprocess.PIPE if on_line else None
     try:
         process = _start(arguments, env={**environment, MARK: mark}, stdin=stdin, stdout=output, start_new_session=True)
@@ -158,6 +174,11 @@ def run_with_input(
         return process.wait()
     finally:
         kill_with_tree(process, mark)
+
+
+def _unnamed_file(text: str, environment: Mapping[str, str]) -> int:
+    folder = environment.get("TMPDIR") or "/tmp"  # noqa: S108 (the file has no name there)
+    return plain_file.create_unnamed(folder, text.encode("utf-8", "surrogateescape"))
 
 
 def _start(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:

@@ -1,0 +1,83 @@
+"""Finds out which forge a checkout's remote belongs to, and connects to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+from sow.errors import SowError
+from sow.forge.api import PROGRAMS, ForgeApi
+from sow.forge.forge import GITHUB, GITLAB, Forge, Remote
+from sow.forge.github import GitHub
+from sow.forge.gitlab import GitLab
+from sow.system import git
+from sow.system.terminal import escape_line
+
+SCP = re.compile(r"(?:[^@/:]+@)?([^:/@\[\]]+):(?!/)(.+)")  # git@host:owner/name.git
+# ssh over the port of https has a host of its own.
+SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+CLASSES: dict[str, type[GitHub] | type[GitLab]] = {GITHUB: GitHub, GITLAB: GitLab}
+
+
+def connect(root: str, environment: Mapping[str, str], remote: str = "origin") -> Forge:
+    """Return the forge of a remote; raise if it has none, or if the user's gh or glab is missing or not logged in."""
+    host, path = parse_url(remote_url(root, remote))
+    api = _login(host, environment)
+    owner, _, name = path.rpartition("/")
+    return CLASSES[api.kind](Remote(api.kind, host, owner, name), api)
+
+
+def remote_url(root: str, remote: str) -> str:
+    """Return the URL of a remote, as the user's rewrites (`url.*.insteadOf`) make it."""
+    url = git.run(["remote", "get-url", "--", remote], cwd=root, check=False).strip()
+    if not url:
+        names = git.run(["remote"], cwd=root, check=False).split()
+        known = f"; there is {', '.join(names)}" if names else ""
+        raise SowError(
+            f"this repository has no remote {escape_line(remote)!r}{known}", f"git remote add {remote or 'origin'} URL"
+        )
+    return url
+
+
+def parse_url(url: str) -> tuple[str, str]:
+    """Return the host and the path of a repository from a remote's URL; passwords in it are not shown."""
+    host = path = ""
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            parts, port = urlsplit(""), None
+        host = (parts.hostname or "").lower()
+        if parts.scheme in ("http", "https") and port:
+            host = f"{host}:{port}"
+        path = unquote(parts.path) if parts.scheme in ("http", "https", "ssh", "git+ssh") else ""
+    elif match := SCP.fullmatch(url):
+        host, path = match[1].lower(), match[2]
+    path = path.strip("/").removesuffix(".git")
+    if not host or "/" not in path or any(part in ("", ".", "..") for part in path.split("/")):
+        raise SowError(
+            f"the remote {hide_password(url)!r} is on no GitHub or GitLab",
+            "git remote set-url origin URL, with the URL of a repository there",
+        )
+    return SSH_HOSTS.get(host, host), path
+
+
+def hide_password(url: str) -> str:
+    """Return a URL without the user and the password in it."""
+    return escape_line(re.sub(r"(?<=://)[^/@]*@", "", url))[:200]
+
+
+def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
+    """Return the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
+    name = host.partition(":")[0]
+    apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS]
+    if name == "github.com" or name.endswith(".ghe.com"):
+        apis = apis[:1]
+    elif "gitlab" in name.split("."):
+        apis = apis[1:]
+    installed = [api for api in apis if api.is_installed()] or apis[:1]
+    api = next((api for api in installed[1:] if api.is_logged_in()), installed[0])
+    api.require_login()
+    return api

@@ -1,0 +1,398 @@
+"""A GitHub of the test's own on 127.0.0.1: the REST and GraphQL calls that sow makes, and git over the same TLS.
+
+It can fail, be slow, limit the rate and lie: `fail` answers the next calls to a path with something else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+Answer = tuple[int, dict[str, str], Any]
+TOKEN = "gho_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+OWNER, NAME = "harbour", "cranes"
+EXTENSIONS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path, Path]:
+    """An authority of our own and a certificate for localhost: the paths of the authority, the certificate, its key."""
+    ca, key, request, certificate = (folder / name for name in ("ca.pem", "key.pem", "request.pem", "cert.pem"))
+    ca_key, extensions = folder / "ca-key.pem", folder / "extensions"
+    extensions.write_text(f"{EXTENSIONS}\n")
+    new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for command in (
+        ["req", "-x509", *new_key, "-keyout", str(ca_key), "-out", str(ca), "-days", "2", "-subj", "/CN=sow tests"],
+        ["req", *new_key, "-keyout", str(key), "-out", str(request), "-subj", "/CN=localhost"],
+        ["x509", "-req", "-in", str(request), "-CA", str(ca), "-CAkey", str(ca_key), "-CAcreateserial", "-days", "2"],
+    ):
+        more = ["-extfile", str(extensions), "-out", str(certificate)] if command[0] == "x509" else []
+        subprocess.run(["openssl", *command, *more], check=True, capture_output=True, timeout=60)
+    return ca, certificate, key
+
+
+class ForgeServer:
+    """One host with repositories, people, issues, pull requests and checks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority, certificate, key = make_certificate(folder)
+        self.repositories = folder / "repositories"
+        self.user = "ada"
+        self.access = {"ada": "admin"}  # of people, in every repository
+        self.bots: set[str] = set()
+        self.issues: dict[int, dict[str, Any]] = {}
+        self.pulls: dict[int, dict[str, Any]] = {}
+        self.talk: dict[int, list[dict[str, Any]]] = {}
+        self.line_comments: dict[int, list[dict[str, Any]]] = {}
+        self.reviews: dict[int, list[dict[str, Any]]] = {}
+        self.checks: dict[str, list[dict[str, Any]]] = {}  # by commit
+        self.statuses: dict[str, list[dict[str, Any]]] = {}
+        self.logs: dict[str, str] = {}  # by job
+        self.ci: Callable[[str], list[dict[str, Any]]] = lambda sha: []  # what runs for a commit that is pushed
+        self.required: list[str] = []
+        self.protected: set[str] = set()
+        self.merge_methods = {"merge", "squash", "rebase"}
+        self.drafts = True
+        self.read_only = False
+        self.delay = 0.0
+        self.failures: list[tuple[re.Pattern[str], Answer]] = []
+        self.requests: list[tuple[str, str]] = []
+        self.tokens: set[str] = set()
+        self.seen: set[str] = set()
+        self.number = 0
+        self.lock = threading.RLock()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server = self
+
+        class Handler(ForgeHandler):
+            forge = server
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
+        self.host = f"localhost:{self.http.server_address[1]}"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+        self.thread.join()
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """The variables with which gh and git know this host, and gh its user."""
+        return {
+            "SSL_CERT_FILE": str(self.authority),
+            "GIT_SSL_CAINFO": str(self.authority),
+            "GH_ENTERPRISE_TOKEN": TOKEN,
+            "GH_CONFIG_DIR": str(folder / "gh"),
+        }
+
+    def url(self, owner: str = OWNER, name: str = NAME) -> str:
+        return f"https://{self.host}/{owner}/{name}.git"
+
+    def git(self, *words: str, owner: str = OWNER, name: str = NAME, stdin: str = "") -> str:
+        """Run git in a repository of the forge."""
+        done = subprocess.run(
+            ["git", "-C", str(self.repositories / owner / f"{name}.git"), *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.folder),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()},
+            },
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def add_repository(self, owner: str = OWNER, name: str = NAME) -> None:
+        path = self.repositories / owner / f"{name}.git"
+        path.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(path)], check=True, capture_output=True)
+        self.git("config", "http.receivepack", "true", owner=owner, name=name)
+
+    def next_number(self) -> int:
+        self.number += 1
+        return self.number
+
+    def add_issue(self, title: str, body: str = "", *, author: str = "ada", labels: tuple[str, ...] = ()) -> int:
+        number = self.next_number()
+        self.issues[number] = {"number": number, "title": title, "body": body, "state": "open", "author": author}
+        self.issues[number]["labels"] = [{"name": label} for label in labels]
+        self.talk[number] = []
+        return number
+
+    def comment(self, number: int, body: str, *, author: str = "ada") -> int:
+        """A comment on an issue or a pull request."""
+        ident = self.next_number()
+        self.talk.setdefault(number, []).append(
+            {"id": ident, "user": self.person(author), "body": body, "created_at": now()}
+        )
+        return ident
+
+    def comment_on_line(self, number: int, path: str, line: int, body: str, *, author: str = "ada") -> int:
+        ident, sha = self.next_number(), self.head_of(self.pulls[number])
+        place = {"path": path, "line": line, "original_line": line, "commit_id": sha, "original_commit_id": sha}
+        said = {"id": ident, "user": self.person(author), "body": body, "created_at": now(), **place}
+        self.line_comments.setdefault(number, []).append(said)
+        return ident
+
+    def person(self, login: str) -> dict[str, Any]:
+        return {"login": login, "type": "Bot" if login in self.bots else "User"}
+
+    def fail(self, path: str, status: int, body: Any = None, *, times: int = 1, **headers: str) -> None:
+        """Answer the next calls to a path (a pattern, after the method) with this."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.failures += [(re.compile(path), (status, named, body or {"message": "made to fail"}))] * times
+
+    def calls(self, pattern: str = "") -> list[str]:
+        return [f"{method} {path}" for method, path in self.requests if re.search(pattern, f"{method} {path}")]
+
+    def branch_head(self, branch: str, owner: str = OWNER) -> str:
+        return self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", owner=owner)
+
+    def head_of(self, pull: dict[str, Any]) -> str:
+        """The commit of a request's branch, which stays known after the branch is deleted."""
+        if pull["state"] == "open":
+            pull["head_sha"] = self.branch_head(pull["branch"], pull["owner"]) or pull["head_sha"]
+        return str(pull["head_sha"])
+
+    def checks_of(self, sha: str) -> list[dict[str, Any]]:
+        """The check runs of a commit; those of a new commit appear after it was asked for once."""
+        if sha not in self.checks:
+            if sha not in self.seen:
+                self.seen.add(sha)
+                return []
+            self.checks[sha] = [self.check_run(**each) for each in self.ci(sha)]
+        return self.checks[sha]
+
+    def check_run(
+        self, name: str, conclusion: str = "success", *, log: str = "", summary: str = "", app: str = ""
+    ) -> Any:
+        ident = self.next_number()
+        self.logs[str(ident)] = log
+        status = {"status": "completed", "conclusion": conclusion} if conclusion else {"status": "in_progress"}
+        return {
+            "id": ident,
+            "name": name,
+            **status,
+            "details_url": f"https://{self.host}/job/{ident}",
+            "output": {"title": None, "summary": summary or None, "text": None},
+            "app": {"slug": app or "github-actions"},
+        }
+
+
+IDENTITY = {"NAME": "Forge", "EMAIL": "forge@example.org"}
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class ForgeHandler(BaseHTTPRequestHandler):
+    """Answers one call."""
+
+    forge: ForgeServer
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def handle_any(self) -> None:
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size) if size else b""
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = self._chunks()
+        path, _, query = self.path.partition("?")
+        if not path.startswith("/api/"):
+            self._git(path, query, body)
+            return
+        call = unquote(path.removeprefix("/api/v3").removeprefix("/api"))
+        with self.forge.lock:
+            self.forge.requests.append((self.command, call + (f"?{query}" if query else "")))
+        if self.forge.delay:
+            time.sleep(self.forge.delay)
+        self._send(*self._answer(call, parse_qs(query), json.loads(body) if body else {}))
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 (names of the base class)
+
+    def _chunks(self) -> bytes:
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def _send(self, status: int, headers: dict[str, str], data: Any) -> None:
+        body = data.encode() if isinstance(data, str) else b"" if data is None else json.dumps(data).encode()
+        headers = {"Content-Type": "text/plain" if isinstance(data, str) else "application/json", **headers}
+        if self.command == "GET" and status == 200:
+            etag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
+            headers["ETag"] = etag
+            if self.headers.get("If-None-Match") == etag:
+                status, body = 304, b""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _answer(self, path: str, query: dict[str, list[str]], body: Any) -> Answer:
+        forge = self.forge
+        with forge.lock:
+            forge.tokens.add((self.headers.get("Authorization") or "").rpartition(" ")[2])
+            for index, (pattern, answer) in enumerate(forge.failures):
+                if pattern.search(f"{self.command} {path}"):
+                    del forge.failures[index]
+                    return answer
+            if TOKEN not in (self.headers.get("Authorization") or ""):
+                return 401, {}, {"message": "Bad credentials"}
+            for method, pattern, act in ROUTES:
+                match = re.fullmatch(pattern, path)
+                if match and method == self.command:
+                    return act(forge, *match.groups(), query=query, body=body)
+        return 404, {}, {"message": "Not Found"}
+
+    def _git(self, path: str, query: str, body: bytes) -> None:
+        """Pass a request of git on to `git http-backend`."""
+        forge = self.forge
+        owner = path.strip("/").split("/")[0]
+        is_push = "git-receive-pack" in path or "git-receive-pack" in query
+        if (
+            is_push
+            and (forge.read_only or forge.access.get(forge.user) not in ("admin", "write"))
+            and owner != forge.user
+        ):
+            self._send(403, {}, f"Permission to {path} denied to {forge.user}.")
+            return
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            capture_output=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "GIT_PROJECT_ROOT": str(forge.repositories),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "HOME": str(forge.folder),
+                "PATH_INFO": unquote(path),
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type") or "",
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding") or "",
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol") or "",
+                "REMOTE_ADDR": "127.0.0.1",
+                "REMOTE_USER": forge.user,
+            },
+        )
+        head, _, rest = done.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().splitlines() if ": " in line)
+        status = int(headers.pop("Status", "200").split()[0])
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(rest)))
+        self.end_headers()
+        self.wfile.write(rest)
+
+
+def _person(forge: ForgeServer, **_: Any) -> Answer:
+    return 200, {}, {"login": forge.user, "type": "User"}
+
+
+def _repository(forge: ForgeServer, owner: str, name: str, **_: Any) -> Answer:
+    if not (forge.repositories / owner / f"{name}.git").is_dir():
+        return 404, {}, {"message": "Not Found"}
+    can_push = owner == forge.user or (not forge.read_only and forge.access.get(forge.user) in ("admin", "write"))
+    return 200, {}, {
+        "full_name": f"{owner}/{name}", "default_branch": "main", "permissions": {"push": can_push, "pull": True},
+        "owner": {"login": owner}, "fork": owner == forge.user,
+    }  # fmt: skip
+
+
+def _issue_view(forge: ForgeServer, issue: dict[str, Any]) -> dict[str, Any]:
+    number = issue["number"]
+    view = {key: value for key, value in issue.items() if key != "author"}
+    return view | {
+        "user": forge.person(issue["author"]),
+        "comments": len(forge.talk.get(number, ())),
+        "html_url": f"https://{forge.host}/{OWNER}/{NAME}/issues/{number}",
+    }
+
+
+def _issue(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    if int(number) in forge.pulls:
+        return 200, {}, {"number": int(number), "pull_request": {}, "title": "", "user": forge.person("ada")}
+    issue = forge.issues.get(int(number))
+    return (200, {}, _issue_view(forge, issue)) if issue else (404, {}, {"message": "Not Found"})
+
+
+def _issues(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) -> Answer:
+    label, page = query.get("labels", [""])[0], int(query.get("page", ["1"])[0])
+    found = [
+        _issue_view(forge, each)
+        for each in forge.issues.values()
+        if each["state"] == "open" and (not label or {"name": label} in each["labels"])
+    ]
+    found += [{"number": number, "pull_request": {}, "title": "A request"} for number in forge.pulls]
+    size = 2  # small pages, so that tests see several
+    headers = {}
+    if len(found) > page * size:
+        where = f"https://{forge.host}/api/v3/repos/{owner}/{name}/issues?labels={label}&state=open&page={page + 1}"
+        headers["Link"] = f'<{where}>; rel="next"'
+    return 200, headers, found[(page - 1) * size : page * size]
+
+
+def _talk(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    return 200, {}, forge.talk.get(int(number), [])
+
+
+def _say(forge: ForgeServer, owner: str, name: str, number: str, *, body: Any, **_: Any) -> Answer:
+    return 201, {}, {"id": forge.comment(int(number), body["body"], author=forge.user)}
+
+
+def _permission(forge: ForgeServer, owner: str, name: str, user: str, **_: Any) -> Answer:
+    return 200, {}, {"permission": forge.access.get(user, "read"), "user": forge.person(user)}
+
+
+ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
+    ("GET", "/", lambda forge, **_: (200, {}, {})),
+    ("GET", "/user", _person),
+    ("GET", "/repos/([^/]+)/([^/]+)", _repository),
+    ("GET", "/repos/([^/]+)/([^/]+)/issues", _issues),
+    ("GET", r"/repos/([^/]+)/([^/]+)/issues/(\d+)", _issue),
+    ("GET", r"/repos/([^/]+)/([^/]+)/issues/(\d+)/comments", _talk),
+    ("POST", r"/repos/([^/]+)/([^/]+)/issues/(\d+)/comments", _say),
+    ("GET", "/repos/([^/]+)/([^/]+)/collaborators/([^/]+)/permission", _permission),
+]
+
+
+def _graphql(forge: ForgeServer, *, body: Any, **_: Any) -> Answer:
+    if "viewer" in body["query"]:
+        return 200, {}, {"data": {"viewer": {"login": forge.user}}}
+    pull = next((each for each in forge.pulls.values() if each["node_id"] == body["variables"]["id"]), None)
+    if pull is None:
+        return 200, {}, {"errors": [{"message": "Could not resolve to a node"}]}
+    pull["draft"] = "convertPullRequestToDraft" in body["query"]
+    return 200, {}, {"data": {}}
+
+
+ROUTES.append(("POST", "/graphql", _graphql))
