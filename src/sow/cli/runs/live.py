@@ -9,7 +9,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, TextIO
 
 from sow.cli.output import ESCAPED
@@ -187,9 +186,7 @@ class Live:
     def __enter__(self) -> Live:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def load_past(self, entries: Iterable[Mapping[str, Any]]) -> None:

@@ -13,7 +13,6 @@ import tty
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event
-from types import TracebackType
 from typing import Any
 
 from sow.cli.context import Context
@@ -50,9 +49,7 @@ class WatchKeys:
             self._take_keys()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.live.hint = ""
         self._take_lines()
 

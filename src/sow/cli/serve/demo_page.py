@@ -6,7 +6,6 @@ import select
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from sow.cli.serve.demo_repository import DemoRepository
 from sow.dashboard.server.server import Server
@@ -35,9 +34,7 @@ class DemoPage:
     def __enter__(self) -> DemoPage:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.server:
             self.server.stop()
 
@@ -107,8 +104,6 @@ class DemoPage:
 
 def _serve(stage: DemoRepository) -> Server | None:
     """Starts the dashboard in a thread; if that fails, prints a note and returns None."""
-    from sow.dashboard.server.server import Server
-
     home = homes.locate(option=stage.root, environment={}, cwd=stage.root)
     create_missing(home)
     try:

@@ -24,7 +24,6 @@ from sow.system.checkout import Checkout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from sow.store.files.locks import Holder
     from sow.store.files.trusted_state import TrustedState
@@ -230,10 +229,8 @@ class HomeLock(Lock):
         super().__init__(home.sow if is_folder(home.sow) else home.folder())
         self.home = home
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         while self.home.notices:
             self.home.notices.pop().close()
 

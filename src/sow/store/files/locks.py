@@ -14,7 +14,7 @@ from sow.store.files.disk import crash_counted, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType, TracebackType
+    from types import ModuleType
 
 MAX_WAIT = 30.0
 PAUSE = 0.001
@@ -101,9 +101,7 @@ class Lock:
             time.sleep(pause)
             pause = min(pause * 1.5, LONGEST_PAUSE)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
 
@@ -162,9 +160,7 @@ class Claim:
         except OSError as error:
             raise system_error("claim", self.path, error) from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         crash_counted(f"release {self.path}")
         os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)

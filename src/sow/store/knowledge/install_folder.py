@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from types import TracebackType
 
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
@@ -58,11 +57,9 @@ class ScratchFolder:
             except (OSError, SowError):  # in use, gone, or not a folder
                 continue
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         remove_tree_quietly(self.folder)
-        self.lock.__exit__(kind, error, trace)
+        self.lock.__exit__()
 
 
 @dataclass(frozen=True)
@@ -158,9 +155,7 @@ class InstalledFolder:
             raise system_error("move to", self.target, error) from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None and not self.stays:
             self._undo()
 

@@ -193,4 +193,4 @@ class WorkflowLock(HomeLock):
             return opened
         finally:
             if opened is None:  # it cannot be opened, so the caller will not release the lock
-                self.__exit__(None, None, None)
+                self.__exit__()
