@@ -12,10 +12,11 @@ from sow.store.files.disk import (
     append_file,
     is_folder,
     make_folders,
+    move,
     read_text,
+    remove_file,
     replace_file,
     require_folder,
-    sync_folder,
 )
 from sow.store.files.locks import Claim, Lock
 from sow.system import checkout, redaction
@@ -120,15 +121,12 @@ class Home:
     def remove(self, path: str) -> None:
         """Removes a state file durably."""
         self._refuse_link_above(path)
-        self.disk.remove(path)
-        sync_folder(self.disk, os.path.dirname(path))
+        remove_file(self.disk, path)
 
     def move(self, path: str, target: str) -> None:
         """Renames a state file durably."""
         self._refuse_link_above(path)
-        self.disk.replace(path, target)
-        for folder in dict.fromkeys((os.path.dirname(target), os.path.dirname(path))):
-            sync_folder(self.disk, folder)
+        move(self.disk, path, target)
 
     def _refuse_link_above(self, path: str) -> None:
         """Refuses to write through a link, because it could lead out of the checkout."""

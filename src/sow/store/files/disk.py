@@ -53,6 +53,23 @@ def system_error(action: str, path: str, error: OSError) -> SystemFailure:
     return SystemFailure(f"cannot {action} {path}: {reason}", "fix that and run the command again")
 
 
+class attempt:  # noqa: N801 (it is used like a function)
+    """Turns a failed system call in its `with` block into an error with the action and the path."""
+
+    __slots__ = ("action", "path")
+
+    def __init__(self, action: str, path: str) -> None:
+        self.action = action
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise system_error(self.action, self.path, error) from None
+
+
 class Disk:
     """Calls the real file system."""
 
@@ -200,11 +217,9 @@ def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
     folder = root
     for part in parts:
         parent, folder = folder, f"{folder}/{part}"
-        try:
+        with attempt("make", folder):
             if _make_folder(disk, folder):
                 sync_folder(disk, parent)
-        except OSError as error:
-            raise system_error("make", folder, error) from None
     return folder
 
 
@@ -230,10 +245,8 @@ def is_folder(path: str) -> bool:
 
 def require_folder(folder: str) -> os.stat_result:
     """Returns the stat of a folder. Refuses a link or a file, because writing there could leave our root."""
-    try:
+    with attempt("reach", folder):
         info = os.lstat(folder)
-    except OSError as error:
-        raise system_error("reach", folder, error) from None
     if not stat.S_ISDIR(info.st_mode):
         kind = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a folder"
         raise InvalidFile(f"{folder} is {kind}", "sow writes only to real folders: remove it and run 'sow init'")
@@ -279,7 +292,7 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 
 def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
     """Appends a text in one write, so that entries of parallel writers never mix."""
-    try:
+    with attempt("append to", path):
         descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
         try:
             info = os.fstat(descriptor)
@@ -295,8 +308,19 @@ def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> No
                 disk.sync(descriptor)
         finally:
             disk.close(descriptor)
-    except OSError as error:
-        raise system_error("append to", path, error) from None
+
+
+def move(disk: Disk, source: str, target: str) -> None:
+    """Renames a file or a folder durably."""
+    disk.replace(source, target)
+    for folder in dict.fromkeys((os.path.dirname(target), os.path.dirname(source))):
+        sync_folder(disk, folder)
+
+
+def remove_file(disk: Disk, path: str) -> None:
+    """Removes a file durably."""
+    disk.remove(path)
+    sync_folder(disk, os.path.dirname(path))
 
 
 def create_file(disk: Disk, path: str, text: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import time
 
 from sow.errors import SystemFailure, Waiting
-from sow.store.files.disk import crash_counted, system_error
+from sow.store.files.disk import attempt, crash_counted, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ def _fcntl() -> ModuleType:
 
 def open_lock(path: str, flags: int) -> int:
     """Opens the folder or file to lock, and returns its descriptor."""
-    try:
+    with attempt("lock", path):
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise system_error("lock", path, error) from None
 
 
 def share(path: str) -> int:
@@ -155,10 +153,8 @@ class Claim:
     def record_run(self, run: str) -> None:
         """Records the run that the holder works on. The run claim is also taken for other work, which records none."""
         crash_counted(f"name a run in {self.path}")
-        try:
+        with attempt("claim", self.path):
             os.pwrite(self.descriptor, f"run {run}\n".encode(), len(self.holder))
-        except OSError as error:
-            raise system_error("claim", self.path, error) from None
 
     def __exit__(self, *_: object) -> None:
         crash_counted(f"release {self.path}")

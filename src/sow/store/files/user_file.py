@@ -8,7 +8,9 @@ import time
 from sow.errors import InvalidFile
 from sow.store.files.disk import (
     PrivateDisk,
+    attempt,
     free_path,
+    remove_file,
     remove_quietly,
     replace_file,
     sync_folder,
@@ -35,19 +37,13 @@ def _make_folders(disk: PrivateDisk, folder: str) -> None:
     if os.path.isdir(folder):
         return
     _make_folders(disk, os.path.dirname(folder))
-    try:
-        _make_folder(disk, folder)
+    with attempt("make", folder):
+        try:
+            disk.make_folder(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):  # another process made it first
+                raise
         sync_folder(disk, os.path.dirname(folder))
-    except OSError as error:
-        raise system_error("make", folder, error) from None
-
-
-def _make_folder(disk: PrivateDisk, folder: str) -> None:
-    try:
-        disk.make_folder(folder)
-    except FileExistsError:
-        if not os.path.isdir(folder):  # another process made it first
-            raise
 
 
 def keep_copy(path: str) -> str:
@@ -82,10 +78,6 @@ def _copy(disk: PrivateDisk, source: str, target: str) -> None:
 def remove(path: str) -> str:
     """Removes the file after copying it; returns the copy's path."""
     backup = keep_copy(path)
-    disk = PrivateDisk()
-    try:
-        disk.remove(path)
-        sync_folder(disk, os.path.dirname(path))
-    except OSError as error:
-        raise system_error("remove", path, error) from None
+    with attempt("remove", path):
+        remove_file(PrivateDisk(), path)
     return backup

@@ -13,6 +13,7 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import (
     Disk,
+    attempt,
     crash_counted,
     list_folder,
     remove_tree_quietly,
@@ -181,10 +182,8 @@ def _move_back(source: str, target: str) -> None:
 
 def make_durable(disk: Disk, folder: str) -> None:
     """Syncs a scratch folder to disk before it is moved into place."""
-    try:
+    with attempt("sync", folder):
         sync_tree(disk, folder)
-    except OSError as error:
-        raise system_error("sync", folder, error) from None
 
 
 def move_away(home: Home, scratch: ScratchFolder, *parts: str) -> None:
@@ -192,19 +191,16 @@ def move_away(home: Home, scratch: ScratchFolder, *parts: str) -> None:
     target = f"{home.folder(*parts[:-1])}/{parts[-1]}"
     if not os.path.lexists(target):
         return
-    try:
+    with attempt("move away", target):
         home.disk.replace(target, f"{scratch.folder}/gone-{os.urandom(4).hex()}")
         sync_folder(home.disk, os.path.dirname(target))
-    except OSError as error:
-        raise system_error("move away", target, error) from None
 
 
 def link(home: Home, target: str, *parts: str) -> None:
     """Makes .sow/… a link to a folder elsewhere on this machine."""
     parent = home.folder(*parts[:-1])
-    crash_counted(f"link {parent}/{parts[-1]}")
-    try:
-        os.symlink(target, f"{parent}/{parts[-1]}")
+    path = f"{parent}/{parts[-1]}"
+    crash_counted(f"link {path}")
+    with attempt("link", path):
+        os.symlink(target, path)
         sync_folder(home.disk, parent)
-    except OSError as error:
-        raise system_error("link", f"{parent}/{parts[-1]}", error) from None

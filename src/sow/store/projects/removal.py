@@ -8,7 +8,7 @@ from contextlib import suppress
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import list_folder, sync_folder, system_error
+from sow.store.files.disk import attempt, list_folder, move
 from sow.store.files.locks import claim_times
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -32,12 +32,8 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
             home.refuse_claimed(task)
         folder = home.folder("local", "removed")
         target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
-        try:
-            home.disk.replace(home.project, target)
-            sync_folder(home.disk, folder)
-            sync_folder(home.disk, home.sow)
-        except OSError as error:
-            raise system_error("move", home.project, error) from None
+        with attempt("move", home.project):
+            move(home.disk, home.project, target)
     return home.relative(target)
 
 

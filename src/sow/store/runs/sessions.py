@@ -6,7 +6,7 @@ import os
 
 from sow.errors import InvalidFile
 from sow.store.files import state_file
-from sow.store.files.disk import PrivateDisk, crash_counted, replace_file, system_error
+from sow.store.files.disk import PrivateDisk, attempt, crash_counted, replace_file
 from sow.store.formats import VERSION
 from sow.store.validators.session import validate
 from sow.system import clock
@@ -144,10 +144,8 @@ def create(folder: AnyFolder, session: Session) -> SessionRecord:
 def _make_folder(task_folder: AnyFolder, number: int) -> None:
     folder = task_folder.home.folder("local", "sessions", task_folder.id, str(number))
     crash_counted(f"protect {folder}")
-    try:
+    with attempt("protect", folder):
         os.chmod(folder, 0o700)
-    except OSError as error:
-        raise system_error("protect", folder, error) from None
 
 
 def final_text(folder: AnyFolder, task: Task) -> str:

@@ -12,13 +12,13 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.disk import (
     Disk,
     PrivateDisk,
+    attempt,
     crash_counted,
     is_folder,
     make_folders,
     read_text,
+    remove_file,
     replace_file,
-    sync_folder,
-    system_error,
 )
 
 MAX_FILE = 1 << 20
@@ -186,11 +186,8 @@ def _keep(target: InstallTarget, step: InstallStep) -> str:
 def _remove(target: InstallTarget, path: str) -> None:
     """Removes a file, and the folders that are empty without it."""
     full = target.full(path)
-    try:
-        target.disk.remove(full)
-        sync_folder(target.disk, os.path.dirname(full))
-    except OSError as error:
-        raise system_error("remove", full, error) from None
+    with attempt("remove", full):
+        remove_file(target.disk, full)
     folder = os.path.dirname(path)
     while folder and not os.path.islink(f"{target.root}/{folder}"):
         crash_counted(f"remove {folder}")

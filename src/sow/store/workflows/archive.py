@@ -10,7 +10,7 @@ from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
 from sow.store.files import backup, temp_files
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import free_path, list_folder, sync_folder, system_error
+from sow.store.files.disk import attempt, free_path, list_folder, move
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder
@@ -79,12 +79,8 @@ def names(home: Home) -> list[str]:
 
 
 def _move(home: Home, source: str, target: str) -> None:
-    try:
-        home.disk.replace(source, target)
-        sync_folder(home.disk, os.path.dirname(target))
-        sync_folder(home.disk, os.path.dirname(source))
-    except OSError as error:
-        raise system_error("move", source, error) from None
+    with attempt("move", source):
+        move(home.disk, source, target)
 
 
 SETTLED = (*DONE_STATUSES, "failed")
