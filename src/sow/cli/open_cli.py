@@ -17,8 +17,6 @@ from sow.system.terminal import err, escape_line, is_interactive
 class InteractiveCli:
     """The command that opens an agent CLI; it is resolved before anything changes."""
 
-    __slots__ = ("command",)
-
     def __init__(
         self, config: Config, environment: Mapping[str, str], *, role: str, executor: str, call: str, instead: str
     ) -> None:

@@ -63,8 +63,6 @@ def host_error(text: str) -> str:
 class Hosts:
     """The hosts that may be reached, and those that are refused without a word, such as a CLI's telemetry."""
 
-    __slots__ = ("allowed", "silent")
-
     def __init__(self, allowed: Iterable[str], silent: Iterable[str] = ()) -> None:
         self.allowed = tuple(dict.fromkeys(allowed))
         self.silent = tuple(silent)

@@ -91,8 +91,6 @@ def _refuse_other_breaks(text: str, first_line: int) -> None:
 class _Tree:
     """The nodes so far: the open collections, and the key of each mapping that waits for its value."""
 
-    __slots__ = ("documents", "first_line", "has_root", "keys", "nodes", "open_nodes", "root")
-
     def __init__(self, first_line: int) -> None:
         self.first_line = first_line
         self.root = Node({}, first_line)
@@ -197,8 +195,6 @@ MOST = 1000
 
 class FieldReader:
     """The fields of a mapping; messages name their owner, such as `task 3: `, and the path of the field."""
-
-    __slots__ = ("file", "known_keys", "node", "owner", "path", "plan")
 
     def __init__(self, plan: Plan, file: str, node: Node, whose: str = "", path: str = "") -> None:
         self.plan = plan

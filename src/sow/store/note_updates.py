@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 class TaskNotes:
     """The notes of a task, opened under the lock. Its methods are the parts in which tasks and agents differ."""
 
-    __slots__ = ("folder", "opened")
-
     def __init__(self, home: Home, task: str, actor: Actor) -> None:
         self.opened = TaskTransaction(home, task, actor)
         self.folder = self.opened.folder

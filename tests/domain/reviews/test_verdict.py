@@ -184,7 +184,7 @@ def test_a_long_answer_needs_a_whole_block():
 def test_the_strictest_wins(flags, together):
     """RED before doubt before YELLOW before GREEN; a reviewer that could not be had is no pass."""
     for order in (flags, flags[::-1]):
-        verdict = combined([None if each is None else Verdict(each, why="" if each else "why") for each in order])
+        verdict = combined([None if each is None else Verdict(each, doubt="" if each else "why") for each in order])
         assert verdict.flag == together
         assert bool(verdict.doubt) == (together == "")
 

@@ -25,8 +25,6 @@ MOST_FILES = 5000
 class Describer:
     """Describes sinks; it is created before a fetch, so that a bad executor fails early."""
 
-    __slots__ = ("agent", "sinks")
-
     def __init__(self, context: Context, sinks: Sinks, executor: str) -> None:
         self.sinks = sinks
         self.agent = description_turn(context, executor)

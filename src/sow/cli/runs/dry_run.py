@@ -82,8 +82,6 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
 class Commands:
     """The commands that the run would run, with their tasks and the user's consent."""
 
-    __slots__ = ("agreed", "changed", "commands")
-
     def __init__(self, request: RunRequest, setup: dict[str, Any] | None) -> None:
         self.agreed = consent.load_consents(request.home, request.config, request.environment)
         project = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from sow.cli.context import Context
 from sow.cli.plans import load
@@ -82,12 +83,12 @@ def run(
     return code
 
 
+@dataclass(frozen=True)
 class TerminalDisplay:
     """Shows the run on the terminal, or as JSON, and asks its questions there."""
 
-    def __init__(self, context: Context, request: RunRequest) -> None:
-        self.context = context
-        self.request = request
+    context: Context
+    request: RunRequest
 
     def live(self, expected: Mapping[str, float]) -> Live:
         return Live(json=self.request.json, expected=expected)

@@ -38,8 +38,6 @@ LOOK_EVERY = 1.0  # seconds between checks whether the run's process is alive
 class RunWatch:
     """Follows one run until it ends."""
 
-    __slots__ = ("bell", "checked_at", "context", "ended", "folder", "live", "tail")
-
     def __init__(self, folder: RunFolder, live: Live, *, bell: bool, context: Context | None = None) -> None:
         self.folder = folder
         self.live = live

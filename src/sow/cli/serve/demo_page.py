@@ -23,8 +23,6 @@ LOOK_EVERY = 0.3
 class DemoPage:
     """The dashboard of the demo, which is optional."""
 
-    __slots__ = ("question_seen_at", "server", "stage", "terminal")
-
     def __init__(self, stage: DemoRepository, *, wanted: bool, terminal: bool) -> None:
         self.stage = stage
         self.terminal = terminal

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sow.cli.context import Context
 from sow.engine.turns.sow_command import sow_path
@@ -30,14 +31,12 @@ INITIAL_FILES = {
 PATIENCE = 30  # seconds for a command that answers
 
 
+@dataclass(frozen=True)
 class DemoRepository:
     """The scratch repository and the environment in which `sow` runs there."""
 
-    __slots__ = ("environment", "root")
-
-    def __init__(self, root: str, environment: dict[str, str]) -> None:
-        self.root = root
-        self.environment = environment
+    root: str
+    environment: dict[str, str]
 
     def call(self, *arguments: str, meanwhile: Callable[[], None] | None = None) -> int:
         """Prints a sow command and runs it."""

@@ -36,8 +36,6 @@ INSTRUCTIONS = (
 class ClientMessages:
     """The messages of the client. Their end waits a while for the answers that are missing."""
 
-    __slots__ = ("reading", "unanswered")
-
     def __init__(self, reading: Any) -> None:
         self.reading = reading
         self.unanswered: set[Any] = set()
@@ -80,8 +78,6 @@ class ClientMessages:
 class Answers:
     """The answers to the client, which are removed from those that are missing."""
 
-    __slots__ = ("messages", "writing")
-
     def __init__(self, writing: Any, messages: ClientMessages) -> None:
         self.writing = writing
         self.messages = messages
@@ -103,8 +99,6 @@ class Answers:
 
 class ToolServer:
     """Handles tool calls in the folder and the environment of the server."""
-
-    __slots__ = ("cwd", "environment", "root", "shutdown")
 
     def __init__(self, *, root: str, cwd: str, environment: Mapping[str, str]) -> None:
         self.root = root

@@ -28,8 +28,6 @@ MOST_DECISIONS = 20  # latest ones that the prompt has
 class Goal:
     """The user's goal for a new project, checked before anything is created."""
 
-    __slots__ = ("branch", "name", "phases", "text")
-
     def __init__(self, context: Context, goal: str, branch: str, phases: str) -> None:
         raw = context.checked_text(goal, "the goal", 20_000)
         self.text = inputs.checked_text(escape_control(raw), "the goal", 20_000).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
@@ -27,22 +28,18 @@ from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import confirm, err, escape_line, is_interactive, out
 
 
+@dataclass(frozen=True)
 class DesignOptions:
     """The user's options for a design."""
 
-    __slots__ = ("delegate", "executor", "timeout", "yes")
-
-    def __init__(self, *, delegate: bool, executor: str, timeout: str, yes: bool) -> None:
-        self.delegate = delegate
-        self.executor = executor
-        self.timeout = configs.seconds(timeout) if timeout else 0
-        self.yes = yes
+    delegate: bool
+    executor: str
+    timeout: float
+    yes: bool
 
 
 class DesignContext:
     """The checkout, the settings, the roles and the workflow of one design."""
-
-    __slots__ = ("agents", "config", "home", "name", "workflow_id")
 
     def __init__(self, context: Context) -> None:
         self.home: Home = context.project_home()
@@ -59,7 +56,7 @@ class DesignContext:
 def run_design(
     context: Context, *, headless: bool, delegate: bool, print: bool, executor: str, timeout: str, yes: bool
 ) -> int:
-    options = DesignOptions(delegate=delegate, executor=executor, timeout=timeout, yes=yes)
+    options = DesignOptions(delegate, executor, configs.seconds(timeout) if timeout else 0, yes)
     if print:
         return _show(context, options)
     return _run_alone(context, options) if headless else _run_with_person(context, options)

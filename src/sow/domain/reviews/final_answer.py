@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sow.domain.text.markdown_text import MarkdownLine, MarkdownText, parse_markdown
@@ -15,14 +16,15 @@ PLAIN_FENCES = ("", "text", "markdown", "md")
 FORMATTING = {ord(letter): None for letter in " \t*_`"}
 
 
+@dataclass(frozen=True)
 class FinalAnswer:
     """A parsed text: the contents and position of its JSON block, or the reason why it is not accepted."""
 
-    def __init__(self, passage: MarkdownText, *, said: dict[str, Any] | None = None, why: str = "") -> None:
-        self.passage = passage
-        self.block = said
-        self.doubt = why
-        self.start = self.end = 0
+    passage: MarkdownText
+    doubt: str = ""
+    block: dict[str, Any] | None = None
+    start: int = 0
+    end: int = 0
 
     def own_lines(self) -> list[MarkdownLine]:
         """Return the lines outside of the block that are the agent's own text, without quotations and code."""
@@ -36,11 +38,11 @@ def read(final_text: str, nonce: str) -> FinalAnswer:
     key = f'"{nonce}"'
     count = text.count(key) if nonce else 0
     if count > 1:
-        return FinalAnswer(passage, why="the nonce is there more than once")
+        return FinalAnswer(passage, "the nonce is there more than once")
     if count:
         return _block(passage, text.index(key), nonce)
     if len(final_text) > MAX_READ:
-        return FinalAnswer(passage, why="the answer is too long, and its beginning holds no JSON block with the nonce")
+        return FinalAnswer(passage, "the answer is too long, and its beginning holds no JSON block with the nonce")
     return FinalAnswer(passage)
 
 
@@ -54,10 +56,8 @@ def _block(passage: MarkdownText, position: int, nonce: str) -> FinalAnswer:
     start, end = passage.block(position)
     block = json_object(passage.text[start:end])
     if not isinstance(block, dict) or block.get("nonce") != nonce:
-        return FinalAnswer(passage, why="the nonce is not in a JSON block of its own")
-    answer = FinalAnswer(passage, said=block)
-    answer.start, answer.end = start, end
-    return answer
+        return FinalAnswer(passage, "the nonce is not in a JSON block of its own")
+    return FinalAnswer(passage, block=block, start=start, end=end)
 
 
 def json_object(text: str) -> object:

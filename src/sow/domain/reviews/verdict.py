@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sow.domain.documents.state import Finding, VerificationResults
@@ -50,31 +51,20 @@ VERIFICATION = VerdictForm(
 )
 
 
+@dataclass
 class Verdict:
-    """The flag, feedback and findings of a judge. If the text is ambiguous, the flag is empty and `why` says why."""
+    """The flag, feedback and findings of a judge. If the text is ambiguous, the flag is empty and `doubt` says why."""
 
-    def __init__(
-        self,
-        flag: str,
-        *,
-        feedback: str = "",
-        findings: Sequence[Finding] = (),
-        missing_evidence: Sequence[str] = (),
-        why: str = "",
-    ) -> None:
-        self.flag = flag
-        self.feedback = feedback
-        self.findings = list(findings)
-        self.missing_evidence = list(missing_evidence)
-        self.doubt = why
+    flag: str
+    feedback: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    missing_evidence: list[str] = field(default_factory=list)
+    doubt: str = ""
 
     @property
     def passes(self) -> bool:
         """Return whether the work may be merged, or is verified."""
         return self.flag in (GREEN, YELLOW, PASSED)
-
-    def __repr__(self) -> str:
-        return f"Verdict({self.flag!r}, findings={len(self.findings)}, why={self.doubt!r})"
 
 
 def parse(final_text: str, nonce: str, form: VerdictForm = REVIEW) -> Verdict:
@@ -84,7 +74,7 @@ def parse(final_text: str, nonce: str, form: VerdictForm = REVIEW) -> Verdict:
         return _doubtful(answer.doubt)
     if answer.block is None:
         flag, feedback, why = final_answer.single_verdict(answer.passage, form.lines, form.is_mentioned)
-        return Verdict(flag, feedback=findings_of.clean_text(feedback, form.longest), why=why)
+        return Verdict(flag, feedback=findings_of.clean_text(feedback, form.longest), doubt=why)
     word = answer.block.get(form.key)
     flag = form.words.get(word, DOUBTFUL) if isinstance(word, str) else DOUBTFUL
     if not flag:
@@ -156,7 +146,7 @@ def combined(verdicts: Iterable[Verdict | None]) -> Verdict:
         flag,
         feedback=feedback[:MAX_FEEDBACK],
         findings=findings_of.merge_findings(verdict.findings for verdict in all_verdicts),
-        why="; ".join(dict.fromkeys(verdict.doubt for verdict in all_verdicts if verdict.doubt))
+        doubt="; ".join(dict.fromkeys(verdict.doubt for verdict in all_verdicts if verdict.doubt))
         if flag == DOUBTFUL
         else "",
     )
@@ -168,4 +158,4 @@ def may_retry(flag: str, retries_used: int, limit: int) -> bool:
 
 
 def _doubtful(why: str) -> Verdict:
-    return Verdict(DOUBTFUL, why=why)
+    return Verdict(DOUBTFUL, doubt=why)

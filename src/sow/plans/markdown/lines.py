@@ -14,8 +14,6 @@ DEEPEST_HEADING = 3  # spaces; with more of them it is not a heading in Markdown
 class MarkdownPage:
     """All lines, their kinds, and the number of the first; `unclosed` is the line of a fence or comment without end."""
 
-    __slots__ = ("first", "kinds", "texts", "unclosed")
-
     def __init__(self, text: str, first: int) -> None:
         self.first = first
         self.texts = text.split("\n")

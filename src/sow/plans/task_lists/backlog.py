@@ -37,8 +37,6 @@ SUMMARY = ("<!-- SECTION:FINAL_SUMMARY:BEGIN -->", "<!-- SECTION:FINAL_SUMMARY:E
 class _BacklogConfig:
     """The settings that decide what a status means."""
 
-    __slots__ = ("default", "name", "sentences", "statuses")
-
     def __init__(self, plan: Plan, source: PlanSource) -> None:
         try:
             root = parse(source.neighbours.get(CONFIG, ""))

@@ -42,8 +42,6 @@ def parse(text: str) -> JsonNode:
 class _JsonParser:
     """Goes through a text that is known to be valid JSON."""
 
-    __slots__ = ("breaks", "count", "text")
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.breaks = [index for index, character in enumerate(text) if character == "\n"]

@@ -28,8 +28,6 @@ LONGEST_PROSE = 4000  # every task of a phase gets the phase's text
 class _SpecPhase:
     """A section: its heading, its text without tasks, and its tasks in groups that run one after the other."""
 
-    __slots__ = ("boxes", "groups", "index", "is_story", "name", "new_group", "part", "prose", "tasks")
-
     def __init__(self, name: str, index: int) -> None:
         self.name = name
         self.index = index

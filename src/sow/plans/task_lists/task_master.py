@@ -98,8 +98,6 @@ def _task_nodes(plan: Plan, file: str, root: JsonNode, tag: str) -> list[Node] |
 class _TagReader:
     """The tasks of one tag while they are read."""
 
-    __slots__ = ("file", "lines", "parents", "plan", "put_off", "subtask_count", "tasks", "unknown_keys", "waits")
-
     def __init__(self, plan: Plan, file: str) -> None:
         self.plan = plan
         self.file = file

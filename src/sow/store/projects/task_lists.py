@@ -20,8 +20,6 @@ DEEPEST = 4  # folders between the root of a repository and its backlog
 class ListChoice:
     """The user's choice where a task list leaves one: a tag, the order of stories, and the active feature."""
 
-    __slots__ = ("feature_directory", "known_neighbours", "parallel_stories", "tag")
-
     def __init__(self, tag: str = "", *, parallel_stories: bool = False, feature_directory: str = "") -> None:
         self.tag = tag
         self.parallel_stories = parallel_stories
