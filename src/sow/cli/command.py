@@ -247,11 +247,6 @@ def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[
     return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
 
 
-def parse_global(arguments: list[str]) -> dict[str, Any]:
-    """Returns the values of the global options that stand before a missing command."""
-    return parse(Command("", "", ""), arguments)[1]
-
-
 def command_line(command: Command, values: Mapping[str, Any]) -> list[str]:
     """Returns a command with the values of its arguments, so that parsing it gives the same values."""
     words = command.name.split()

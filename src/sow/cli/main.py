@@ -181,12 +181,13 @@ def _run_forwarded(arguments: list[str], environment: Mapping[str, str]) -> int:
 def _help(arguments: list[str], leading: list[str]) -> int:
     """Prints help for the words after `help`; without any words, the first screen."""
     from sow.cli import help
-    from sow.cli.command import parse_global
+    from sow.cli.command import Command, parse
     from sow.cli.context import Context
 
     if arguments:
         return help.show_help([word for word in arguments if word not in HELP], dict(os.environ))
-    return help.first_screen(Context(root=parse_global(leading)["root"], environment=os.environ))
+    options = parse(Command("", "", ""), leading)[1]
+    return help.first_screen(Context(root=options["root"], environment=os.environ))
 
 
 def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> int:

@@ -50,7 +50,8 @@ class Slot:
         self.repository = repository
         self.name = f"{PREFIX}{number}"
         self.path = f"{repository.home.folder('local', 'worktrees')}/{self.name}"
-        self.file_prefix = f"{repository.home.slots_folder()}/{self.name}"  # prefix of our own files about the slot
+        folder = repository.home.git_subfolder(repository.home.checkout.git, "slots")  # with the locks and the indexes
+        self.file_prefix = f"{folder}/{self.name}"  # prefix of our own files about the slot
         self.descriptor = -1  # of the lock, while we hold it
         self._commit = ""
         self._tree = ""

@@ -177,7 +177,11 @@ class SourceManager:
     def update(self, names: list[str], *, ref: str | None = None, force: bool = False) -> Iterator[UpdateResult]:
         """Updates all entries or some, one after the other; a failure of one does not stop the rest."""
         before = self.entries(names)
-        entries = before if ref is None else [_with_ref(entry, sources.check_ref(ref)) for entry in before]
+        entries = (
+            before
+            if ref is None
+            else [{**entry, "source": {**entry["source"], "ref": sources.check_ref(ref)}} for entry in before]
+        )
         user_entries = self.catalog.load_user(self.environment)
         folder = f"{self.home.sow}/{self.catalog.key}"
         polled = updates.poll(entries, user_entries, folder, seconds=self.limits.seconds)
@@ -249,10 +253,6 @@ class SourceManager:
         if has_source(self.catalog.load_user(self.environment), entry["source"]):
             self.catalog.put_user(self.environment, entry)
         return entry
-
-
-def _with_ref(entry: Any, ref: str) -> Any:
-    return {**entry, "source": {**entry["source"], "ref": ref}}
 
 
 def merged_hints(entry: Any, hints: Sequence[Hint]) -> list[Hint]:

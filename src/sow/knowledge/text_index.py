@@ -61,7 +61,8 @@ class TextIndex:
     def _open(self, home: Home, documents: list[Document]) -> sqlite3.Connection:
         """Opens the file; builds it again if it is damaged; uses memory if it cannot be written."""
         try:
-            path = f"{index_folder(home)}/{NAME}"
+            # inside of git's folder, because a repository can contain files anywhere else
+            path = f"{make_folders(home.disk, home.checkout.git, ('sow',))}/{NAME}"
         except SowError:
             return self._open_and_refresh(":memory:", documents)
         for _ in range(2):
@@ -204,11 +205,6 @@ def size_and_time(document: Document) -> tuple[int, int]:
 def described(document: Document) -> str:
     """Returns what the owner's index says about a document."""
     return f"{document.about}\n{document.when}"
-
-
-def index_folder(home: Home) -> str:
-    """Returns the folder of the file: inside of git's, because a repository can contain files anywhere else."""
-    return make_folders(home.disk, home.checkout.git, ("sow",))
 
 
 def quoted(word: str) -> str:

@@ -40,7 +40,7 @@ def sealed_repository(home: Home) -> Iterator[None]:
 
     All worktrees of a repository share the seal: each holds a shared lock, and the last one removes the seal.
     """
-    folder = home.seal_users_folder()
+    folder = home.git_subfolder(home.checkout.common, "seal-users")
     descriptor = locks.share(folder)
     try:
         seal = seal_repository(home)
@@ -155,16 +155,12 @@ def _facts(checkout: Checkout) -> dict[str, Any]:
         "common": checkout.common,
         "git": checkout.git,
         "root": checkout.root,
-        "lazy": any(_is_promise(key) for key, _ in settings),
+        # whether it is a partial clone, whose missing objects are fetched
+        "lazy": any(key == "extensions.partialclone" or key.endswith(".promisor") for key, _ in settings),
         "files": files,
         "refused": {name: sealed_git.content(f"{checkout.common}/{name}") for name in sealed_git.REFUSED},
         "picture": git_state,
     }
-
-
-def _is_promise(key: str) -> bool:
-    """Returns True if a key marks the repository as a partial clone, whose missing objects are fetched."""
-    return key == "extensions.partialclone" or (key.startswith("remote.") and key.endswith(".promisor"))
 
 
 def _user_lists(checkout: Checkout, settings: list[list[str | None]]) -> dict[str, str]:

@@ -160,7 +160,7 @@ def _project(home: Home) -> Iterator[Finding]:
         if not os.path.isfile(folder.description_path):
             text = f"{home.relative(folder.description_path)} is missing"
             yield _finding("warning", text, "write what the task is about, or restore it from git")
-        for name in _broken_states(folder.folder):
+        for name in (name for name in list_folder(folder.folder) if name.startswith("state.broken-")):
             text = f"a broken state was set aside: {home.relative(folder.folder)}/{name}"
             yield _finding("warning", text, "look at it, then remove it")
     yield _finding("ok", f"{counted(readable, 'task')} can be read")
@@ -184,10 +184,6 @@ def _logs(home: Home, folder: str, *names: str) -> Iterator[Finding]:
             (log.validate_text if path.endswith("/log.md") else merge_conflict.refuse)(text, home.relative(path))
         except SowError as error:
             yield _finding("problem", error.message, error.hint)
-
-
-def _broken_states(folder: str) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if name.startswith("state.broken-"))
 
 
 def _workflow(home: Home) -> Iterator[Finding]:

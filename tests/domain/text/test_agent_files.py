@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.quick_cases import all_of
 
-from sow.domain.text.agent_files import NAMES, PATHS, is_agent_file, touches_agent_files
+from sow.domain.text.agent_files import NAMES, PATHS, is_agent_file
 
 OBEYED = [
     "CLAUDE.md",
@@ -61,11 +61,6 @@ def test_files_that_are_obeyed(path: str) -> None:
 def test_files_that_are_ordinary(path: str) -> None:
     """A name that only looks like one of them is ordinary work."""
     assert not is_agent_file(path)
-
-
-def test_a_change_that_touches_them() -> None:
-    """Of many paths, those that are obeyed are told, in their order."""
-    assert touches_agent_files([*ORDINARY, *OBEYED]) == OBEYED
 
 
 def test_the_table_is_in_small_letters() -> None:

@@ -55,7 +55,10 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
     tasks_by_plan: dict[str, dict[str, Task]] = {}
     for (path, number), task in _tasks_of(home, project).items():
         tasks_by_plan.setdefault(path, {})[number] = task
-    of_source = {source: tasks_by_plan.get(_state_path(context, home, source), {}) for source in sources}
+    of_source = {
+        source: tasks_by_plan.get(plan_import.state_path(home, os.path.join(context.cwd, source.name)), {})
+        for source in sources
+    }
     without = [source.name for source, tasks in of_source.items() if not tasks]
     if without and len(without) == len(sources):
         hint = f"import it: sow plan import {without[0]}"
@@ -89,10 +92,6 @@ def _tasks_of(home: Home, project: ProjectState) -> dict[tuple[str, str], Task]:
     """Returns each imported task, by its plan and its id there."""
     readable, _ = task_folder.load_readable(home, project)
     return {(task["source"]["plan"], task["source"]["id"]): task for _, task in readable if "source" in task}
-
-
-def _state_path(context: Context, home: Home, source: PlanSource) -> str:
-    return plan_import.state_path(home, os.path.join(context.cwd, source.name))
 
 
 def _update_one(

@@ -38,7 +38,7 @@ def demo(context: Context, *, keep: str, no_ui: bool) -> int:
         if code:
             raise SystemFailure(f"the demo {ending_text(code)}", f"see what is in {stage.root}, with 'sow runs show'")
         _where_to_look(stage)
-        page.wait_for_enter(_enter)
+        page.wait_for_enter(sys.stdin.readline)
     return 0
 
 
@@ -59,24 +59,19 @@ def _shell_setup(stage: DemoRepository) -> list[str]:
     return [f"cd {shlex.quote(stage.root)}", *path]
 
 
-def _enter() -> None:
-    sys.stdin.readline()
-
-
 def _run(stage: DemoRepository, page: DemoPage) -> int:
+    def answer() -> None:
+        page.answer(ANSWER)
+
     code = WAITS
     for _ in range(MOST_CALLS):
-        code = stage.call("run", "plan.md", meanwhile=lambda: _answer_question(page))
+        code = stage.call("run", "plan.md", meanwhile=answer)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         if code != WAITS:
             break
         page.wait_for_answer(ANSWER)
     return code
-
-
-def _answer_question(page: DemoPage) -> None:
-    page.answer(ANSWER)
 
 
 def _title(text: str) -> None:

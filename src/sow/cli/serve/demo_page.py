@@ -79,7 +79,7 @@ class DemoPage:
         while self.answer(text):
             time.sleep(LOOK_EVERY)
 
-    def wait_for_enter(self, wait: Callable[[], None]) -> None:
+    def wait_for_enter(self, wait: Callable[[], object]) -> None:
         """Keeps the page open until the person presses Enter."""
         if not self.server or not self.terminal:
             return

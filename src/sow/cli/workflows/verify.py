@@ -26,6 +26,7 @@ from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
 
 PASSED, GAPS, ERRORS = 0, 1, 2
+APPROVE = "Approve this design, so that it can be run?"
 
 
 def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
@@ -56,7 +57,7 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
         design_check.record_check(home, design, verdict, agents)
         shown = verdict is not None and screen.has_shown(verdict.feedback)
         code = _tell(home, design, verdict, agents, json=json, shown=shown)
-        approved = passed and (yes or (not json and _user_approves()))
+        approved = passed and (yes or (not json and is_interactive() and confirm(APPROVE)))
         if approved:
             _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
             err(f"approved: {design.plan.digest[:12]}")
@@ -70,10 +71,6 @@ def _next_command(home: Home, *, passed: bool, approved: bool) -> str:
     if not passed:
         return design_command(WorkflowFolder(home).workflow())
     return "sow workflow run" if approved else "sow workflow approve && sow workflow run"
-
-
-def _user_approves() -> bool:
-    return is_interactive() and confirm("Approve this design, so that it can be run?")
 
 
 def _tell(

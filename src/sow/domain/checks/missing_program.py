@@ -22,7 +22,7 @@ def missing_program(command: str, code: int | None, output: str, is_work: Callab
         return ""
     program = _reported_program(command, output)
     if program is None:
-        program = _first_word(command)
+        program = (command_line.split_words(command) or command.split() or [command])[0]
         if program in SHELLS:  # The shell ran, and its script returned this code.
             return ""
     is_inside = "/" in program and not program.startswith("/")
@@ -41,7 +41,3 @@ def _reported_program(command: str, output: str) -> str | None:
                 is_script = ending == NO_FILE and reporter.rpartition("/")[2] in SHELLS
                 return "" if is_given and is_script else name
     return None
-
-
-def _first_word(command: str) -> str:
-    return (command_line.split_words(command) or command.split() or [command])[0]

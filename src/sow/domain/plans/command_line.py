@@ -48,17 +48,12 @@ def split_words(text: str) -> list[str] | None:
         return None
     if begun:
         parts.append("".join(word))
-    return parts if parts and not _needs_shell(parts[0]) else None
+    return parts if parts and not _assigns(parts[0]) and parts[0] not in BUILT_INS else None
 
 
 def is_plain(text: str) -> bool:
     """Return whether a command can be named in the rules of an agent CLI: a program on PATH, and plain words."""
     return PLAIN.issuperset(text) and text[:1].isalnum() and split_words(text) is not None
-
-
-def _needs_shell(first: str) -> bool:
-    """Return whether a command begins with a shell built-in or with a variable assignment."""
-    return _assigns(first) or first in BUILT_INS
 
 
 def _assigns(word: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 # Names of files and folders, in lowercase, because some file systems do not distinguish Claude.md from CLAUDE.md.
 # A star at the end matches any ending.
 NAMES = (
@@ -31,8 +29,3 @@ def is_agent_file(path: str) -> bool:
 
 def _fits(text: str, name: str) -> bool:
     return text.startswith(name[:-1]) if name.endswith("*") else text == name
-
-
-def touches_agent_files(paths: Iterable[str]) -> list[str]:
-    """Return the paths that are agent files."""
-    return [path for path in paths if is_agent_file(path)]

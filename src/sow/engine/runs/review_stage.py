@@ -10,7 +10,7 @@ from sow.domain.inputs import one_line
 from sow.domain.reviews import similar_notes, verdict
 from sow.domain.reviews.finding import clean_text
 from sow.domain.task import current_concerns
-from sow.domain.text.agent_files import touches_agent_files
+from sow.domain.text.agent_files import is_agent_file
 from sow.domain.text.similar_text import DETAILS, NO_VERDICT_PREFIX
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
 from sow.errors import SowError
@@ -98,7 +98,7 @@ def _question(job: TaskJob, task: Task, name: str, commit: str) -> JudgeQuestion
     remarks, diff = list(job.remarks), SHARED
     if context.isolation is not None and commit:
         repository, base = context.isolation.repository, task["work"]["base"]
-        touched = touches_agent_files(diffs.changed_paths(repository, base, commit))
+        touched = [path for path in diffs.changed_paths(repository, base, commit) if is_agent_file(path)]
         remarks += [f"the change touches {path}, which steers agents" for path in touched]
         diff = _merged_before(context.isolation, job.id) + diffs.diff(repository, base, commit, MOST_DIFF)
 

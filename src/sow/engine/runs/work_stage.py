@@ -171,7 +171,7 @@ def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
         job.context.pool.mark_limited(result.executor, outcome)
         return None  # the next turn selects another executor
     if outcome.kind == "timeout":
-        task_updates.note_timeout(job.folder, job.project)
+        task_updates.set_fields(job.folder, job.project, result="TIMEOUT")  # the retry is counted when it starts
         return None
     if not os.path.isdir(result.record.session["cwd"]):
         job.context.progress(job.id, "its worktree was removed: it is made again")

@@ -42,7 +42,9 @@ def _is_there(path: str) -> bool:
 def digests(crew: CrewContext, name: str) -> dict[str, str]:
     """Return everything that an agent has handed out, by the path that others use, with a digest of its content."""
     folder = crew.agent_folder(name)
-    paths = {f"agents/{name}/task_output/{inner_path}": path for inner_path, path in _files(folder.output_folder)}
+    paths = {
+        f"agents/{name}/task_output/{inner_path}": path for inner_path, path in _files(f"{folder.folder}/task_output")
+    }
     for path in _wanted(crew, name):
         if not is_own_output(path):
             location = location_of(crew, name, path)

@@ -85,12 +85,8 @@ class Home:
 
     def read(self, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
         """Returns the text of a state file. Raises FileNotFoundError if missing; refuses one behind a link."""
-        self._refuse_linked(os.path.dirname(path))
+        self.refuse_linked(os.path.dirname(path))
         return read_text(self.disk, path, limit, torn=torn)
-
-    def require_own_folder(self, folder: str) -> None:
-        """Refuses a folder behind a link."""
-        self._refuse_linked(folder)
 
     def read_or(self, unreadable: str, path: str) -> str | None:
         """Returns the text of a state file, None if it is missing, and `unreadable` if it cannot be read."""
@@ -101,9 +97,10 @@ class Home:
         except SowError:
             return unreadable
 
-    def _refuse_linked(self, folder: str) -> None:
+    def refuse_linked(self, folder: str) -> None:
+        """Refuses a folder behind a link."""
         if len(folder) > len(self.root) and folder not in self.checked_folders:
-            self._refuse_linked(os.path.dirname(folder))
+            self.refuse_linked(os.path.dirname(folder))
             if os.path.islink(folder):
                 require_folder(folder)
             self.checked_folders.add(folder)
@@ -149,7 +146,7 @@ class Home:
 
     def backup_folder(self, owner: str) -> str:
         """Returns a folder in the git folder, which `git switch`, `git stash` and `git clean` do not change."""
-        return self._git_subfolder(self.checkout.common, owner)
+        return self.git_subfolder(self.checkout.common, owner)
 
     def lock(self) -> Lock:
         """Returns the lock on all state files of this checkout."""
@@ -165,17 +162,9 @@ class Home:
 
     def claim(self, name: str, *, purpose: str) -> Claim:
         """Returns the claim on a project, task or session. It is in the git folder, out of reach of `git clean`."""
-        return Claim(self._git_subfolder(self.checkout.git, "claims"), name, purpose=purpose)
+        return Claim(self.git_subfolder(self.checkout.git, "claims"), name, purpose=purpose)
 
-    def slots_folder(self) -> str:
-        """Returns the folder with the locks and indexes of the slots."""
-        return self._git_subfolder(self.checkout.git, "slots")
-
-    def seal_users_folder(self) -> str:
-        """Returns the folder that every command locks while it uses the repository's sealed git settings."""
-        return self._git_subfolder(self.checkout.common, "seal-users")
-
-    def _git_subfolder(self, git_folder: str, name: str) -> str:
+    def git_subfolder(self, git_folder: str, name: str) -> str:
         """Returns our folder in a git folder, and makes it if missing. Its files need not survive a power loss."""
         sow_folder = f"{git_folder}/sow"
         if is_folder(sow_folder) and is_folder(f"{sow_folder}/{name}"):

@@ -301,11 +301,6 @@ def complete(folder: TaskFolder, project: ProjectState, *, seconds: float) -> Ta
     return _change(folder, project, change)
 
 
-def note_timeout(folder: TaskFolder, project: ProjectState) -> Task:
-    """Records that a turn timed out; the retry is counted when it starts."""
-    return set_fields(folder, project, result="TIMEOUT")
-
-
 def count_timeout(folder: TaskFolder, project: ProjectState) -> Task:
     """Counts a retry after a timeout."""
 

@@ -70,7 +70,7 @@ class RunFolder:
         """Yields all entries, or those of some events, oldest first; skips lines that a crash tore."""
         from sow.store.runs.journal import JournalTail
 
-        self.home.require_own_folder(self.folder)
+        self.home.refuse_linked(self.folder)
         if os.path.exists(self.journal_path) and not os.path.isfile(self.journal_path):
             raise InvalidFile(f"{self.journal_path} is not a regular file", IRREGULAR)
         return JournalTail(self.journal_path, events=events).read_to_end()

@@ -175,16 +175,8 @@ class AgentFolder(WorkerFolder):
         return self.instructions_path
 
     @property
-    def output_folder(self) -> str:
-        return f"{self.folder}/task_output"
-
-    @property
     def results_path(self) -> str:
         return f"{self.folder}/verification_results.json"
-
-    def verification_path(self, number: int) -> str:
-        """Returns the path of one verification's file."""
-        return f"{self.folder}/verification_history/round_{number:03d}.json"
 
     def make_folders(self) -> None:
         """Makes the folders in which the agent works."""

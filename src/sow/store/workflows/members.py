@@ -181,7 +181,7 @@ def send_back(home: Home, name: str, feedback: str, *, refused: bool = False) ->
 
 
 def _keep_verification(folder: AgentFolder, result: VerificationResults) -> None:
-    path = folder.verification_path(result["round"])
+    path = f"{folder.folder}/verification_history/round_{result['round']:03d}.json"
     state_file.redact(folder.home, result)
     state_file.check(result, folder.home.relative(path), validate_results)
     folder.make_folder("verification_history")
@@ -257,7 +257,7 @@ def _check_complete(opened: WorkflowTransaction) -> None:
         raise SowError(f"the workflow is not done: {', '.join(waiting)}", "to continue: sow workflow run")
     left = [
         f"{name}: {', '.join(ids)}"
-        for name, agent_notes in opened.all_notes().items()
+        for name, agent_notes in opened.folder.notes(opened.loaded).items()
         if (ids := note.unresolved(agent_notes))
     ]
     if left:

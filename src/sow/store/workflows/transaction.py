@@ -59,9 +59,6 @@ class WorkflowTransaction:
     def notes(self, name: str) -> list[Note]:
         return notes.load_notes(self.agent_folder(name))
 
-    def all_notes(self) -> dict[str, list[Note]]:
-        return self.folder.notes(self.loaded)
-
     def own_move(self, name: str, to: str, actor: Actor) -> MemberState:
         """Returns an agent's state after a move of its own; its escalated notes are added to the history."""
         if actor.task != name:
