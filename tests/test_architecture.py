@@ -308,7 +308,7 @@ def test_each_door_has_one_keeper():
 
 
 def test_generated_files_are_current():
-    """The validators and the generated pages follow from their sources."""
+    """The validators, the types and the generated pages follow from their sources."""
     done = subprocess.run(
         [sys.executable, "-m", "tools.generate", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=300
     )

@@ -11,7 +11,7 @@ from sow.domain.phase import PHASE
 from sow.domain.task import TASK
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.store.formats import VERSION
-from tools import validators
+from tools import types, validators
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sow"
@@ -25,6 +25,13 @@ def validator_files() -> dict[Path, str]:
         text = validators.write(path.stem, f"v{VERSION}", json.loads(path.read_text()))
         files[folder / f"{path.stem.replace('-', '_')}.py"] = text
     return files
+
+
+def type_file() -> dict[Path, str]:
+    """Returns the module with the types of the state files."""
+    folder = PACKAGE / "store" / "schemas" / f"v{VERSION}"
+    text = types.write(lambda name: json.loads((folder / f"{name}.json").read_text()))
+    return {PACKAGE / "domain" / "documents" / "state.py": text}
 
 
 def lifecycles() -> str:
@@ -81,7 +88,7 @@ def main() -> int:
         else:
             path.unlink()
             print(f"removed {path.relative_to(ROOT)}")
-    for generate in (validator_files, docs, plugin):
+    for generate in (validator_files, type_file, docs, plugin):
         for path, text in generate().items():
             if path.exists() and path.read_text() == text:
                 continue

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.documents.index import Hint
+from sow.domain.documents.state import Hint
 from sow.domain.inputs import printable_line
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.documents.index import Hint
+from sow.domain.documents.state import Hint
 from sow.errors import SowError
 from sow.knowledge import source_rules as sources
 from sow.knowledge import updates

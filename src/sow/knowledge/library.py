@@ -7,8 +7,7 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from sow.domain.documents.index import Repo, Sink
-from sow.domain.documents.state import ProjectState, Task
+from sow.domain.documents.state import ProjectState, Repo, Sink, Task
 from sow.errors import SowError
 from sow.knowledge.descriptions import GENERATED_FOLDERS
 from sow.knowledge.document import ADR, CODE, KNOWLEDGE, REPO, SINK, UPSTREAM, Document

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.documents.index import Hint, Repo
+from sow.domain.documents.state import Hint, Repo
 from sow.errors import SowError
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sow.domain.documents.index import Sink, SinkSource
+from sow.domain.documents.state import Sink, SinkSource
 from sow.errors import SowError, suggestion
 from sow.knowledge import descriptions, fetcher
 from sow.knowledge import source_rules as sources

@@ -9,7 +9,7 @@ from sow.cli.knowledge.describe_documents import MOST_TEXT, description_turn
 from sow.cli.output import emit, table
 from sow.cli.progress import Progress
 from sow.domain import inputs
-from sow.domain.documents.index import Hint, Sink
+from sow.domain.documents.state import Hint, Sink
 from sow.domain.text.units import counted
 from sow.errors import SowError, Waiting
 from sow.knowledge import descriptions

@@ -12,7 +12,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit, print_error, table
 from sow.cli.progress import Progress
 from sow.domain import inputs
-from sow.domain.documents.index import Hint
+from sow.domain.documents.state import Hint
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.knowledge import installed_sources, updates

@@ -1,6 +1,6 @@
-"""The types of the state files, for the type checker only. A test compares them with the schemas.
+"""The types of the state files, for the type checker only. Written by `make generate` from the schemas.
 
-Import this under TYPE_CHECKING, because importing `typing` doubles the start-up time of hot verbs.
+Import this under TYPE_CHECKING in hot modules, because importing `typing` doubles the start-up time of hot verbs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ class Question(TypedDict):
     asked_at: str
 
 
-class Answered(Question):
+class Answered(TypedDict):
+    number: int
+    text: str
+    asked_at: str
     answer: str
     answered_at: str
     answered_by: str
@@ -132,17 +135,10 @@ class Task(TypedDict):
     depends_on: list[str]
     criteria: list[str]
     references: list[str]
-    context: NotRequired[list[Chosen]]
     questions: list[Answered]
     created_at: str
     updated_at: str
-    session_id: NotRequired[str]
-    started_at: NotRequired[str]
-    completed_at: NotRequired[str]
-    approval: NotRequired[Approval]
-    abandoned_reason: NotRequired[str]
-    failed_reason: NotRequired[str]
-    question: NotRequired[Question]
+    context: NotRequired[list[Chosen]]
     source: NotRequired[Source]
     files: NotRequired[list[str]]
     after: NotRequired[list[str]]
@@ -150,6 +146,13 @@ class Task(TypedDict):
     estimated_minutes: NotRequired[float]
     type: NotRequired[str]
     worktree_group: NotRequired[str]
+    session_id: NotRequired[str]
+    question: NotRequired[Question]
+    approval: NotRequired[Approval]
+    abandoned_reason: NotRequired[str]
+    failed_reason: NotRequired[str]
+    started_at: NotRequired[str]
+    completed_at: NotRequired[str]
     work: NotRequired[Work]
     evidence: NotRequired[list[Evidence]]
     reviews: NotRequired[list[Review]]
@@ -164,12 +167,9 @@ class Task(TypedDict):
     concerns: NotRequired[list[Concern]]
 
 
-class StateFile(TypedDict):
+class TaskState(TypedDict):
     schema_version: str
     revision: int
-
-
-class TaskState(StateFile):
     task: Task
 
 
@@ -187,7 +187,9 @@ class ImportedPlan(TypedDict):
     imported_at: str
 
 
-class ProjectState(StateFile):
+class ProjectState(TypedDict):
+    schema_version: str
+    revision: int
     project_id: str
     name: str
     description: str
@@ -267,7 +269,9 @@ class Session(TypedDict):
     total_output_tokens: NotRequired[int | None]
 
 
-class SessionState(StateFile):
+class SessionState(TypedDict):
+    schema_version: str
+    revision: int
     session: Session
 
 
@@ -310,21 +314,23 @@ class DroppedMerge(TypedDict):
     at: str
 
 
-class TreeCheck(TypedDict):
+class Baseline(TypedDict):
     list: str
     tree: str
     passed: bool
     at: str
     command: NotRequired[str]
-
-
-class Baseline(TreeCheck):
     exit: NotRequired[int | None]
     tests: NotRequired[TestCounts]
 
 
-class FinalCheck(TreeCheck):
+class FinalCheck(TypedDict):
+    list: str
+    tree: str
+    passed: bool
+    at: str
     tasks: NotRequired[list[str]]
+    command: NotRequired[str]
     cause: NotRequired[str]
 
 
@@ -364,19 +370,10 @@ class Run(TypedDict):
     accepted: NotRequired[list[str]]
 
 
-class RunState(StateFile):
+class RunState(TypedDict):
+    schema_version: str
+    revision: int
     run: Run
-
-
-class MemberOutput(TypedDict):
-    path: str
-    version: int
-    digest: str
-    at: str
-
-
-class MemberQuestion(Question):
-    kind: str
 
 
 class VerificationResults(TypedDict):
@@ -386,6 +383,20 @@ class VerificationResults(TypedDict):
     round: int
     verifier: str
     at: str
+
+
+class MemberOutput(TypedDict):
+    path: str
+    version: int
+    digest: str
+    at: str
+
+
+class MemberQuestion(TypedDict):
+    number: int
+    text: str
+    asked_at: str
+    kind: str
 
 
 class MemberState(TypedDict):
@@ -412,9 +423,15 @@ class MemberState(TypedDict):
     pending_answer: NotRequired[str]
 
 
-class AnsweredMember(Answered):
+class AnsweredMember(TypedDict):
+    number: int
     member: str
     kind: str
+    text: str
+    asked_at: str
+    answer: str
+    answered_at: str
+    answered_by: str
 
 
 class Escalation(TypedDict):
@@ -429,18 +446,19 @@ class Escalation(TypedDict):
     resolved_at: NotRequired[str]
 
 
-class DesignJudgement(TypedDict):
+class DesignCheck(TypedDict):
+    digest: str
+    sections: dict[str, str]
+    passed: bool
+    at: str
+    by: str
+
+
+class PlanApproval(TypedDict):
     digest: str
     sections: dict[str, str]
     by: str
     at: str
-
-
-class DesignCheck(DesignJudgement):
-    passed: bool
-
-
-class PlanApproval(DesignJudgement):
     how: str
 
 
@@ -455,12 +473,113 @@ class Workflow(TypedDict):
     members: dict[str, MemberState]
     escalations: list[Escalation]
     branch: NotRequired[str]
-    answers: NotRequired[list[AnsweredMember]]
     session_start: NotRequired[str]
     plan_digest: NotRequired[str]
     verified: NotRequired[DesignCheck]
     approval: NotRequired[PlanApproval]
+    answers: NotRequired[list[AnsweredMember]]
 
 
-class WorkflowState(StateFile):
+class WorkflowState(TypedDict):
+    schema_version: str
+    revision: int
     workflow: Workflow
+
+
+class StatusEntry(TypedDict):
+    status: str
+    completion_drive_notes_count: int
+    last_update: str | None
+    unresolved_notes: NotRequired[int]
+    dependencies: NotRequired[list[str]]
+    outputs: NotRequired[list[MemberOutput]]
+
+
+class VerifierEntry(TypedDict):
+    status: str
+    assigned_agents: list[str]
+
+
+class SharedStatus(TypedDict):
+    task_id: str
+    status: str
+    agents: dict[str, StatusEntry]
+    verification: dict[str, VerifierEntry]
+    overall_completion_drive_gate: str
+    session_start: NotRequired[str]
+
+
+class Archive(TypedDict):
+    agent: str
+    task_id: str
+    file: str
+    session_start: int
+    archived_at: str
+    notes: int
+    digest: str
+
+
+class ArchiveIndex(TypedDict):
+    archives: list[Archive]
+
+
+class Cleanup(TypedDict):
+    at: str
+    agent: str
+    action: str
+    reason: str
+    source: str
+    file: NotRequired[str]
+    error: NotRequired[str]
+
+
+class CleanupLog(TypedDict):
+    entries: list[Cleanup]
+
+
+class Hint(TypedDict):
+    path: str
+    about: str
+
+
+class SinkSource(TypedDict):
+    url: str
+    path: str
+    ref: str
+
+
+class Sink(TypedDict):
+    name: str
+    source: SinkSource
+    summary: str
+    when_to_use: str
+    hints: list[Hint]
+    tags: list[str]
+    pin: NotRequired[str]
+    digest: NotRequired[str]
+    size: NotRequired[int]
+    files: NotRequired[int]
+    described_by: NotRequired[str]
+    installed_at: NotRequired[str]
+    updated_at: NotRequired[str]
+
+
+class RepoSource(TypedDict):
+    url: str
+    ref: str
+
+
+class Repo(TypedDict):
+    name: str
+    source: RepoSource
+    mode: str
+    purpose: str
+    hints: list[Hint]
+    tags: list[str]
+    pin: NotRequired[str]
+    digest: NotRequired[str]
+    size: NotRequired[int]
+    files: NotRequired[int]
+    described_by: NotRequired[str]
+    installed_at: NotRequired[str]
+    updated_at: NotRequired[str]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sow.domain.documents.index import Repo
+from sow.domain.documents.state import Repo
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.store.files import state_file, user_file
 from sow.store.files.checkout_home import Home

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from sow.domain.documents.status_view import Archive, ArchiveIndex, Cleanup, CleanupLog
+from sow.domain.documents.state import Archive, ArchiveIndex, Cleanup, CleanupLog
 from sow.errors import SowError
 from sow.store.files import backup, state_file
 from sow.store.files.disk import attempt, free_path, list_folder

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sow.domain import note as rules
-from sow.domain.documents.state import MemberState, Note, Workflow
-from sow.domain.documents.status_view import SharedStatus, StatusEntry, VerifierEntry
+from sow.domain.documents.state import MemberState, Note, SharedStatus, StatusEntry, VerifierEntry, Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
