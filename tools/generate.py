@@ -28,10 +28,10 @@ def validator_files() -> dict[Path, str]:
 
 
 def type_file() -> dict[Path, str]:
-    """Returns the module with the types of the state files."""
+    """Returns the stub with the types of the state files."""
     folder = PACKAGE / "store" / "schemas" / f"v{VERSION}"
     text = types.write(lambda name: json.loads((folder / f"{name}.json").read_text()))
-    return {PACKAGE / "domain" / "documents" / "state.py": text}
+    return {PACKAGE / "domain" / "documents" / "state.pyi": text}
 
 
 def lifecycles() -> str:

@@ -68,19 +68,14 @@ CLASSES = {
     "Repo": "repo-index repos",
 }
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-HEAD = '''"""The types of the state files, for the type checker only. Written by `make generate` from the schemas.
-
-Import this under TYPE_CHECKING in hot modules, because importing `typing` doubles the start-up time of hot verbs.
-"""
-
-from __future__ import annotations
+HEAD = '''"""The types of the state files, for the type checker only. Written by `make generate` from the schemas."""
 
 from typing import NotRequired, TypedDict
 '''
 
 
 def write(load: Callable[[str], Schema]) -> str:
-    """Returns the text of the module. `load` returns a schema by its name."""
+    """Returns the text of the stub. `load` returns a schema by its name."""
     objects = {name: _object(load, place.split()) for name, place in CLASSES.items()}
     names = {_key(rule): name for name, (rule, _) in objects.items()}
     return HEAD + "".join(_class(name, *objects[name], names) for name in objects)
@@ -113,7 +108,7 @@ def _key(rule: Schema) -> tuple[str, ...]:
 
 def _class(name: str, rule: Schema, root: Schema, names: dict[tuple[str, ...], str]) -> str:
     fields = sorted(_fields(rule, root, names), key=lambda field: "NotRequired" in field)
-    return f"\n\nclass {name}(TypedDict):\n" + "".join(f"    {field}\n" for field in fields)
+    return f"\nclass {name}(TypedDict):\n" + "".join(f"    {field}\n" for field in fields)
 
 
 def _fields(rule: Schema, root: Schema, names: dict[tuple[str, ...], str]) -> Iterator[str]:
