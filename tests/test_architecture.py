@@ -29,7 +29,7 @@ __main__
 cli.main cli.help cli.completion cli.worker_commands cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans
 cli.agents cli.project cli.tasks cli.open_cli cli.progress cli.output cli.context cli.command cli
 dashboard.server dashboard.data dashboard
-engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
+engine.delivery engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork forge config
 executors.clis executors.mock executors.probe executors.executor_registry executors.executor executors.interface
 executors.command_runner executors.write_rules executors.settings executors.executor_types executors.plugins

@@ -64,6 +64,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
         "write": [],
     },
     "notify": {"command": [], "bell": True},
+    "deliver": {"bots": [], "check_wait": "10m"},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 FIX_HINT = "fix it with 'sow config edit'; 'sow schema show user-config' has the rules"

@@ -83,6 +83,6 @@ def on_terminal() -> Iterator[Callable[..., Terminal]]:
 def old_repo(task_repo: Repo) -> Repo:
     """The project of task_repo as version 0.9.0 wrote it: another name of a field, and one field less."""
     for path in (task_repo.project / "state.yaml", task_repo.desk("010") / "state.yaml"):
-        text = path.read_text().replace('schema_version: "1.1.0"', 'schema_version: "0.9.0"')
+        text = path.read_text().replace('schema_version: "1.2.0"', 'schema_version: "0.9.0"')
         path.write_text(text.replace("assigned_agent:", "assignee:").replace("  priority: medium\n", ""))
     return task_repo

@@ -120,10 +120,10 @@ def test_migrate(old_repo: Repo):
     """An old project is refused with the text's words, and migrated with the text's output."""
     refused = old_repo.sow("status").err
     assert "Project state schema v0.9.0 detected" in refused
-    assert "CLI requires schema v1.1.0" in refused
+    assert "CLI requires schema v1.2.0" in refused
     assert "Run: sow migrate" in refused
     out = typed(old_repo, "sow migrate --yes")
-    assert "Migrating phases/implementation/tasks/010/state.yaml: v0.9.0 → v1.1.0" in out
+    assert "Migrating phases/implementation/tasks/010/state.yaml: v0.9.0 → v1.2.0" in out
     assert "  - Adding field: priority (default: medium)" in out
     assert "Migration complete! 2 files updated." in out
     assert typed(old_repo, "sow migrate") == "Already up to date\n"

@@ -51,7 +51,7 @@ ENTRY = {
 FOLDER = {"url": "u", "path": "", "ref": ""}
 DOCUMENTS: dict[str, Any] = {
     "task": {
-        "schema_version": "1.1.0",
+        "schema_version": "1.2.0",
         "revision": 3,
         "task": {
             "id": "010",
@@ -85,7 +85,7 @@ DOCUMENTS: dict[str, Any] = {
         },
     },
     "project": {
-        "schema_version": "1.1.0",
+        "schema_version": "1.2.0",
         "revision": 1,
         "project_id": "8f14e45f-ceea-467a-9575-0a1b2c3d4e5f",
         "name": "Add authentication",
@@ -116,13 +116,13 @@ DOCUMENTS: dict[str, Any] = {
     },
     "log-entry": {"timestamp": TIME, "agent": "a-1", "action": "a", "result": "r", "files": ["f"], "text": "t"},
     "task-description": {"title": "t", "text": ""},
-    "repo-config": {"schema_version": "1.1.0", "artifacts": {"adrs": "a", "designs": "d"}},
+    "repo-config": {"schema_version": "1.2.0", "artifacts": {"adrs": "a", "designs": "d"}},
     "sink-index": {
-        "schema_version": "1.1.0",
+        "schema_version": "1.2.0",
         "sinks": [{**ENTRY, "source": FOLDER, "summary": "", "when_to_use": "", "tags": ["x", "y"]}],
     },
     "repo-index": {
-        "schema_version": "1.1.0",
+        "schema_version": "1.2.0",
         "repos": [{**ENTRY, "purpose": "", "mode": "clone", "hints": [{"path": "p", "about": ""}], "tags": ["x"]}],
     },
     "user-config": {
@@ -145,7 +145,7 @@ OF_FORMAT = {
     "sow-task-id": "010",
     "sow-timestamp": TIME,
     "sow-uuid4": "8f14e45f-ceea-467a-9575-0a1b2c3d4e5f",
-    "sow-version": "1.1.0",
+    "sow-version": "1.2.0",
     "sow-worker": "010",
 }
 

@@ -86,10 +86,10 @@ def add_phase(home: Home, name: str, *, approved: bool) -> None:
 def make_older(home: Home) -> None:
     """Rewrite a project with one task as the first release had it."""
     state = Path(desk(home).state_path)
-    text = state.read_text().replace("1.1.0", "0.9.0").replace("assigned_agent", "assignee")
+    text = state.read_text().replace("1.2.0", "0.9.0").replace("assigned_agent", "assignee")
     state.write_text(text.replace("  priority: medium\n", ""))
     project = Path(projects.path(home))
-    project.write_text(project.read_text().replace("1.1.0", "0.9.0"))
+    project.write_text(project.read_text().replace("1.2.0", "0.9.0"))
 
 
 def desk(home: Home) -> TaskFolder:

@@ -297,7 +297,7 @@ def test_only_the_user_s_own_link_is_followed(tmp_path: Path) -> None:
     assert [each.path for each in library_of(root, linked=(str(target),)).documents] == [".sow/repos/pay/README.md"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": "1.1.0"}', '{"schema_version":"1.1.0","sinks":[{}]}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": "1.2.0"}', '{"schema_version":"1.2.0","sinks":[{}]}'])
 def test_a_broken_index_hides_its_sinks_alone(tmp_path: Path, text: str) -> None:
     """An index that was edited badly is a warning, and everything else is chosen as usual."""
     put(tmp_path, designs__tokens=TOKENS)
@@ -326,7 +326,7 @@ def test_the_pages_of_init_are_no_documents(tmp_path: Path) -> None:
 
 def test_documents_lie_where_the_repository_says(tmp_path: Path) -> None:
     """artifacts.adrs of .sow/config.yaml names another folder, whose records are decisions."""
-    config = 'schema_version: "1.1.0"\nartifacts:\n  adrs: docs/decisions\n'
+    config = 'schema_version: "1.2.0"\nartifacts:\n  adrs: docs/decisions\n'
     write(tmp_path, {".sow/config.yaml": config, "docs/decisions/0001-a.md": "# 1. A\n", "docs/other.md": "# O\n"})
     assert [(each.path, each.kind) for each in library_of(tmp_path).documents] == [("docs/decisions/0001-a.md", "adr")]
 
@@ -334,7 +334,7 @@ def test_documents_lie_where_the_repository_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["../outside", "/etc", "~/x", ".git/hooks", ".sow/project/x", "."])
 def test_the_repository_cannot_name_a_folder_outside(tmp_path: Path, value: str) -> None:
     """A folder of documents that leaves the repository is a warning, and the usual one is read."""
-    config = f'schema_version: "1.1.0"\nartifacts:\n  adrs: "{value}"\n'
+    config = f'schema_version: "1.2.0"\nartifacts:\n  adrs: "{value}"\n'
     write(tmp_path, {".sow/config.yaml": config, ".sow/knowledge/adrs/0001-a.md": "# 1. A\n"})
     library = library_of(tmp_path)
     assert [each.path for each in library.documents] == [".sow/knowledge/adrs/0001-a.md"]

@@ -357,7 +357,7 @@ def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
 ENTRY = {"name": "x", "source": {"url": "u", "path": "", "ref": ""}, "summary": "", "when_to_use": ""}
 
 
-def written(*entries: dict[str, Any], version: str = "1.1.0", **more: Any) -> str:
+def written(*entries: dict[str, Any], version: str = "1.2.0", **more: Any) -> str:
     return json.dumps({"schema_version": version, "sinks": entries, **more})
 
 

@@ -57,7 +57,7 @@ def test_a_renamed_field_keeps_its_place(old):
     old.ok("migrate", "--yes")
     lines = old.state("020").splitlines()
     assert lines[:8] == [
-        'schema_version: "1.1.0"',
+        'schema_version: "1.2.0"',
         "revision: 8",
         "task:",
         '  id: "020"',
@@ -81,7 +81,7 @@ def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
     """A task that came from an old branch is brought up to date, and nothing else is touched."""
     task_repo.ok("task", "create", "--name", "Other")
     path = task_repo.desk("010") / "state.yaml"
-    rewrite(path, ('"1.1.0"', '"0.9.0"'), ("assigned_agent", "assignee"), ("  priority: medium\n", ""))
+    rewrite(path, ('"1.2.0"', '"0.9.0"'), ("assigned_agent", "assignee"), ("  priority: medium\n", ""))
     before = task_repo.snapshot()
     assert task_repo.ok("status", "--json").json["broken"].keys() == {"010"}
     assert "Migration complete! 1 file updated." in task_repo.ok("migrate", "--yes").out
@@ -99,7 +99,7 @@ def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
         ('"0.9"', ".sow/project/state.yaml: schema_version: no migration starts from '0.9'"),
         ("0.9", ".sow/project/state.yaml: schema_version: no migration starts from 0.9"),
         ("[]", ".sow/project/state.yaml: schema_version: no migration starts from []"),
-        ('"1.1.1"', "schema version mismatch: project=1.1.1 cli=1.1.0 (.sow/project/state.yaml)"),
+        ('"1.2.1"', "schema version mismatch: project=1.2.1 cli=1.2.0 (.sow/project/state.yaml)"),
     ],
 )
 def test_an_unknown_version_is_refused(old, version, message):

@@ -72,7 +72,7 @@ class History:
     def write(self, changed: Any) -> None:
         """Replace the state file as a whole."""
         self.door()
-        validate({"schema_version": "1.1.0", "revision": 0, "task": changed})
+        validate({"schema_version": "1.2.0", "revision": 0, "task": changed})
         self.disk = changed
         self.door()
 

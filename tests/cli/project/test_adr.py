@@ -65,14 +65,14 @@ def test_no_records(repo: Repo) -> None:
 
 def test_the_repository_says_where_records_lie(repo: Repo) -> None:
     """artifacts.adrs of .sow/config.yaml is the folder, below the root, and is made where it is missing."""
-    (repo.root / ".sow/config.yaml").write_text('schema_version: "1.1.0"\nartifacts:\n  adrs: docs/decisions\n')
+    (repo.root / ".sow/config.yaml").write_text('schema_version: "1.2.0"\nartifacts:\n  adrs: docs/decisions\n')
     assert Path(repo.ok("adr", "new", "A").out.strip()) == repo.root / "docs/decisions/0001-a.md"
 
 
 @pytest.mark.parametrize("value", ["../x", "/tmp/x", ".git/hooks", ".sow/project/phases", "."])
 def test_a_folder_outside_is_refused(repo: Repo, value: str) -> None:
     """A repository cannot have records written outside of its own documents."""
-    (repo.root / ".sow/config.yaml").write_text(f'schema_version: "1.1.0"\nartifacts:\n  adrs: "{value}"\n')
+    (repo.root / ".sow/config.yaml").write_text(f'schema_version: "1.2.0"\nartifacts:\n  adrs: "{value}"\n')
     before = sorted(repo.root.parent.rglob("*"))
     result = repo.sow("adr", "new", "A")
     assert result.code == 2

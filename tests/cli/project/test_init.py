@@ -82,7 +82,7 @@ def test_a_project_with_phases_and_a_description(bare_repo: Repo):
 def test_a_project_with_all_defaults(repo: Repo):
     """The state of a new project holds every field of the schema, from the project's id to its times."""
     project = repo.ok("project", "show", "--json").json
-    assert project["schema_version"] == "1.1.0"
+    assert project["schema_version"] == "1.2.0"
     assert project["name"] == "Add authentication"
     assert project["branch"] == "feat/auth"
     assert project["created_at"] == project["updated_at"]

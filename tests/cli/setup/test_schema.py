@@ -14,10 +14,10 @@ from sow.store.formats import VERSION
 from sow.store.formats.schema import names
 
 MIGRATION = [
-    "Migrating .sow/project/state.yaml: v0.9.0 → v1.1.0",
+    "Migrating .sow/project/state.yaml: v0.9.0 → v1.2.0",
     "  - Updating field: schema_version",
     "",
-    "Migrating phases/implementation/tasks/010/state.yaml: v0.9.0 → v1.1.0",
+    "Migrating phases/implementation/tasks/010/state.yaml: v0.9.0 → v1.2.0",
     "  - Renaming field: assignee → assigned_agent",
     "  - Adding field: priority (default: medium)",
     "",
@@ -37,6 +37,7 @@ def test_schema_list(bare_repo: Repo):
     assert [(each["version"], each["current"]) for each in versions] == [
         ("0.9.0", False),
         ("1.0.0", False),
+        ("1.1.0", False),
         (VERSION, True),
     ]
     assert versions[1]["schemas"] == names()
@@ -142,7 +143,7 @@ def test_validate_names_every_problem_with_its_line(task_repo: Repo):
 def test_validate_names_every_problem_of_an_index(repo: Repo):
     """A JSON file has lines too, and a missing field is named at its entry."""
     (repo.root / "index.json").write_text(
-        '{\n"schema_version": "1.1.0",\n"sinks": [\n{"name": "Q", "summary": "", "when_to_use": ""}\n]}\n'
+        '{\n"schema_version": "1.2.0",\n"sinks": [\n{"name": "Q", "summary": "", "when_to_use": ""}\n]}\n'
     )
     errors = repo.sow("validate", "index.json").err.splitlines()[:-1]
     assert errors == [
@@ -181,7 +182,7 @@ def test_an_old_project_is_refused_until_it_is_migrated(old_repo: Repo):
         assert result.code == 2
         assert result.err.splitlines() == [
             "error: Project state schema v0.9.0 detected (.sow/project/state.yaml)",
-            "hint: CLI requires schema v1.1.0",
+            "hint: CLI requires schema v1.2.0",
             "      Run: sow migrate",
         ]
     assert old_repo.snapshot() == before
@@ -256,12 +257,12 @@ def test_interrupting_the_question(old_repo: Repo, on_terminal: Callable[..., An
 def test_a_newer_project_is_refused_politely(task_repo: Repo):
     """A project of a newer sow is neither read nor migrated, and the hint is to upgrade."""
     path = task_repo.project / "state.yaml"
-    path.write_text(path.read_text().replace('"1.1.0"', '"9.1.0"'))
+    path.write_text(path.read_text().replace('"1.2.0"', '"9.1.0"'))
     before = task_repo.snapshot()
     for words in (("status",), ("migrate", "--yes")):
         result = task_repo.sow(*words)
         assert result.code == 2
-        assert "schema version mismatch: project=9.1.0 cli=1.1.0" in result.err
+        assert "schema version mismatch: project=9.1.0 cli=1.2.0" in result.err
         assert "upgrade sow" in result.err
     assert task_repo.snapshot() == before
 

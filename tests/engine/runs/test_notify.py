@@ -177,7 +177,7 @@ def test_a_repository_names_no_command(plan_repo: PlanRepo, ear: Ear) -> None:
     plan_repo.plan("First")
     plan_repo.repo.ok("init")
     (plan_repo.repo.root / ".sow/config.yaml").write_text(
-        f'schema_version: "1.1.0"\nnotify:\n  command: ["{ear.path}"]\n'
+        f'schema_version: "1.2.0"\nnotify:\n  command: ["{ear.path}"]\n'
     )
     plan_repo.run()
     assert ear.heard() == []

@@ -158,11 +158,11 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
     good = (desk / "state.yaml").read_bytes()
     texts = [
         good + f"{one}: {two}\n".encode(),
-        f'schema_version: "1.1.0"\n{one}: {two}\ntask: {{}}\n'.encode(),
+        f'schema_version: "1.2.0"\n{one}: {two}\ntask: {{}}\n'.encode(),
         f"schema_version: {one}\ntask: {{{two}: 1}}\n".encode(),
-        f'schema_version: "1.1.0"\ntask:\n  {one}: 1\n  {two}: 2\n  {one}: 3\n'.encode(),
-        f'schema_version: "1.1.0"\ntask:\n  id: {one}\n  status: {two}\n'.encode(),
-        b'schema_version: "1.1.0"\ntask: !a' + raw + b" 1\n",
+        f'schema_version: "1.2.0"\ntask:\n  {one}: 1\n  {two}: 2\n  {one}: 3\n'.encode(),
+        f'schema_version: "1.2.0"\ntask:\n  id: {one}\n  status: {two}\n'.encode(),
+        b'schema_version: "1.2.0"\ntask: !a' + raw + b" 1\n",
         b"a: " + raw + b"\n" + raw + b": b\n- " + raw,
     ]
     turn = len(first) % len(texts)  # each place of a split meets two of the texts, all places together meet all

@@ -500,10 +500,10 @@ FILES: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], str]] = {
     "a wrong type": (spoil(STATE, "questions: 0", "questions: many"), ("status",), "questions: must be"),
     "a project on main": (spoil(STATE, "branch: feat/auth", "branch: main"), ("status",), "branch: must be anything"),
     "no phase": (spoil(STATE, "phases:\n", "phases: []\nx:\n"), ("status",), "phases: must be a list of at least 1"),
-    "no version": (spoil(STATE, 'schema_version: "1.1.0"\n', ""), ("status",), "schema_version"),
-    "a version that is none": (spoil(STATE, '"1.1.0"', '"one"'), ("status",), "schema_version: must be a version"),
-    "an older version": (spoil(STATE, '"1.1.0"', '"0.9.0"'), ("log", "x"), "Project state schema v0.9.0 detected"),
-    "a newer version": (spoil(STATE, '"1.1.0"', '"2.0.0"'), ("log", "x"), "project=2.0.0 cli=1.1.0"),
+    "no version": (spoil(STATE, 'schema_version: "1.2.0"\n', ""), ("status",), "schema_version"),
+    "a version that is none": (spoil(STATE, '"1.2.0"', '"one"'), ("status",), "schema_version: must be a version"),
+    "an older version": (spoil(STATE, '"1.2.0"', '"0.9.0"'), ("log", "x"), "Project state schema v0.9.0 detected"),
+    "a newer version": (spoil(STATE, '"1.2.0"', '"2.0.0"'), ("log", "x"), "project=2.0.0 cli=1.2.0"),
     "a list": (put(STATE, b"- a\n- b\n"), ("status",), "state.yaml: not a mapping"),
     "nothing": (put(STATE, b""), ("status",), "state.yaml: not a mapping"),
     "no yaml": (put(STATE, b"{[\n"), ("status",), "state.yaml"),
@@ -619,7 +619,7 @@ def test_waiting_for_a_merge(repo: Repo):
 
 def test_waiting_for_a_word(task_repo: Repo):
     """A migration that nobody can confirm waits with exit 4, after it has shown what it would do."""
-    spoil(TASK, '"1.1.0"', '"0.9.0"')(task_repo)
+    spoil(TASK, '"1.2.0"', '"0.9.0"')(task_repo)
     spoil(TASK, "assigned_agent", "assignee")(task_repo)
     spoil(TASK, "  priority: medium\n", "")(task_repo)
     before = task_repo.snapshot()

@@ -26,7 +26,7 @@ BATCH = 50
 KIB = 1 << 10
 
 
-TASK = 'schema_version: "1.1.0"\ntask:\n  name: '
+TASK = 'schema_version: "1.2.0"\ntask:\n  name: '
 UNITS = [
     *"[]{}-?:,&*!|>'\"%@#\n\t \\",
     "- ",

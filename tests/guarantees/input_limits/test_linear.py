@@ -66,10 +66,10 @@ TEXTS: dict[str, Make] = {
     "words": pattern("a "),
 }
 OUR_LAYOUT: dict[str, Make] = {
-    "criteria": pattern("    - It works\n", before='schema_version: "1.1.0"\ntask:\n  criteria:\n'),
-    "dependencies": numbered('    - "#"\n', before='schema_version: "1.1.0"\ntask:\n  depends_on:\n'),
-    "unknown fields": numbered("k#: 1\n", before='schema_version: "1.1.0"\n'),
-    "a long text": pattern("x", before='schema_version: "1.1.0"\ntask:\n  name: '),
+    "criteria": pattern("    - It works\n", before='schema_version: "1.2.0"\ntask:\n  criteria:\n'),
+    "dependencies": numbered('    - "#"\n', before='schema_version: "1.2.0"\ntask:\n  depends_on:\n'),
+    "unknown fields": numbered("k#: 1\n", before='schema_version: "1.2.0"\n'),
+    "a long text": pattern("x", before='schema_version: "1.2.0"\ntask:\n  name: '),
 }
 
 

@@ -28,10 +28,12 @@ EXAMPLE = ROOT / "examples" / "user-accounts.md"
 FROZEN_SCHEMAS = {
     "0.9.0": "fc280bf7ad79cedf31477ed96db180b55e60de54d54697a8c9cda1e3fc147bc3",
     "1.0.0": "e5be91d8f5895ed14f2b0f6553a9dc48e22c9ec88600e53a3434a112af697a66",
+    "1.1.0": "787f41543f091f5dad97176ab0fe8a80c7f8fae111114a974ae76bf9311a244f",
 }
 FROZEN_PROJECTS = {
     "0.9.0": "191ca07f5cd8015db47eae149bb7b36ac736ba817c0860b22718f4d0c3c36c18",
     "1.0.0": "ce3922c717659196dc85cc6f2527438045c8d055dba5a37754a4b233f7f3835f",
+    "1.1.0": "81be4c1b63b9cd44adaa9a5c944b9b9437a2fe8b5c475e8e59c3ce5988f7fc77",
 }
 
 # What every command is called with here; those without words do not ask for a project.
@@ -156,30 +158,30 @@ ASK_NO_PROJECT = {
 
 OLD = """\
 error: Project state schema v0.9.0 detected (.sow/project/state.yaml)
-hint: CLI requires schema v1.1.0
+hint: CLI requires schema v1.2.0
       Run: sow migrate
 """
 NEWER = """\
-error: schema version mismatch: project=9.0.0 cli=1.1.0 (.sow/project/state.yaml)
+error: schema version mismatch: project=9.0.0 cli=1.2.0 (.sow/project/state.yaml)
 hint: a newer sow wrote this: upgrade sow and try again
 """
 PLAN = """\
-Migrating .sow/project/state.yaml: v0.9.0 → v1.1.0
+Migrating .sow/project/state.yaml: v0.9.0 → v1.2.0
   - Updating field: schema_version
 
-Migrating phases/design/tasks/010/state.yaml: v0.9.0 → v1.1.0
+Migrating phases/design/tasks/010/state.yaml: v0.9.0 → v1.2.0
   - Renaming field: assignee → assigned_agent
   - Adding field: priority (default: medium)
 
-Migrating phases/implementation/tasks/020/state.yaml: v0.9.0 → v1.1.0
+Migrating phases/implementation/tasks/020/state.yaml: v0.9.0 → v1.2.0
   - Renaming field: assignee → assigned_agent
   - Adding field: priority (default: medium)
 
-Migrating phases/implementation/tasks/021/state.yaml: v0.9.0 → v1.1.0
+Migrating phases/implementation/tasks/021/state.yaml: v0.9.0 → v1.2.0
   - Renaming field: assignee → assigned_agent
   - Adding field: priority (default: medium)
 
-Migrating phases/implementation/tasks/030/state.yaml: v0.9.0 → v1.1.0
+Migrating phases/implementation/tasks/030/state.yaml: v0.9.0 → v1.2.0
   - Renaming field: assignee → assigned_agent
   - Adding field: priority (default: medium)
 

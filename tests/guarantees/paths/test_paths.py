@@ -152,7 +152,7 @@ def full_repo(tmp_path: Path, environment: dict[str, str], template: Path) -> Re
 def old_repo(full_repo: Repo) -> Repo:
     """The same, as sow 0.9 would have left it."""
     for path in full_repo.project.rglob("state.yaml"):
-        text = path.read_text().replace('"1.1.0"', '"0.9.0"').replace("assigned_agent", "assignee")
+        text = path.read_text().replace('"1.2.0"', '"0.9.0"').replace("assigned_agent", "assignee")
         path.write_text(re.sub(r"  priority: \w+\n", "", text))
     return full_repo
 

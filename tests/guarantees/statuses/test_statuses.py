@@ -207,7 +207,7 @@ def test_an_illegal_move_changes_no_file(task_repo, to):
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     path = Path(task_repo.desk("010") / "state.yaml")
     for source in TASK_STATUSES:
-        path.write_text(yaml_text.dump({"schema_version": "1.1.0", "revision": 7, "task": task(status=source)}))
+        path.write_text(yaml_text.dump({"schema_version": "1.2.0", "revision": 7, "task": task(status=source)}))
         before = task_repo.snapshot()
         if (source, to) in TASK_MOVES - ONLY_A_RUN:
             assert projects_tasks.set_status(home, "010", to, actor=ADA, reason="because").task["status"] == to

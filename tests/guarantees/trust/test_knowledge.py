@@ -26,7 +26,7 @@ def commit_index(repo: Repo, kind: str, **entry: Any) -> None:
     folder.mkdir(exist_ok=True)
     words = {"summary": "", "when_to_use": ""} if kind == "sinks" else {"purpose": "", "hints": [], "mode": "clone"}
     known = {"name": "evil", **words, **entry}
-    (folder / "index.json").write_text(json.dumps({"schema_version": "1.1.0", kind: [known]}))
+    (folder / "index.json").write_text(json.dumps({"schema_version": "1.2.0", kind: [known]}))
 
 
 @pytest.mark.parametrize("kind", ["sinks", "repos"])

@@ -193,7 +193,7 @@ def settings_of_the_repository(scene: Scene) -> None:
     agents = {"agents": {"executors": {"claude-code": evil}, "bindings": {"implementer": "simulated"}}}
     everything = {**agents, "trust": [str(scene.root)], "limits": {"turn_timeout": "999h"}}
     for name in (".sow/config.yaml", ".config/sow/config.yaml", "sow.yaml", ".sow.yaml", "config.yaml"):
-        scene.write(name, json.dumps({"schema_version": "1.1.0", **everything}))
+        scene.write(name, json.dumps({"schema_version": "1.2.0", **everything}))
 
 
 def variables_of_the_repository(scene: Scene) -> None:

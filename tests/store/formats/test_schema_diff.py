@@ -54,7 +54,7 @@ def test_an_unknown_version_is_refused_with_the_known_ones(bare_repo):
     result = bare_repo.sow("schema", "diff", "v0.9.0", "v7.0.0")
     assert (result.code, result.err) == (
         2,
-        "error: there is no schema version 'v7.0.0'\nhint: the versions are: 0.9.0, 1.0.0, 1.1.0\n",
+        "error: there is no schema version 'v7.0.0'\nhint: the versions are: 0.9.0, 1.0.0, 1.1.0, 1.2.0\n",
     )
 
 

@@ -89,6 +89,7 @@ TASK = {
     ],
     "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
     "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit", "merged": True}],
+    "follows": {"task": "020", "findings": ["line-17"], "head": "1" * 40, "session": "a1"},
     "reviews": [
         {
             "iteration": 2,
@@ -224,16 +225,16 @@ FOLDER = {"url": "git@example.org:team/style.git", "path": "docs", "ref": ""}
 # Every field of every schema stands in one of these; the first of each kind has them all.
 VALID: dict[str, list[Any]] = {
     "task": [
-        {"schema_version": "1.1.0", "revision": 3, "task": TASK},
-        {"schema_version": "1.1.0", "task": {**TASK, "status": "abandoned"}},
+        {"schema_version": "1.2.0", "revision": 3, "task": TASK},
+        {"schema_version": "1.2.0", "task": {**TASK, "status": "abandoned"}},
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "task": {key: TASK[key] for key in ("id", "name", "assigned_agent", "created_at", "updated_at")},
         },
     ],
     "project": [
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "revision": 1,
             "project_id": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
             "name": "Add authentication",
@@ -251,7 +252,7 @@ VALID: dict[str, list[Any]] = {
     ],
     "run": [
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "revision": 1,
             "run": {
                 "id": "20260131-090000-a1b2",
@@ -297,6 +298,26 @@ VALID: dict[str, list[Any]] = {
                     }
                 ],
                 "dropped": [{"task": "020", "head": "1" * 40, "parent": "0" * 40, "at": TIME}],
+                "delivery": {
+                    "remote": "fork",
+                    "target": "origin",
+                    "owner": "ada",
+                    "branch": "feat/login",
+                    "base": "main",
+                    "state": "merged",
+                    "number": 7,
+                    "url": "https://example.org/shop/pull/7",
+                    "source": "1" * 40,
+                    "head": "2" * 40,
+                    "merge_commit": "3" * 40,
+                    "merged_head": "2" * 40,
+                    "method": "squash",
+                    "merged_at": TIME,
+                    "waiting_since": {"head": "2" * 40, "at": TIME},
+                    "writing": "4f1c2b3a5d6e",
+                    "own_comments": ["issue-12"],
+                    "handled": [{"key": "line-17", "outcome": "follow_up", "tasks": ["030"], "at": TIME}],
+                },
                 "baselines": [
                     {
                         "list": "4" * 64,
@@ -336,9 +357,9 @@ VALID: dict[str, list[Any]] = {
         {"task_id": "a_123456", "session_start": 0, "notes": []},
     ],
     "workflow": [
-        {"schema_version": "1.1.0", "revision": 4, "workflow": WORKFLOW},
+        {"schema_version": "1.2.0", "revision": 4, "workflow": WORKFLOW},
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "workflow": {**WORKFLOW, "status": "pending", "members": {}, "escalations": [], "branch": ""},
         },
     ],
@@ -410,7 +431,7 @@ VALID: dict[str, list[Any]] = {
     "task-description": [{"title": "Add login", "text": ""}],
     "sink-index": [
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "sinks": [
                 {
                     **LINKED,
@@ -421,20 +442,20 @@ VALID: dict[str, list[Any]] = {
                 }
             ],
         },
-        {"schema_version": "1.1.0", "sinks": []},
+        {"schema_version": "1.2.0", "sinks": []},
     ],
     "repo-index": [
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "repos": [
                 {**LINKED, "purpose": "Types", "hints": [{"path": "src", "about": "the types"}], "mode": "clone"}
             ],
         }
     ],
-    "repo-config": [{"schema_version": "1.1.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
+    "repo-config": [{"schema_version": "1.2.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
     "session": [
         {
-            "schema_version": "1.1.0",
+            "schema_version": "1.2.0",
             "revision": 3,
             "session": {
                 "number": 1,
@@ -509,6 +530,7 @@ VALID: dict[str, list[Any]] = {
             "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
             "context": {"enabled": True, "budget": "8k"},
             "notify": {"command": ["notify-send", "sow"], "bell": False},
+            "deliver": {"bots": ["review-bot[bot]"], "check_wait": "10m"},
             "sandbox": {
                 "mode": "auto",
                 "roles": {"implementer": "off"},
@@ -822,13 +844,13 @@ def test_defaults_are_filled_in_anew_each_time():
 def test_a_complaint_is_short():
     """A key as long as the file does not make a message as long as the file."""
     with pytest.raises(SchemaError) as refused:
-        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.1.0", "x" * 10**6: 1})
+        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.2.0", "x" * 10**6: 1})
     assert len(str(refused.value)) < 300
 
 
 def test_a_key_that_is_no_text_is_refused():
     """YAML has keys of other types; no schema takes one."""
-    assert verdict("repo-config", {"schema_version": "1.1.0", 1: "a"}) == "1"
+    assert verdict("repo-config", {"schema_version": "1.2.0", 1: "a"}) == "1"
     assert verdict("user-config", {"agents": {"bindings": {1: "a"}}}) == "agents.bindings"
 
 

@@ -39,7 +39,7 @@ def test_a_project_is_made_with_its_folders(empty):
     create(home, phases=[phase("design", "active"), phase("test")])
     text = (empty.project / "state.yaml").read_text()
     assert text == (
-        'schema_version: "1.1.0"\n'
+        'schema_version: "1.2.0"\n'
         "revision: 1\n"
         f'project_id: "{UUID}"\n'
         "name: Auth\n"

@@ -98,6 +98,12 @@ class Review(TypedDict):
     findings: list[Finding]
     commit: NotRequired[str]
 
+class Follows(TypedDict):
+    findings: list[str]
+    task: NotRequired[str]
+    head: NotRequired[str]
+    session: NotRequired[str]
+
 class Chosen(TypedDict):
     path: str
     kind: str
@@ -145,6 +151,7 @@ class Task(TypedDict):
     refusals: NotRequired[list[Refusal]]
     waivers: NotRequired[list[Waiver]]
     concerns: NotRequired[list[Concern]]
+    follows: NotRequired[Follows]
 
 class TaskState(TypedDict):
     schema_version: str
@@ -279,6 +286,36 @@ class DroppedMerge(TypedDict):
     parent: str
     at: str
 
+class NoChecksYet(TypedDict):
+    head: str
+    at: str
+
+class HandledFinding(TypedDict):
+    key: str
+    outcome: str
+    at: str
+    tasks: NotRequired[list[str]]
+
+class RunDelivery(TypedDict):
+    remote: str
+    owner: str
+    branch: str
+    base: str
+    state: str
+    target: NotRequired[str]
+    number: NotRequired[int]
+    url: NotRequired[str]
+    source: NotRequired[str]
+    head: NotRequired[str]
+    merge_commit: NotRequired[str]
+    merged_head: NotRequired[str]
+    method: NotRequired[str]
+    merged_at: NotRequired[str]
+    waiting_since: NotRequired[NoChecksYet]
+    writing: NotRequired[str]
+    own_comments: NotRequired[list[str]]
+    handled: NotRequired[list[HandledFinding]]
+
 class Baseline(TypedDict):
     list: str
     tree: str
@@ -329,6 +366,7 @@ class Run(TypedDict):
     baselines: NotRequired[list[Baseline]]
     final: NotRequired[list[FinalCheck]]
     accepted: NotRequired[list[str]]
+    delivery: NotRequired[RunDelivery]
 
 class RunState(TypedDict):
     schema_version: str

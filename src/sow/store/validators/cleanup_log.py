@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.1.0/cleanup-log.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.2.0/cleanup-log.json: change the schema, not this file."""
 
 from sow.store.formats.validation import OPTIONAL, REQUIRED, array, choice, record, text
 

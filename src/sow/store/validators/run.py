@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.1.0/run.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.2.0/run.json: change the schema, not this file."""
 
 from sow.store.formats.validation import OPTIONAL, REQUIRED, array, choice, flag, number, record, text
 
@@ -90,6 +90,34 @@ DOCUMENT = record({
             'at': (TIMESTAMP, REQUIRED),
         })), OPTIONAL),
         'accepted': (array(choice('outside_imports', 'refused_setup')), OPTIONAL),
+        'delivery': (record({
+            'remote': (text(1, 200, form='sow-line'), REQUIRED),
+            'target': (text(1, 200, form='sow-line'), OPTIONAL),
+            'owner': (text(1, 200, form='sow-line'), REQUIRED),
+            'branch': (text(1, 255, form='sow-line'), REQUIRED),
+            'base': (text(1, 255, form='sow-line'), REQUIRED),
+            'state': (choice('open', 'merged', 'closed'), REQUIRED),
+            'number': (number(1, whole=True), OPTIONAL),
+            'url': (text(1, 2000, form='sow-line'), OPTIONAL),
+            'source': (text(form='sow-digest'), OPTIONAL),
+            'head': (text(form='sow-digest'), OPTIONAL),
+            'merge_commit': (text(form='sow-digest'), OPTIONAL),
+            'merged_head': (text(form='sow-digest'), OPTIONAL),
+            'method': (choice('merge', 'squash', 'rebase'), OPTIONAL),
+            'merged_at': (TIMESTAMP, OPTIONAL),
+            'waiting_since': (record({
+                'head': (text(form='sow-digest'), REQUIRED),
+                'at': (TIMESTAMP, REQUIRED),
+            }), OPTIONAL),
+            'writing': (text(1, 200, form='sow-line'), OPTIONAL),
+            'own_comments': (array(text(1, 200, form='sow-line')), OPTIONAL),
+            'handled': (array(record({
+                'key': (text(1, 400, form='sow-line'), REQUIRED),
+                'outcome': (choice('follow_up', 'rerun', 'ignored', 'asked'), REQUIRED),
+                'tasks': (array(WORKER), OPTIONAL),
+                'at': (TIMESTAMP, REQUIRED),
+            })), OPTIONAL),
+        }), OPTIONAL),
     }), REQUIRED),
 })
 

@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.1.0/session.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.2.0/session.json: change the schema, not this file."""
 
 from sow.store.formats.validation import OPTIONAL, REQUIRED, array, choice, flag, number, record, text
 

@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.1.0/task.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.2.0/task.json: change the schema, not this file."""
 
 from sow.store.formats.validation import OPTIONAL, REQUIRED, anything, array, choice, flag, number, record, text
 
@@ -138,6 +138,12 @@ DOCUMENT = record({
             'text': (text(1, 2000, form='sow-line'), REQUIRED),
             'merged': (flag, OPTIONAL),
         })), OPTIONAL),
+        'follows': (record({
+            'task': (TASK_ID, OPTIONAL),
+            'findings': (array(text(1, 400, form='sow-line')), REQUIRED),
+            'head': (text(form='sow-digest'), OPTIONAL),
+            'session': (text(1, 200, form='sow-line'), OPTIONAL),
+        }), OPTIONAL),
     }, ('status', ('completed',), {'completed_at': anything, 'approval': anything}), ('status', ('abandoned',), {'abandoned_reason': anything})), REQUIRED),
 })
 

@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.1.0/user-config.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.2.0/user-config.json: change the schema, not this file."""
 
 from sow.store.formats.validation import OPTIONAL, REQUIRED, array, choice, flag, mapping, number, record, text
 
@@ -83,6 +83,10 @@ DOCUMENT = record({
     'notify': (record({
         'command': (array(text(0, 4000), instead=str), OPTIONAL),
         'bell': (flag, OPTIONAL),
+    }, null=True), {}),
+    'deliver': (record({
+        'bots': (array(text(1, 200, form='sow-line')), OPTIONAL),
+        'check_wait': (text(form='sow-duration'), OPTIONAL),
     }, null=True), {}),
     'trust': (array(text(1, 4000, form='sow-line'), instead=type(None)), []),
 })

@@ -1,0 +1,75 @@
+"""Describes what a request is waiting for: a failed check or a comment, with its place and a bounded text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sow.forge.forge import Comment, ForgeCheck
+
+CHECK, COMMENT = "check", "comment"
+MOST_TEXT = 8_000  # characters of a comment, or of the end of a log
+MOST_TITLE = 150
+MOST_KEY = 400  # as in the schema of runs
+TIME_STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ", re.MULTILINE)
+RUN_GROUP = re.compile(r"^##\[group\]Run (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFinding:
+    """One failed check or comment. Its texts were written by others, and are quoted material for a worker."""
+
+    key: str  # the same for the same finding, in every poll
+    kind: str
+    title: str  # one line
+    text: str  # redacted and bounded
+    path: str = ""
+    line: int = 0
+    commit: str = ""  # the commit whose line is meant, or that was checked
+    url: str = ""
+
+
+def check_key(check: ForgeCheck, sha: str) -> str:
+    """Return the identity of a check's result for one commit."""
+    return f"check-{sha}-{one_line(check.name)}"[:MOST_KEY]
+
+
+def from_check(check: ForgeCheck, sha: str, log: str) -> RequestFinding:
+    """Return a failed check with the end of its log."""
+    texts = [check.summary.strip(), TIME_STAMP.sub("", log).strip()]
+    return RequestFinding(
+        key=check_key(check, sha),
+        kind=CHECK,
+        title=f"Check {one_line(check.name)!r} failed"[:MOST_TITLE],
+        text="\n\n".join(filter(None, texts))[-MOST_TEXT:],
+        path=check.path,
+        line=check.line,
+        commit=sha,
+        url=check.url,
+    )
+
+
+def from_comment(comment: Comment) -> RequestFinding:
+    """Return a comment of somebody who may change the repository."""
+    place = f" on {comment.path}:{comment.line}" if comment.path else ""
+    return RequestFinding(
+        key=comment.id,
+        kind=COMMENT,
+        title=one_line(f"Comment of {comment.author}{place}")[:MOST_TITLE],
+        text=comment.body.strip()[:MOST_TEXT],
+        path=comment.path,
+        line=comment.line,
+        commit=comment.commit,
+        url=comment.url,
+    )
+
+
+def failed_command(log: str) -> str:
+    """Return the command of the step that failed, as GitHub Actions writes it into the log, or ""."""
+    steps = RUN_GROUP.findall(TIME_STAMP.sub("", log))
+    return str(steps[-1]).strip() if steps else ""
+
+
+def one_line(text: str) -> str:
+    """Return a text of the forge on one line."""
+    return " ".join(text.split())
