@@ -113,9 +113,17 @@ LOG_OPTIONS = (
     Option("--task", "ID", "Write to this task's log (default: SOW_TASK)", completes="tasks"),
 )
 # The commands that read a plan share these.
+PLAN_HELP = "A plan file, a folder of them, or a task list of another tool"
+PLAN = Argument("plan", PLAN_HELP, repeat=True, completes="files")
+PLAN_OR_ISSUES = Argument("plan", PLAN_HELP, repeat=True, optional=True, completes="files")
 LIST_OPTIONS = (
     Option("--tag", "NAME", "Which tag of a Task Master list; without: its current one"),
     Option("--parallel-stories", help="Run the user stories of a spec-kit list side by side, not one after the other"),
+)
+# The commands that put a plan to work also take issues.
+ISSUE_OPTIONS = (
+    Option("--issue", "N,…", "Instead of a plan: issues of GitHub or GitLab, each as one task"),
+    Option("--label", "NAME", "Instead of a plan: all open issues with this label"),
 )
 GLOBAL = (
     Option("--quiet", help="Print only results, questions and errors"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sow.domain import network
-from sow.domain.plans.plan import Plan
+from sow.domain.plans.plan import APPROVAL, Plan
 from sow.plans import fields
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 GROUP_KEYS = ("group_id", "id", "name")
 HINT = "agents see it as plan context"
+APPROVE = "read the plan; to approve it, delete this line"
 # Settings with fields of their own: the type of each field, or the fields of a mapping in it.
 QUALITY_CONTROL = {
     "enabled": "flag",
@@ -74,6 +75,11 @@ def _set(section: FieldReader) -> None:
         section, "quality_control", bool(plan.quality_control) and plan.quality_control != control
     ):
         plan.quality_control = control
+    plan.issues += section.texts("issues")
+    reason = section.text("needs_approval")
+    if reason:
+        line = section.node.value["needs_approval"].line
+        plan.warn(section.file, line, f"nobody approved this plan yet: {reason}", APPROVE, kind=APPROVAL)
     for node in section.entries("protected"):
         plan.protected += fields.patterns(plan, "", section.file, section.text_of(node, "protected"), node.line)
     for group in section.entries("worktree_groups"):

@@ -20,9 +20,19 @@ MOST_ROWS = 100
 
 
 def import_plan(
-    context: Context, *, plan: list[str], phase: str, yes: bool, dry_run: bool, json: bool, **options: object
+    context: Context,
+    *,
+    plan: list[str],
+    issue: str,
+    label: str,
+    phase: str,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+    **options: object,
 ) -> int:
     actor = context.require_non_worker("import a plan")
+    plan = load.plan_or_issues(context, "plan import", plan, issue=issue, label=label)
     reading = load.load_valid(context, plan, **options)
     if reading is None:
         return load.BAD_PLAN

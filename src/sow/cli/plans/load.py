@@ -11,7 +11,7 @@ from sow.engine.launch.loaded_plan import AgentNames, LoadedPlan
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects.task_lists import ListChoice
-from sow.system.terminal import err, escape_line
+from sow.system.terminal import err, escape_line, notes
 
 BAD_PLAN = 2  # exit code
 MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
@@ -32,6 +32,26 @@ def read(context: Context, paths: list[str], **options: object) -> LoadedPlan:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         err(f"note: read as tasks of {tool}: {escape_line(files[0])}{more}")
     return reading
+
+
+def plan_or_issues(context: Context, command: str, paths: list[str], *, issue: str, label: str) -> list[str]:
+    """Returns the given plan files, or the files that it writes for the given issues; says which issues it read."""
+    if not (issue or label):
+        if not paths:
+            raise SowError(f"sow {command}: PLAN is missing", f"name a plan file or an issue: sow {command} --issue 12")
+        return paths
+    if paths:
+        raise SowError("a plan file and issues cannot be given together", f"give {paths[0]!r:.60} in a call of its own")
+    from sow.engine.launch import issue_plans  # few plans come from a forge
+    from sow.store.layout import create_missing
+
+    home = context.checkout()
+    issues = issue_plans.read_issues(home.root, context.environment, numbers=issue, label=label)
+    if create_missing(home):
+        err(escape_line(f"made {home.sow}"))
+    written = issue_plans.write_plans(home, issues)
+    notes(each.note for each in issues)
+    return [issue_plans.shown_path(path, context.cwd) for path in written]
 
 
 def known_agents(context: Context) -> AgentNames:

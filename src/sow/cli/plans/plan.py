@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import LIST_OPTIONS, Argument, Command, Option
-
-PLAN = Argument("plan", "A plan file, a folder of them, or a task list of another tool", repeat=True, completes="files")
+from sow.cli.command import ISSUE_OPTIONS, LIST_OPTIONS, PLAN, PLAN_OR_ISSUES, Argument, Command, Option
 
 COMMANDS = (
     Command(
@@ -52,8 +50,9 @@ COMMANDS = (
         "plan import",
         "plans.import_plan:import_plan",
         "Import the tasks of a plan, or changes of them",
-        PLAN,
+        PLAN_OR_ISSUES,
         *LIST_OPTIONS,
+        *ISSUE_OPTIONS,
         Option(
             "--phase",
             "PHASE",

@@ -26,6 +26,8 @@ def run(
     plan: list[str],
     tag: str,
     parallel_stories: bool,
+    issue: str,
+    label: str,
     task: list[str],
     retry_failed: bool,
     update_plan: bool,
@@ -39,6 +41,7 @@ def run(
     if not dry_run:
         home.refuse_second_run()
     config = context.config()
+    plan = load.plan_or_issues(context, "run", plan, issue=issue, label=label)
     reading = load.load_valid(context, plan, tag=tag, parallel_stories=parallel_stories)
     if reading is None:
         return load.BAD_PLAN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.command import LIST_OPTIONS, Argument, Command, Option
+from sow.cli.command import ISSUE_OPTIONS, LIST_OPTIONS, PLAN_OR_ISSUES, Argument, Command, Option
 
 RUN = Argument("run", "The run's id, its beginning, or last (default: last)", optional=True, completes="runs")
 
@@ -11,10 +11,9 @@ COMMANDS = (
         "run",
         "runs.run:run",
         "Run a plan: agents work, sow checks, reviews and merges",
-        Argument(
-            "plan", "A plan file, a folder of them, or a task list of another tool", repeat=True, completes="files"
-        ),
+        PLAN_OR_ISSUES,
         *LIST_OPTIONS,
+        *ISSUE_OPTIONS,
         Option("--max-concurrency", "N", "The most tasks at once"),
         Option("--executor", "NAME", "Use this executor for all roles", completes="executors"),
         Option("--agent", "ROLE", "Use this role for all tasks", completes="agents"),

@@ -16,7 +16,8 @@ MAX_FINDINGS = 1000  # of each kind; a file can have a million findings, and nob
 NOTE = "note"  # a warning that changes neither order nor scope
 # The other kinds of warnings: sow did not understand something that could change which tasks run, their order, their
 # agents or their checks. A run asks before it starts.
-CONFIRMED_KINDS = frozenset({"dependency", "task", "field", "agent", "status", "group", "unclosed", "more"})
+APPROVAL = "approval"  # the plan was made from the words of somebody who may not decide what is done here
+CONFIRMED_KINDS = frozenset({"dependency", "task", "field", "agent", "status", "group", "unclosed", "more", APPROVAL})
 # The fields of a task and the keys of a plan that decide this.
 RUN_FIELDS = frozenset(
     {
@@ -217,6 +218,7 @@ class Plan:
         self.network = ""  # the widest network that agents may have
         self.quality_control: dict[str, Any] = {}
         self.protected: list[str] = []  # patterns of paths that no task may change
+        self.issues: list[str] = []  # the URLs of the issues that it resolves
         self.worktree_groups: list[str] = []
         self.parallel_groups: set[str] = set()  # groups whose tasks may run side by side
         self.prose: list[str] = []  # the text of each file outside its tasks

@@ -9,7 +9,7 @@ from sow.domain.checks.consent import Consent
 from sow.domain.documents.state import ProjectState, Task
 from sow.domain.ids import branch_slug
 from sow.domain.inbox import start_without
-from sow.domain.plans.plan import PlanFinding
+from sow.domain.plans.plan import APPROVAL, PlanFinding
 from sow.domain.plans.plan_import import Difference
 from sow.domain.text.units import counted
 from sow.engine import consent
@@ -38,8 +38,14 @@ def doubtful_warnings(request: RunRequest) -> list[PlanFinding]:
 
 def confirm_doubts(request: RunRequest) -> None:
     """Asks before running a plan whose order or scope may have been misread."""
-    count = len(doubtful_warnings(request))
-    if not count or request.yes:
+    doubts = doubtful_warnings(request)
+    if not doubts or request.yes:
+        return
+    count = sum(warning.kind != APPROVAL for warning in doubts)
+    if not count:
+        hint = f"{doubts[0].hint}, or run it as it is: {request.command(yes='')}"
+        if not is_interactive() or not confirm("Approve this plan and run it?"):
+            raise Waiting("the plan waits for your approval; nothing was started", hint)
         return
     these = f"{count} of the warnings above" if len(request.reading.plan.warnings) > 1 else "the warning above"
     err(f"With {these}, tasks, their order, their agents or their checks may not be what the plan means.")
