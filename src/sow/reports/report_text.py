@@ -51,10 +51,14 @@ def time_of(row: Facts) -> str:
 
 
 def task_notes(row: Facts) -> list[str]:
-    """List what a person should know about a task's result: the reviewer's notes, concerns and refusals of this run."""
+    """List what a person should know about a task's result in this run.
+
+    That is the reviewer's notes, people's comments on lines, concerns and refusals.
+    """
     review = row["reviews"][-1] if row["reviews"] and row["outcome"] == "completed" else {}
     notes = [f"{review['verdict']} by {review['by']}: {review['feedback']}"] if review.get("feedback") else []
     notes = notes if review.get("verdict") != "GREEN" else []
+    notes += [f"{each['by']} on {each['file']}:{each['line']}: {each['text']}" for each in row["comments"]]
     notes += [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
     return [*notes, *filter(None, [refusals.summary(row["refusals"])])]
 

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
@@ -16,8 +17,8 @@ from sow.reports.hint_context import ANY_FOLDER, HintContext
 from sow.reports.run_history import RunHistory, TaskRecord, epoch, read_history
 from sow.reports.timeline import TimelineBuilder
 from sow.store.files.checkout_home import Home
+from sow.store.projects import feedback, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 
@@ -47,6 +48,7 @@ def report_data(
     turns, problems = turn_records.turns(home, run, history, idents)
     remarks += problems
     rows = task_rows.rows(run, history, states, turns, live=live)
+    _add_line_comments(home, run, {row["id"]: row for row in rows if "iteration" in states.get(row["id"], ())})
     summary = {
         **_run(folder, live=live),
         "project_id": run["project_id"],
@@ -71,6 +73,19 @@ def report_data(
         "remarks": remarks,
         "next": _next(folder, hint_context, history, summary, rows) if WORKFLOW_MISSING not in remarks else [],
     }
+
+
+def _add_line_comments(home: Home, run: Run, rows: dict[str, Document]) -> None:
+    """Add the comments on lines that people made during the run to the rows of the project's tasks."""
+    project = projects.load(home) if rows and not run_folder.is_workflow_run(run) else None
+    for folder in task_folder.all_folders(home, project) if project else ():
+        if folder.id not in rows:
+            continue
+        with suppress(SowError):  # a feedback file that somebody else wrote
+            for entry in feedback.read(folder):
+                head = {key: entry[key] for key in ("by", "at", "iteration")}
+                comments = entry.get("comments", ()) if entry["at"] >= run["started_at"] else ()
+                rows[folder.id]["comments"] += [{**head, **comment} for comment in comments]
 
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:

@@ -74,6 +74,7 @@ def _row(
         "retries": retries,
         "reviews": list(record.reviews) or _reviews(run, task),
         "checks": _checks(run, record, task),
+        "comments": [],
         "concerns": [{"kind": item["kind"], "text": item["text"]} for item in current_concerns(task)],  # type: ignore[arg-type]
         "refusals": [refusal for refusal in task.get("refusals", ()) if refusal["at"] >= run["started_at"]],
         "needs": list(

@@ -83,3 +83,42 @@ def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
     assert result.code == 2
     assert f"task 010 is {status}" in result.err
     assert not (task_repo.desk("010") / "feedback").exists()
+
+
+def test_comments_on_lines_are_one_feedback(task_repo: Repo):
+    """Each text after --at belongs to that line; the worker reads its file, its number and the line as it was."""
+    (task_repo.root / "app.py").write_text("import os\n\n\ndef load():\n    return os.environ\n")
+    texts = ("Good so far.", "Read one name only.\n### Not a section", "Not needed")
+    added = ("feedback", "add", "010", texts[0], "--at", "app.py:5", texts[1], "--at=./app.py:1", texts[2])
+    task_repo.ok(*added)
+    task_repo.ok(*added)
+    (entry,) = task_repo.ok("feedback", "list", "010", "--json").json["feedback"]
+    assert [(each["file"], each["line"], each["quote"], each["text"]) for each in entry["comments"]] == [
+        ("app.py", 5, "return os.environ", "Read one name only.\n ### Not a section"),
+        ("app.py", 1, "import os", "Not needed"),
+    ]
+    assert entry["text"].startswith("Good so far.\n\n### app.py:5\n\n> return os.environ\n\nRead one name")
+    assert entry["tree"] == ""  # the file is in no commit of the task
+    shown = task_repo.ok("task", "show", "010").out
+    assert "### app.py:5" in shown and "> return os.environ" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--at", "app.py:9", "x"], "app.py has 1 line, and no line 9"),
+        (["--at", "app.py:0", "x"], "is not a line of a file"),
+        (["--at", "app.py", "x"], "is not a line of a file"),
+        (["--at", "../app.py:1", "x"], "leaves the repository"),
+        (["--at", "gone.py:1", "x"], "there is no file gone.py"),
+        (["--at", "app.py:1", "x", "y", "z"], "the number of texts (3) does not fit"),
+        (["--at", "app.py:1", "--tree", "f" * 40, "x"], "there is no tree"),
+        (["two", "words"], "unexpected argument 'words'"),
+    ],
+)
+def test_a_comment_on_no_line_changes_nothing(task_repo: Repo, words: list[str], error: str):
+    """A place that does not exist is refused with its reason, and no feedback is written."""
+    (task_repo.root / "app.py").write_text("import os\n")
+    result = task_repo.sow("feedback", "add", "010", *words)
+    assert (result.code, error in result.err) == (2, True), result.err
+    assert task_repo.ok("feedback", "list", "010").out == "no feedback\n"

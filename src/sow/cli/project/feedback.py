@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from sow.cli.command import Argument, Command
+from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import ids
+from sow.domain.reviews import line_comment
 from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.system.terminal import escape_control, escape_line, notes, out
 
+COMMENTS = """A text after --at is a comment on that line. The n-th text belongs to the n-th --at. If there is one text
+more than lines, the first text is about the whole work. All of them are one feedback. The worker gets each comment with
+its file, its line and the line's text."""
 
-def add(context: Context, *, task: str, feedback_text: str) -> int:
+
+def add(context: Context, *, task: str, feedback_text: list[str], at: list[str], tree: str) -> int:
     actor = context.require_non_worker("give feedback on a task")
-    body = context.checked_text(feedback_text, "the feedback")
-    change, path = tasks.give_feedback(context.project_home(), ids.task_id(task), body, actor=actor)
+    texts = [context.checked_text(text, "the feedback") for text in feedback_text]
+    home, ident = context.project_home(), ids.task_id(task)
+    general, comments = line_comment.pair(at, texts)
+    if comments:
+        from sow.gitwork.line_map import with_quotes  # here, because most feedback has no comments on lines
+        from sow.gitwork.repository import Repository
+
+        state = task_folder.find(home, projects.load(home), ident).task()
+        tree, comments = with_quotes(Repository(home), state, comments, tree)
+        general = line_comment.feedback_text(general, comments)
+    change, path = tasks.give_feedback(home, ident, general, actor=actor, comments=len(comments), tree=tree)
     notes(change.remarks, "warning")
     out(path)
     if change.task["status"] == "needs_review":
@@ -43,7 +57,10 @@ COMMANDS = (
         add,
         "Add feedback for the next iteration of a task",
         Argument("task", "The task's id", completes="tasks"),
-        Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
+        Argument("feedback_text", "The feedback (TEXT, @FILE or -)", repeat=True),
+        Option("--at", "FILE:LINE", "The line that the next text is about", repeat=True),
+        Option("--tree", "ID", "The tree that the lines are from (default: the task's last collected work)"),
+        details=COMMENTS,
     ),
     Command(
         "feedback list",

@@ -21,6 +21,8 @@ STOP_WAIT = "30s"
 MAX_OUTPUT = 4000  # characters of a command's output
 LONGEST = 100_000
 LONGEST_REASON = 2000  # the limit of the command itself
+LONGEST_COMMENT = 4000
+MOST_COMMENTS = 100  # in one feedback
 REFUSED, BAD, TOO_LONG = 409, 422, 504
 USAGE = 2  # exit code of the command for bad input
 
@@ -83,11 +85,33 @@ def _approve(body: Body) -> list[Action]:
     return [Action("approve", *reason, *(f"--waive={command}" for command in waive), "--", _task(body))]
 
 
+def _feedback(body: Body) -> list[Action]:
+    """Adds feedback: a text, comments on lines of a tree, or both."""
+    comments = body.get("comments") or []
+    if not isinstance(comments, list) or len(comments) > MOST_COMMENTS or not all(map(_is_comment, comments)):
+        raise BadValue(
+            f"comments must be at most {MOST_COMMENTS} objects with file, line and text", "send them as the page does"
+        )
+    places = [f"--at={comment['file']}:{comment['line']}" for comment in comments]
+    tree = [f"--tree={_word(body, 'tree')}"] if comments else []
+    # The space keeps a text from naming a file (@) or the input (-). The command removes it.
+    texts = [f" {_text(comment, 'text', LONGEST_COMMENT)}" for comment in comments]
+    general = _text(body, "text") if body.get("text") or not comments else None
+    words = [_task(body), *(["-"] if general else []), *texts]
+    return [Action("feedback", "add", *places, *tree, "--", *words, given=general)]
+
+
+def _is_comment(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    file, line = value.get("file"), value.get("line")
+    is_number = isinstance(line, int) and not isinstance(line, bool)
+    return is_number and isinstance(file, str) and len(file) <= LONGEST_REASON and _is_passable(file)
+
+
 def _send_back(body: Body) -> list[Action]:
     """Adds the feedback first: a task that goes back without it would be done the same way again."""
-    ident = _task(body)
-    feedback = Action("feedback", "add", "--", ident, "-", given=_text(body, "text"))
-    return [feedback, Action("task", "set", f"--id={ident}", "--", "status", "in_progress")]
+    return [*_feedback(body), Action("task", "set", f"--id={_task(body)}", "--", "status", "in_progress")]
 
 
 def _retry(body: Body) -> list[Action]:
@@ -104,6 +128,7 @@ def _abandon(body: Body) -> list[Action]:
 ACTS: dict[str, Callable[[Body], list[Action]]] = {
     "answer": _answer,
     "approve": _approve,
+    "feedback": _feedback,
     "send-back": _send_back,
     "retry": _retry,
     "abandon": _abandon,

@@ -29,13 +29,14 @@ TURN = ("number", "kind", "started_at", "reason")
 MEASURED = (
     "iteration", "ended_at", "seconds", "outcome", "cost_usd", "input_tokens", "output_tokens", "exit", "status",
 )  # fmt: skip
-# The acts that are possible in each status; a question of the task can always be answered.
+# The acts that are possible in each status; a question of the task can always be answered. Feedback is given by
+# comments on lines.
 ACTS = {
     "pending": ("abandon",),
-    "in_progress": ("abandon",),
-    "needs_review": ("approve", "send-back", "abandon"),
-    "paused": ("answer", "approve", "abandon"),
-    "failed": ("retry", "approve", "abandon"),
+    "in_progress": ("feedback", "abandon"),
+    "needs_review": ("approve", "send-back", "feedback", "abandon"),
+    "paused": ("answer", "approve", "feedback", "abandon"),
+    "failed": ("retry", "approve", "feedback", "abandon"),
 }
 CREW_ACTS = {"failed": ("retry",)}
 

@@ -14,13 +14,14 @@ from sow.dashboard.data.task_page import folder_of, is_worked_on
 from sow.domain.ids import is_task_id
 from sow.engine.checks import check_list
 from sow.errors import SowError
-from sow.gitwork import diffs
+from sow.gitwork import diffs, line_map
 from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository
 from sow.gitwork.salvage import parse_ref
 from sow.reports.run_history import epoch
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
+from sow.store.projects import feedback
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.system import redaction
@@ -124,10 +125,28 @@ def patch_page(home: Home, ident: str, iteration: str, start: str, limit: str, *
     chosen = next((entry for entry in iterations if entry["iteration"] == number), None)
     if chosen is None and iteration and iterations:
         raise PageNotFound(f"task {ident} has no commit of iteration {number}", "choose another iteration")
-    if chosen is None:
+    if chosen is None or not isinstance(folder, TaskFolder):
         return {"iterations": listed, "iteration": None, "files": [], "cut": False, **paging.page(b"", 0, 0)}
     changes = _changes(repository, chosen["base"], chosen["commit"], start, limit, needles)
-    return {"iterations": listed, "iteration": number, **changes}
+    tree = repository.tree_of(chosen["commit"])
+    comments = _comments(repository, folder, number, tree) if start in ("", "0") else []
+    return {"iterations": listed, "iteration": number, "tree": tree, "comments": comments, **changes}
+
+
+def _comments(repository: Repository, folder: TaskFolder, iteration: int, tree: str) -> list[Document]:
+    """Lists the comments on lines up to an iteration, each with its line in the tree, or None if it is not there."""
+    shown = []
+    for entry in feedback.read(folder):
+        is_later = not entry["iteration"].isdigit() or int(entry["iteration"]) > iteration
+        if not entry.get("tree") or (is_later and entry["tree"] != tree):
+            continue
+        head = {key: entry[key] for key in ("number", "by", "at", "iteration")}
+        places = [(comment["file"], comment["line"]) for comment in entry["comments"]]
+        mapped = line_map.map_lines(repository, entry["tree"], tree, places)
+        for comment, place in zip(entry["comments"], places, strict=True):
+            file, line = mapped[place] or (comment["file"], None)
+            shown.append({**head, **comment, "shown_file": file, "shown_line": line})
+    return shown
 
 
 def run_patch_page(folder: RunFolder, start: str, limit: str, *, needles: list[bytes]) -> Document:

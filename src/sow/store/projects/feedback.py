@@ -1,4 +1,7 @@
-"""Reads and writes feedback on a task: numbered Markdown files that the next iteration reads."""
+"""Reads and writes feedback on a task: numbered Markdown files that the next iteration reads.
+
+A feedback can have comments on lines. The head of its file says how many, and which tree the lines are from.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ from sow.errors import SowError
 from sow.store.files.disk import MAX_READ, list_folder, make_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.system.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def numbers(folder: TaskFolder) -> list[int]:
@@ -20,14 +27,22 @@ def path(folder: TaskFolder, number: int) -> str:
     return f"{folder.feedback_folder}/{number:03d}.md"
 
 
-def add(folder: TaskFolder, text: str, *, by: str, iteration: int, now: str) -> str:
-    """Writes the next feedback file and returns its path. A repeated call with the same text writes the same file."""
+def add(
+    folder: TaskFolder, text: str, *, by: str, iteration: int, now: str, comments: int = 0, tree: str = ""
+) -> str:
+    """Writes the next feedback file and returns its path. A repeated call with the same text writes the same file.
+
+    `comments` is the number of comments on lines in the text, and `tree` the tree that the lines are from, if known.
+    """
     clean_text = escape_control(folder.home.redact(text)).strip()
     number = max(numbers(folder), default=0)
-    if not number or not _is_same(folder, number, by=escape_control(by), iteration=iteration, text=clean_text):
+    fields = {"by": escape_control(by), "on iteration": str(iteration)}
+    fields |= {"comments": str(comments)} if comments else {}
+    fields |= {"tree": tree} if tree else {}
+    if not number or not _is_same(folder, number, fields, clean_text):
         number += 1
-    head = f"# Feedback {number:03d}\n\n- by: {escape_control(by)}\n- at: {now}\n- on iteration: {iteration}\n"
-    page = f"{head}\n{clean_text}\n"
+    head = "".join(f"- {name}: {value}\n" for name, value in {"by": fields.pop("by"), "at": now, **fields}.items())
+    page = f"# Feedback {number:03d}\n\n{head}\n{clean_text}\n"
     if len(page.encode()) > MAX_READ:
         raise SowError("the feedback is too long to be read back", "put most of it into a file, and name that file")
     make_folders(folder.home.disk, folder.folder, ("feedback",))
@@ -35,22 +50,29 @@ def add(folder: TaskFolder, text: str, *, by: str, iteration: int, now: str) -> 
     return folder.home.relative(path(folder, number))
 
 
-def _is_same(folder: TaskFolder, number: int, *, by: str, iteration: int, text: str) -> bool:
-    """Returns True if a feedback file has this text by the same author on the same iteration."""
+def _is_same(folder: TaskFolder, number: int, fields: dict[str, str], text: str) -> bool:
+    """Returns True if a feedback file has this text by the same author on the same iteration and tree."""
     try:
-        fields, body = _split(folder.home.read(path(folder, number)))
+        head, body = _split(folder.home.read(path(folder, number)))
     except SowError:  # sow did not write the file
         return False
-    return body == text and fields.get("by") == by and fields.get("on iteration") == str(iteration)
+    head.pop("at", None)
+    return (head, body) == (fields, text)
 
 
-def read(folder: TaskFolder) -> list[dict[str, str]]:
-    """Returns every feedback with its number, head and text."""
-    entries = []
+def read(folder: TaskFolder) -> list[dict[str, Any]]:
+    """Returns every feedback with its number, head and text, and the comments on lines that are in its text."""
+    entries: list[dict[str, Any]] = []
     for number in numbers(folder):
         fields, text = _split(folder.home.read(path(folder, number)))
         by, at, iteration = (fields.get(key, "") for key in ("by", "at", "on iteration"))
-        entries.append({"number": f"{number:03d}", "by": by, "at": at, "iteration": iteration, "text": text})
+        entry = {"number": f"{number:03d}", "by": by, "at": at, "iteration": iteration, "text": text}
+        if "comments" in fields:
+            from sow.domain.reviews import line_comment  # imported here because few feedbacks have comments
+
+            comments = [vars(comment) for comment in line_comment.split(text)[1]]
+            entry |= {"tree": fields.get("tree", ""), "comments": comments}
+        entries.append(entry)
     return entries
 
 

@@ -303,15 +303,18 @@ def set_references(home: Home, task: str, chosen: list[Chosen], *, actor: Actor)
         return opened.save(rules.set_chosen_references(opened.task, chosen, now=clock.now()))
 
 
-def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[TaskChange, str]:
-    """Writes feedback for the next iteration; returns its path."""
+def give_feedback(
+    home: Home, task: str, text: str, *, actor: Actor, comments: int = 0, tree: str = ""
+) -> tuple[TaskChange, str]:
+    """Writes feedback for the next iteration; returns its path. The text can have comments on lines of a tree."""
     from sow.store.projects import feedback
 
     now = clock.now()
     with home.lock():
         opened = TaskTransaction(home, task, actor)
         rules.refuse_ended(opened.task)
-        feedback_path = feedback.add(opened.folder, text, by=actor.name, iteration=opened.task["iteration"], now=now)
+        facts = {"by": actor.name, "iteration": opened.task["iteration"], "now": now}
+        feedback_path = feedback.add(opened.folder, text, **facts, comments=comments, tree=tree)
     return TaskChange(opened.folder, opened.task, opened.remarks), feedback_path
 
 
