@@ -53,6 +53,21 @@ def test_comments_reach_the_worker_and_the_next_changes(plan_repo: PlanRepo):
     assert "app.py:4" in plan_repo.repo.ok("runs", "report").out
 
 
+def test_work_goes_back_with_comments_alone(task_repo: Repo):
+    """Comments are enough to send work back; the next iteration begins with them."""
+    (task_repo.root / "app.py").write_text("import os\n")
+    task_repo.git("add", "app.py")
+    task_repo.git("commit", "-q", "-m", "app")
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    comments = [{"file": "app.py", "line": 1, "text": "--not needed"}]
+    body = {"task": "010", "tree": "HEAD", "text": "", "comments": comments}
+    status, told = facts_of(task_repo).act("send-back", body)
+    assert status == 200, told
+    task = task_repo.task("010")
+    assert (task["status"], task["iteration"]) == ("in_progress", 2)
+    assert task["feedback"][0]["text"] == "### app.py:1\n\n> import os\n\n--not needed"
+
+
 @pytest.mark.parametrize(
     "comments",
     [

@@ -48,11 +48,11 @@ def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
 
 def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Repo):
     """Each status has its acts, and a question can be answered."""
-    assert facts_of(finished.repo).task("030")["acts"] == ["answer", "abandon"]
+    assert facts_of(finished.repo).task("030")["acts"] == ["answer", "feedback", "abandon"]
     facts = facts_of(task_repo)
-    assert facts.task("010")["acts"] == ["abandon"]
+    assert facts.task("010")["acts"] == ["feedback", "abandon"]
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
-    assert facts.task("010")["acts"] == ["approve", "send-back", "abandon"]
+    assert facts.task("010")["acts"] == ["approve", "send-back", "feedback", "abandon"]
     task_repo.ok("approve", "010")
     assert facts.task("010")["acts"] == []
 

@@ -159,7 +159,7 @@ function textField(act, name, go) {
 /**
  * The message after an action: its result and the next step.
  * @param {import("./state.js").Store} store
- * @param {Act} act
+ * @param {{done: string}} act
  * @param {string} [text]
  * @returns {HTMLElement}
  */

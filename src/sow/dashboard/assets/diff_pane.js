@@ -4,32 +4,35 @@
 import { get } from "./api.js";
 import { h, render } from "./dom.js";
 import { bytes, plural } from "./format.js";
+import { LineComments } from "./line_comments.js";
 import { empty, load, problem } from "./parts.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
 /**
  * @param {string} address of the changes
+ * @param {import("./line_comments.js").Commenting | null} [commenting] for changes whose lines can be commented on
  * @returns {{node: HTMLElement, update: () => void, stop: () => void}}
  */
-export function diffPane(address) {
+export function diffPane(address, commenting = null) {
   const node = h("div", { class: "diff", "data-testid": "diff" });
   const lines = h("div", { class: "diff-files" });
   let iteration = "";
   /** Where the next page begins. */
   let next = 0;
-  let reader = new DiffReader();
+  let reader = new DiffReader(false);
   let seen = "";
+  const comments = commenting ? new LineComments(lines, commenting, choose) : null;
   const fetchPage = (/** @type {AbortSignal} */ signal) =>
     get(`${address}?from=0${iteration ? `&iteration=${iteration}` : ""}`, signal);
   const loading = load(node, fetchPage, first);
 
   /** @param {Row} answer */
   function first(answer) {
-    const mark = JSON.stringify([answer.iterations, answer.files, answer.size, iteration]);
-    if (mark === seen) return;
+    const mark = JSON.stringify([answer.iterations, answer.files, answer.size, iteration, comments?.isOpen]);
+    if (mark === seen) return comments?.show(answer);
     seen = mark;
-    reader = new DiffReader();
+    reader = new DiffReader(Boolean(comments?.isOpen));
     lines.replaceChildren();
     take(answer);
     if (!answer.iterations?.length && !answer.text)
@@ -38,6 +41,13 @@ export function diffPane(address) {
         empty("No changes yet", "The changes of a turn appear here when it ends, and those of a run with each merge.", null),
       );
     show(answer);
+    comments?.show(answer);
+  }
+
+  /** @param {number} number of an iteration */
+  function choose(number) {
+    iteration = String(number);
+    void loading.again();
   }
 
   /** @param {Row} answer */
@@ -54,7 +64,15 @@ export function diffPane(address) {
       { type: "button", class: "button", onclick: () => void further(answer) },
       `Show more (${bytes((answer.size ?? 0) - next)} left)`,
     );
-    render(node, iterationTabs(answer), fileList(answer.files ?? [], lines), lines, more ? button : null);
+    render(
+      node,
+      iterationTabs(answer),
+      fileList(answer.files ?? [], lines),
+      comments?.elsewhere,
+      lines,
+      more ? button : null,
+      comments?.bar,
+    );
   }
 
   /** @param {Row} answer */
@@ -62,6 +80,7 @@ export function diffPane(address) {
     try {
       take(await get(`${address}?from=${next}${iteration ? `&iteration=${iteration}` : ""}`));
       show(answer);
+      comments?.place();
     } catch (error) {
       render(
         node,
@@ -86,7 +105,7 @@ export function diffPane(address) {
             type: "button",
             class: "chip",
             "aria-pressed": String(String(each.iteration) === now),
-            onclick: () => ((iteration = String(each.iteration)), void loading.again()),
+            onclick: () => choose(each.iteration),
           },
           `Iteration ${each.iteration}`,
           h("span", { class: "mono muted" }, String(each.commit ?? "").slice(0, 8)),
@@ -147,7 +166,9 @@ function fileList(files, lines) {
 
 /** Turns a unified diff into tables of lines, page by page. */
 class DiffReader {
-  constructor() {
+  /** @param {boolean} commentable whether the number of a line is a button */
+  constructor(commentable) {
+    this.commentable = commentable;
     this.rest = "";
     this.old = 0;
     this.new = 0;
@@ -208,13 +229,15 @@ class DiffReader {
 
   /** @param {string} kind @param {number | null} old @param {number | null} fresh @param {string} text */
   row(kind, old, fresh, text) {
+    const isFirst = this.commentable && fresh && !this.table?.querySelector(".diff-on");
+    const look = { type: "button", class: "diff-on", tabindex: isFirst ? 0 : -1, "aria-label": `Comment on line ${fresh}` };
     const sign = { added: "+", removed: "−" }[kind] ?? "";
     this.table?.append(
       h(
         "tr",
-        { class: kind ? `diff-${kind}` : null },
+        { class: kind ? `diff-${kind}` : null, "data-line": fresh },
         h("td", { class: "diff-number" }, old),
-        h("td", { class: "diff-number" }, fresh),
+        h("td", { class: "diff-number" }, this.commentable && fresh ? h("button", look, fresh) : fresh),
         h("td", { class: "diff-sign" }, sign),
         h("td", { class: "diff-text" }, text),
       ),

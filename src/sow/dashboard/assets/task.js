@@ -190,12 +190,22 @@ class TaskView {
     );
   }
 
-  /** @param {import("./act.js").Act} act @param {string} text */
-  acted(act, text) {
-    this.offered = "done";
-    this.ask.replaceChildren(outcome(this.context.store, act, text));
+  /**
+   * Look again after an act.
+   * @param {{done: string}} act
+   * @param {string} text
+   * @param {boolean} [replaces] whether what is said about it takes the place of the acts
+   * @returns {HTMLElement} what is said about it
+   */
+  acted(act, text, replaces = true) {
+    const said = outcome(this.context.store, act, text);
+    if (replaces) {
+      this.offered = "done";
+      this.ask.replaceChildren(said);
+    }
     void this.loading.again();
     this.context.refresh().catch(() => {});
+    return said;
   }
 
   /** @param {Row} page */
@@ -203,7 +213,7 @@ class TaskView {
     if (this.pane?.name === this.tab) return this.pane.update(page);
     this.pane?.stop();
     try {
-      this.pane = { name: this.tab, ...makePane(this.tab, page, this.id, this.context) };
+      this.pane = { name: this.tab, ...makePane(this.tab, page, this) };
       this.body.replaceChildren(this.pane.node);
     } catch (error) {
       render(this.body, problem(error, null));
@@ -217,11 +227,16 @@ function bringIntoView(tabs) {
   if (chosen) tabs.scrollLeft = chosen.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - chosen.offsetWidth) / 2;
 }
 
-/** @param {string} tab @param {Row} page @param {string} id @param {import("./router.js").Context} context */
-function makePane(tab, page, id, context) {
+/** @param {string} tab @param {Row} page @param {TaskView} view */
+function makePane(tab, page, view) {
+  const { id, context } = view;
   if (tab === "transcript") return transcriptPane(page);
-  if (tab === "diff") return diffPane(`/api/tasks/${part(id)}/diff`);
   if (tab === "evidence") return evidencePane(page, id);
+  if (tab === "diff") {
+    const acts = () => (context.readOnly() ? [] : (view.page?.acts ?? []));
+    const sent = (/** @type {string} */ done, /** @type {string} */ text) => view.acted({ done }, text, false);
+    return diffPane(`/api/tasks/${part(id)}/diff`, { task: id, acts, sent, announce: context.announce });
+  }
   const show =
     /** @type {Record<string, (page: Row, context: any) => import("./dom.js").Child>} */ ({
       reviews: reviewsPane,
