@@ -139,7 +139,12 @@ FIELDS: dict[str, dict[str, Template]] = {
     "consent forget": {"number": ("{}", NEVER, "")},
     "context": {"task": ("{}", NEVER, ""), "--budget": ("010", NEVER, "")},
     "adr new": {"title": ("{}", LINE, "adr list"), "--status": ("words", NEVER, "")},
-    "feedback add": {"task": ("{} words", NEVER, ""), "feedback_text": ("010 {}", MARKDOWN, "task show 010")},
+    "feedback add": {
+        "task": ("{} words", NEVER, ""),
+        "feedback_text": ("010 {}", MARKDOWN, "task show 010"),
+        "--at": ("010 words", NEVER, ""),
+        "--tree": ("010 words --at=README.md:1", NEVER, ""),
+    },
     "feedback list": {"task": ("{}", NEVER, "")},
     "log": ENTRY,
     "agent log": ENTRY,
