@@ -62,7 +62,9 @@ def _line(text: str, comment: LineComment) -> str:
     lines = text.removesuffix("\n").split("\n") if text else []
     if comment.line > len(lines):
         has = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
-        raise SowError(f"{comment.file} has {has}, and no line {comment.line}", "look at the file, and correct the line")
+        raise SowError(
+            f"{comment.file} has {has}, and no line {comment.line}", "look at the file, and correct the line"
+        )
     return lines[comment.line - 1]
 
 

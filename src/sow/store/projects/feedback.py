@@ -27,9 +27,7 @@ def path(folder: TaskFolder, number: int) -> str:
     return f"{folder.feedback_folder}/{number:03d}.md"
 
 
-def add(
-    folder: TaskFolder, text: str, *, by: str, iteration: int, now: str, comments: int = 0, tree: str = ""
-) -> str:
+def add(folder: TaskFolder, text: str, *, by: str, iteration: int, now: str, comments: int = 0, tree: str = "") -> str:
     """Writes the next feedback file and returns its path. A repeated call with the same text writes the same file.
 
     `comments` is the number of comments on lines in the text, and `tree` the tree that the lines are from, if known.
@@ -66,7 +64,7 @@ def read(folder: TaskFolder) -> list[dict[str, Any]]:
     for number in numbers(folder):
         fields, text = _split(folder.home.read(path(folder, number)))
         by, at, iteration = (fields.get(key, "") for key in ("by", "at", "on iteration"))
-        entry = {"number": f"{number:03d}", "by": by, "at": at, "iteration": iteration, "text": text}
+        entry: dict[str, Any] = {"number": f"{number:03d}", "by": by, "at": at, "iteration": iteration, "text": text}
         if "comments" in fields:
             from sow.domain.reviews import line_comment  # imported here because few feedbacks have comments
 

@@ -313,8 +313,10 @@ def give_feedback(
     with home.lock():
         opened = TaskTransaction(home, task, actor)
         rules.refuse_ended(opened.task)
-        facts = {"by": actor.name, "iteration": opened.task["iteration"], "now": now}
-        feedback_path = feedback.add(opened.folder, text, **facts, comments=comments, tree=tree)
+        iteration = opened.task["iteration"]
+        feedback_path = feedback.add(
+            opened.folder, text, by=actor.name, iteration=iteration, now=now, comments=comments, tree=tree
+        )
     return TaskChange(opened.folder, opened.task, opened.remarks), feedback_path
 
 
