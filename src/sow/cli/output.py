@@ -29,6 +29,14 @@ def emit(document: Any, *, pretty: bool = False) -> int:
     return 0
 
 
+def print_list(document: Any, rows: Sequence[tuple[str, ...]], empty: str, *, json: bool) -> int:
+    """Prints a list: as JSON, as a table that begins with its header, or as the text for an empty one."""
+    if json:
+        return emit(document)
+    out(table(rows) if len(rows) > 1 else empty)
+    return 0
+
+
 def print_error(message: str, hint: str) -> None:
     """Prints an error and its hint, if any, in the form of the last error of a command."""
     err(f"error: {escape_line(message)}")

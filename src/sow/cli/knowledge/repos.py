@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import source_output
-from sow.cli.output import emit, table
+from sow.cli.output import emit, print_list
 from sow.cli.progress import Progress
 from sow.domain import inputs
 from sow.errors import SowError
@@ -57,34 +59,11 @@ def add(
     return 0
 
 
-def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
-    return source_output.update(
-        context, keeper(context), name, "repository", check=check, ref=ref, force=force, json=json
-    )
-
-
 def list_repos(context: Context, *, json: bool) -> int:
     repos = REPOS.load(context.project_home())
-    if json:
-        emit({"repos": repos})
-    elif repos:
-        rows = [
-            (e["name"], e["mode"], source_output.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos
-        ]
-        out(table(rows))
-    else:
-        out("no linked repositories; link one: sow repos add URL")
-    return 0
-
-
-def show(context: Context, *, name: str, json: bool) -> int:
-    return source_output.show(keeper(context), name, json=json)
-
-
-def remove(context: Context, *, name: str, force: bool) -> int:
-    context.require_non_worker("remove a repository")
-    repos = keeper(context)
-    return source_output.print_removed(repos.remove(name, force=force, forget=False), repos, forget=False)
+    rows = [("NAME", "MODE", "SOURCE", "PURPOSE")]
+    rows += [(e["name"], e["mode"], source_output.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos]
+    return print_list({"repos": repos}, rows, "no linked repositories; link one: sow repos add URL", json=json)
 
 
 def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag: list[str], json: bool) -> int:
@@ -121,19 +100,17 @@ COMMANDS = (
     ),
     Command(
         "repos update",
-        update,
+        partial(source_output.update, keeper),
         "Update linked repositories from their sources",
         Argument("name", "The repositories (default: all)", optional=True, repeat=True, completes="repos"),
-        Option("--check", help="Only show what is new"),
-        Option("--ref", "REF", "Follow another branch, tag or commit"),
-        Option("--force", help="Replace a checkout that you changed"),
+        *source_output.UPDATE_OPTIONS,
         json=True,
     ),
     Command("repos list", list_repos, "List the linked repositories", json=True),
-    Command("repos show", show, "Show a linked repository", NAME, json=True),
+    Command("repos show", partial(source_output.show, keeper), "Show a linked repository", NAME, json=True),
     Command(
         "repos remove",
-        remove,
+        partial(source_output.remove, keeper),
         "Unlink a repository; a local source stays",
         NAME,
         Option("--force", help="Remove it even if you changed it"),

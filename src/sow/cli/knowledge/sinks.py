@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.knowledge import source_output
 from sow.cli.knowledge.describe_documents import MOST_TEXT, description_turn
-from sow.cli.output import emit, table
+from sow.cli.output import emit, print_list
 from sow.cli.progress import Progress
 from sow.domain import inputs
 from sow.domain.documents.state import Hint, Sink
@@ -115,40 +117,28 @@ def update(context: Context, *, name: list[str], check: bool, ref: str, force: b
     known = [entry["source"]["url"] for entry in SINKS.load_user(context.environment)]
     missing = [entry for entry in sinks.missing() if not name or entry["name"] in name]
     _agree_to_fetch([entry for entry in missing if entry["source"]["url"] not in known], json=json)
-    return source_output.update(context, sinks, name, "sink", check=check, ref=ref, force=force, json=json)
+    return source_output.update(keeper, context, name=name, check=check, ref=ref, force=force, json=json)
 
 
 def list_sinks(context: Context, *, known: bool, json: bool) -> int:
     sinks: list[Sink] = SINKS.load_user(context.environment) if known else SINKS.load(context.project_home())
     missing = [] if known else [entry["name"] for entry in keeper(context).missing()]
-    if json:
-        emit({"sinks": [{**sink, "fetched": False} if sink["name"] in missing else sink for sink in sinks]})
-    elif sinks:
-        rows = [
-            (
-                sink["name"],
-                source_output.pin_of(sink),
-                "not fetched" if sink["name"] in missing else source_output.size_of(sink),
-                sink["summary"][:100],
-            )
-            for sink in sinks
-        ]
-        out(table(rows))
-        if missing:
-            out("fetch the missing sinks: sow sinks install")
-    else:
-        out("no known sinks" if known else "no sinks; install one: sow sinks install URL FOLDER")
+    rows = [("NAME", "COMMIT", "SIZE", "CONTENTS")]
+    rows += [
+        (
+            sink["name"],
+            source_output.pin_of(sink),
+            "not fetched" if sink["name"] in missing else source_output.size_of(sink),
+            sink["summary"][:100],
+        )
+        for sink in sinks
+    ]
+    document = {"sinks": [{**sink, "fetched": False} if sink["name"] in missing else sink for sink in sinks]}
+    empty = "no known sinks" if known else "no sinks; install one: sow sinks install URL FOLDER"
+    print_list(document, rows, empty, json=json)
+    if missing and not json:
+        out("fetch the missing sinks: sow sinks install")
     return 0
-
-
-def show(context: Context, *, name: str, json: bool) -> int:
-    return source_output.show(keeper(context), name, json=json)
-
-
-def remove(context: Context, *, name: str, force: bool, forget: bool) -> int:
-    context.require_non_worker("remove a sink")
-    sinks = keeper(context)
-    return source_output.print_removed(sinks.remove(name, force=force, forget=forget), sinks, forget=forget)
 
 
 def describe(
@@ -218,9 +208,7 @@ COMMANDS = (
         update,
         "Update sinks from their sources",
         Argument("name", "The sinks (default: all)", optional=True, repeat=True, completes="sinks"),
-        Option("--check", help="Only show what is new"),
-        Option("--ref", "REF", "Follow another branch, tag or commit"),
-        Option("--force", help="Replace a sink that you changed"),
+        *source_output.UPDATE_OPTIONS,
         json=True,
     ),
     Command(
@@ -230,10 +218,10 @@ COMMANDS = (
         Option("--known", help="List the sinks that you installed in any repository"),
         json=True,
     ),
-    Command("sinks show", show, "Show a sink and its source", NAME, json=True),
+    Command("sinks show", partial(source_output.show, keeper), "Show a sink and its source", NAME, json=True),
     Command(
         "sinks remove",
-        remove,
+        partial(source_output.remove, keeper),
         "Remove a sink",
         NAME,
         Option("--force", help="Remove it even if you changed it"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from sow import config as configs
+from sow.cli.command import Option
 from sow.cli.context import Context
 from sow.cli.output import emit, print_error, table
 from sow.cli.progress import Progress
@@ -32,6 +33,12 @@ COLOURS = {
     **dict.fromkeys(updates.BAD, "red"),
 }
 SHORT = 10
+UPDATE_OPTIONS = (
+    Option("--check", help="Only show what is new"),
+    Option("--ref", "REF", "Follow another branch, tag or commit"),
+    Option("--force", help="Replace files that you changed"),
+)
+Keeper = Callable[[Context], SourceManager]
 LABELS = {"summary": "what", "when_to_use": "when", "purpose": "purpose"}
 BAD = (*updates.BAD, installed_sources.FAILED, installed_sources.EDITED)
 
@@ -72,8 +79,9 @@ def print_description(entry: Any) -> None:
     out("\n".join(f"  {escape_line(line)}" for line in lines))
 
 
-def show(manager: SourceManager, name: str, *, json: bool) -> int:
+def show(keeper: Keeper, context: Context, *, name: str, json: bool) -> int:
     """Prints one entry: its description, its source and whether it was changed by hand."""
+    manager = keeper(context)
     entry: Any = manager.entry(name)
     folder, edited = f".sow/{manager.catalog.key}/{name}", manager.is_edited(entry)
     if json:
@@ -150,19 +158,10 @@ def limits(context: Context, size_setting: str, files: int) -> FetchLimits:
     return FetchLimits(megabytes=config.setting("knowledge", size_setting), files=files, seconds=seconds)
 
 
-def update(
-    context: Context,
-    manager: SourceManager,
-    names: list[str],
-    noun: str,
-    *,
-    check: bool,
-    ref: str,
-    force: bool,
-    json: bool,
-) -> int:
+def update(keeper: Keeper, context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
     """Updates or checks the entries and prints each result; returns 1 if one failed."""
-    key = manager.catalog.key
+    manager, names = keeper(context), name
+    key, noun = manager.catalog.key, manager.catalog.noun
     if check:
         if ref or force:
             raise SowError("--check excludes --ref and --force", "use --check alone")
@@ -226,13 +225,14 @@ def _update_document(renewed: UpdateResult) -> dict[str, Any]:
     return {**renewed.entry, **facts}
 
 
-def print_removed(entry: Any, manager: SourceManager, *, forget: bool) -> int:
-    """Prints what was removed and how to install it again."""
-    key, name = manager.catalog.key, entry["name"]
+def remove(keeper: Keeper, context: Context, *, name: str, force: bool, forget: bool = False) -> int:
+    """Removes an entry, and says how to install it again."""
+    manager = keeper(context)
+    catalog = manager.catalog
+    context.require_non_worker(f"remove a {catalog.noun}")
+    entry = manager.remove(name, force=force, forget=forget)
     out(escape_line(f"removed {name} (from {source_of(entry)})"))
-    user_name = (
-        manager.catalog.user_name(manager.catalog.load_user(manager.environment), entry) if key == "sinks" else ""
-    )
+    user_name = catalog.user_name(catalog.load_user(manager.environment), entry) if catalog.key == "sinks" else ""
     if user_name and not forget:
         out(f"install it again: sow sinks install {user_name}")
     return 0

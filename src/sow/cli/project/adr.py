@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.cli.output import emit, table
+from sow.cli.output import emit, print_list
 from sow.domain import inputs
 from sow.store.knowledge import adrs
 from sow.system import clock
@@ -18,7 +18,7 @@ def new(context: Context, *, title: str, status: str, json: bool) -> int:
     checkout = adrs.current_checkout(home, context.cwd)
     adr = adrs.create(home, checkout, inputs.checked_line(title, "the title"), status=status, date=clock.now()[:10])
     if json:
-        emit({**_document(adr), "file": f"{checkout.root}/{adr.path}"})
+        emit({**asdict(adr), "file": f"{checkout.root}/{adr.path}"})
     else:
         out(f"{checkout.root}/{adr.path}")
     return 0
@@ -27,24 +27,10 @@ def new(context: Context, *, title: str, status: str, json: bool) -> int:
 def list_adrs(context: Context, *, json: bool) -> int:
     home = context.project_home()
     records = adrs.load_all(adrs.current_checkout(home, context.cwd))
-    if json:
-        emit({"adrs": [_document(adr) for adr in records]})
-    elif records:
-        rows = [(str(adr.number), adr.status, adr.title, adr.path) for adr in records]
-        out(table([("NUMBER", "STATUS", "TITLE", "FILE"), *rows]))
-    else:
-        out("no decision records; create one: sow adr new TITLE")
-    return 0
-
-
-def _document(adr: adrs.Adr) -> dict[str, Any]:
-    return {
-        "number": adr.number,
-        "title": adr.title,
-        "status": adr.status,
-        "date": adr.date,
-        "path": adr.path,
-    }
+    rows = [("NUMBER", "STATUS", "TITLE", "FILE")]
+    rows += [(str(adr.number), adr.status, adr.title, adr.path) for adr in records]
+    document = {"adrs": [asdict(adr) for adr in records]}
+    return print_list(document, rows, "no decision records; create one: sow adr new TITLE", json=json)
 
 
 COMMANDS = (

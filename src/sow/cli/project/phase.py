@@ -6,7 +6,7 @@ from typing import Any
 
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.cli.output import emit, table
+from sow.cli.output import print_list
 from sow.domain import inputs
 from sow.domain.documents.state import Phase
 from sow.domain.phase import active
@@ -55,11 +55,9 @@ def list_phases(context: Context, *, json: bool) -> int:
     for phase in project["phases"]:
         statuses = [task["status"] for folder, task in readable if folder.phase == phase["name"]]
         rows.append({**phase, "tasks": len(statuses), **{status: statuses.count(status) for status in ENDED_STATUSES}})
-    if json:
-        return emit({"phases": rows, "broken": broken})
-    lines = [(row["name"], row["status"], str(row["tasks"]), str(row["completed"])) for row in rows]
-    out(table([("PHASE", "STATUS", "TASKS", "DONE"), *lines]))
-    return 0
+    lines = [("PHASE", "STATUS", "TASKS", "DONE")]
+    lines += [(row["name"], row["status"], str(row["tasks"]), str(row["completed"])) for row in rows]
+    return print_list({"phases": rows, "broken": broken}, lines, "no phases", json=json)
 
 
 def advance(context: Context) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sow.cli.context import Context
-from sow.cli.output import ESCAPED, coloured_table, emit, table
+from sow.cli.output import ESCAPED, coloured_table, emit, print_list, table
 from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
 from sow.errors import SowError
@@ -32,18 +32,12 @@ LONGEST_TEXT = 200
 def list_runs(context: Context, *, json: bool) -> int:
     home = context.project_home()
     summaries = [run_report.run_summary(folder) for folder in run_folder.listed(home)]
-    if json:
-        return emit({"runs": summaries})
-    if not summaries:
-        out("no runs yet; start one: sow run PLAN")
-        return 0
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
         (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
         for run in summaries
     ]
-    out(table(rows))
-    return 0
+    return print_list({"runs": summaries}, rows, "no runs yet; start one: sow run PLAN", json=json)
 
 
 def show_run(context: Context, *, run: str, format: str, json: bool) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sow.cli.command import FILE, GROUPS, JSON, Argument, Command, Option, commands
-from sow.cli.output import emit, table
+from sow.cli.output import print_list
 from sow.errors import SowError
-from sow.system.terminal import out
 
 VERBS = ("status", "task", "feedback", "log", "note", "inbox", "answer", "approve", "phase", "context", "run")
 AGENT_VERBS = ("agent spawn", "agent resume", "agent list")
@@ -103,10 +102,6 @@ def _texts(field: Argument | Option, value: Any) -> list[str]:
 
 def show(*, json: bool) -> int:
     """Prints the tools."""
-    rows = [(name, command.summary) for name, command in tools().items()]
-    if json:
-        return emit(
-            {"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]}
-        )
-    out(table([("TOOL", "WHAT IT DOES"), *rows]))
-    return 0
+    rows = [("TOOL", "WHAT IT DOES"), *((name, command.summary) for name, command in tools().items())]
+    facts = [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]
+    return print_list({"tools": facts}, rows, "no tools", json=json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.agents import prompts
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
-from sow.cli.output import emit, table
+from sow.cli.output import emit, print_list
 from sow.domain import ids
 from sow.errors import SowError
 from sow.system.terminal import out
@@ -41,10 +41,8 @@ def _list(top: str, *, json: bool) -> int:
     if not names:
         prompts.load(top)
     rows = [(name, prompts.title(prompts.load(name))) for name in names]
-    if json:
-        return emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
-    out(table([("PROMPT", "WHAT IT IS"), *rows]))
-    return 0
+    document = {"prompts": [{"name": name, "title": title} for name, title in rows]}
+    return print_list(document, [("PROMPT", "WHAT IT IS"), *rows], "no prompts", json=json)
 
 
 COMMANDS = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sow.cli.context import Context
-from sow.cli.output import emit, table
+from sow.cli.output import emit, print_list, table
 from sow.domain import phase as phases
 from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
@@ -33,12 +33,8 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         for d, t in readable
         if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
     ]
-    if json:
-        return emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
-    if not selected and not broken:
-        out("no tasks")
-        return 0
-    rows = [
+    rows = [("ID", "STATUS", "PHASE", "AGENT", "DEPENDS ON", "NAME")]
+    rows += [
         (
             t["id"],
             t["status"],
@@ -50,8 +46,8 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
         for d, t in selected
     ]
     rows += [(ident, "broken", "", "", "", problem) for ident, problem in broken.items()]
-    out(table([("ID", "STATUS", "PHASE", "AGENT", "DEPENDS ON", "NAME"), *rows]))
-    return 0
+    facts = {"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken}
+    return print_list(facts, rows, "no tasks", json=json)
 
 
 def display_name(task: Task) -> str:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from sow.cli.context import Context
-from sow.cli.output import coloured_table, emit, table
+from sow.cli.output import coloured_table, emit, print_list
 from sow.domain.documents.state import MemberState, Workflow
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.workflows import status_document
@@ -107,11 +107,7 @@ def _facts(home: Home, path: str) -> dict[str, Any]:
 
 def list_workflows(context: Context, *, json: bool) -> int:
     workflows = _workflows(context.project_home())
-    if json:
-        return emit({"workflows": workflows})
-    if not workflows:
-        out("no workflows yet; create one: sow workflow new NAME")
-        return 0
-    rows = [(w["name"], w["status"], str(w["agents"]), w["created_at"], w["path"]) for w in workflows]
-    out(table([("WORKFLOW", "STATUS", "AGENTS", "CREATED", "WHERE"), *rows]))
-    return 0
+    rows = [("WORKFLOW", "STATUS", "AGENTS", "CREATED", "WHERE")]
+    rows += [(w["name"], w["status"], str(w["agents"]), w["created_at"], w["path"]) for w in workflows]
+    empty = "no workflows yet; create one: sow workflow new NAME"
+    return print_list({"workflows": workflows}, rows, empty, json=json)
