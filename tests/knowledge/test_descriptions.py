@@ -11,8 +11,8 @@ import pytest
 from conftest import Repo
 
 from knowledge.remotes import Remote
-from sow.domain.reviews import description
 from sow.knowledge import descriptions
+from sow.knowledge.descriptions import read_answer
 
 FOLDERS = {
     "front matter of the README": (
@@ -204,9 +204,9 @@ def test_describe_asks_later_too(here: Repo, remote: Remote, tmp_path: Path) -> 
 
 
 BAD_ANSWERS = {
-    "nothing": ("print('done')", "no JSON object"),
-    "another nonce": (ANSWER.replace("nonce,", "'x',"), "no JSON object"),
-    "two different ones": (f"{ANSWER}\n{ANSWER.replace('By the agent', 'Other')}", "two different"),
+    "nothing": ("print('done')", "no JSON block"),
+    "another nonce": (ANSWER.replace("nonce,", "'x',"), "no JSON block"),
+    "two of them": (f"{ANSWER}\n{ANSWER.replace('By the agent', 'Other')}", "more than once"),
     "no summary": (ANSWER.replace('"summary"', '"other"'), "is missing"),
     "a bad end": ("sys.exit(3)", "did not answer (failed)"),
 }
@@ -267,8 +267,8 @@ def _read(path: Path) -> str:
 def test_an_answer_is_one_line_of_plain_words() -> None:
     """Line breaks, control characters and odd tags of an answer do not get into the index."""
     text = json.dumps({"nonce": "n", "summary": "a\n\x1b[2Jb", "when_to_use": "c\td", "tags": ["X Y", 3, "", "z" * 61]})
-    found = description.parse(f"{'{' * 30} {text}", "n")
-    assert (found.summary, found.when_to_use, found.tags) == ("a [2Jb", "c d", ("x y",))
+    found, why = read_answer(f"{'{' * 30}\n{text}", "n")
+    assert (found.summary, found.when_to_use, found.tags, why) == ("a [2Jb", "c d", ("x y",), "")
 
 
 def test_a_folder_of_describing_is_private(here: Repo, remote: Remote, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from sow.domain.documents.state import Hint
 from sow.domain.inputs import printable_line
+from sow.domain.reviews import final_answer
+from sow.domain.text.markdown_lines import PLAIN, MarkdownPage, frontmatter, heading
 from sow.errors import SowError
 from sow.store.files.disk import Disk, read_text
 from sow.store.formats import yaml_text
@@ -32,6 +34,7 @@ MOST_READ = 64 << 10
 MOST_WORDS = 600
 MOST_TAGS = 12
 MOST_HEADINGS = 12
+LONGEST_ANSWER, LONGEST_HINT = 2000, 1000  # characters of one field of an agent's answer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,13 +51,12 @@ class DescribedPage:
     """One document: its front matter, title, headings and first paragraph."""
 
     def __init__(self, path: str, text: str) -> None:
-        head, body = split(text)
+        head, body, _ = frontmatter(text.replace("\r\n", "\n"))
         self.path = path
         self.fields = _fields(head, path)
-        lines = _outside_fences(body)
-        self.headings = [
-            line.lstrip("#").strip(" #") for line in lines if line.startswith("#") and line.lstrip("#")[:1] == " "
-        ]
+        page = MarkdownPage(body, 1)
+        lines = [line.rstrip() for line, kind in zip(page.texts, page.kinds, strict=True) if kind == PLAIN]
+        self.headings = [name for _, name in map(heading, lines) if name]
         self.title = next((line[2:].strip(" #") for line in lines if line.startswith("# ")), "")
         self.opening = _paragraph(lines)
         self.when = _section(lines, "when")
@@ -89,15 +91,6 @@ def hints(folder: str) -> list[Hint]:
         about = _first([page.title, page.opening])[:200] if page else ""
         repo_hints.append({"path": name, "about": about or ("documents" if os.path.isdir(path) else "")})
     return repo_hints
-
-
-def split(text: str) -> tuple[str, str]:
-    """Splits a document into front matter and body; most documents have no front matter."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    if lines[0].rstrip() != "---":
-        return "", text
-    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
-    return ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :])) if end else ("", text)
 
 
 def document_paths(folder: str) -> list[str]:
@@ -139,18 +132,6 @@ def _fields(head: str, path: str) -> dict[Any, Any]:
     except SowError:
         return {}
     return fields if isinstance(fields, dict) else {}
-
-
-def _outside_fences(body: str) -> list[str]:
-    kept: list[str] = []
-    fence = ""
-    for line in body.replace("\r\n", "\n").split("\n"):
-        mark = line.lstrip()[:3]
-        if mark in ("```", "~~~") and fence in ("", mark):
-            fence = "" if fence else mark
-        elif not fence:
-            kept.append(line.rstrip())
-    return kept
 
 
 def _paragraph(lines: list[str]) -> str:
@@ -209,6 +190,27 @@ def _short(text: str) -> str:
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
 
 
+def read_answer(final_text: str, nonce: str) -> tuple[Description, str]:
+    """Returns the description in an agent's final text, and the reason if it cannot be used."""
+    block, why = final_answer.read_block(final_text, nonce)
+    summary, when = (_line(block.get(key)) for key in ("summary", "when_to_use"))
+    if why or not summary or not when:
+        return Description(), why or "summary or when_to_use is missing"
+    tags, documents = block.get("tags"), block.get("documents")
+    words = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    about = {path: _line(text) for path, text in documents.items()} if isinstance(documents, dict) else {}
+    return Description(
+        summary=summary,
+        when_to_use=when,
+        tags=tuple(dict.fromkeys(_tags(words)))[:MOST_TAGS],
+        hints=[{"path": path, "about": text[:LONGEST_HINT]} for path, text in about.items() if text],
+    ), ""
+
+
+def _line(value: object) -> str:
+    return printable_line(value)[:LONGEST_ANSWER] if isinstance(value, str) else ""
+
+
 def excerpts(paths_by_name: Mapping[str, str], max_size: int) -> str:
     """Returns the beginnings of documents, up to a size, for an agent that describes them."""
     parts: list[str] = []
@@ -231,7 +233,7 @@ def with_hint(text: str, hint: str) -> str:
     """Returns a Markdown document with `when_to_use` in its front matter."""
     line = f"when_to_use: {json.dumps(hint, ensure_ascii=False)}"
     newline = "\r\n" if "\r\n" in text else "\n"
-    if not split(text)[0]:
+    if not frontmatter(text)[0]:
         return newline.join(("---", line, "---", text))
     first, _, rest = text.partition(newline)
     return newline.join((first, line, rest))

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sow.domain.text.keywords import COMMON, words
+from sow.domain.text.markdown_lines import frontmatter
 from sow.errors import SowError
-from sow.knowledge import descriptions, subjects
+from sow.knowledge import subjects
 from sow.knowledge.document import ADR, UPSTREAM, Document
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, crash_counted, make_folders, read_text, remove_quietly
@@ -237,7 +238,7 @@ def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int,
 
 def outline(text: str) -> str:
     """Returns a document's front matter and headings, without headings that say nothing about its subject."""
-    front, _ = descriptions.split(text)
+    front, _, _ = frontmatter(text)
     headings = [line for line in text.split("\n") if line.startswith("#") and not _is_usual(line)]
     return "\n".join([front, *(line.lstrip("# ") for line in headings)])
 

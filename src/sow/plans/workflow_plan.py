@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan
+from sow.domain.text.markdown_lines import frontmatter
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem, Member, RequiredAgent, Verifier, WorkflowPlan
 from sow.plans import values
-from sow.plans.markdown.reader import frontmatter
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 MAX_TEXT = 1 << 20  # characters

@@ -25,9 +25,7 @@ def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
     if not changes:
         return text
     after = _applied(body, _edits(body, changes))
-    _verify_only_statuses_changed(
-        before, _read(after, file), {task.number: status for task, status in changes}, (body, after)
-    )
+    _verify_only_statuses_changed(before, _read(after, file), {task.number: status for task, status in changes})
     return text[: len(text) - len(body)] + after
 
 
@@ -134,14 +132,13 @@ def _ending(body: str, index: int) -> str:
     return "\r" if position >= 0 and body[position] == "\r" else "\n"
 
 
-def _verify_only_statuses_changed(before: Plan, after: Plan, wanted: Mapping[str, str], texts: tuple[str, str]) -> None:
+def _verify_only_statuses_changed(before: Plan, after: Plan, wanted: Mapping[str, str]) -> None:
     """Raises SowError if anything but these statuses would be read differently."""
-    old_lines, new_lines = (_with_unix_newlines(text).split("\n") for text in texts)
     for old, new in zip(before.tasks, after.tasks, strict=False):
         status = wanted.get(old.number, old.status)
         if new.number == old.number and new.status != status:
             raise _refused(old, status, f"it would be read as {status_word(new.status)}")
-        if _facts(old, old_lines, old.number in wanted) != _facts(new, new_lines, old.number in wanted):
+        if _facts(old) != _facts(new):
             raise _refused(old, status, "something else would be read otherwise")
     if len(before.tasks) != len(after.tasks) or _settings(before) != _settings(after):
         raise _all_refused(before, after, wanted)
@@ -160,22 +157,10 @@ def _all_refused(before: Plan, after: Plan, wanted: Mapping[str, str]) -> SowErr
     )
 
 
-def _facts(task: PlanTask, lines: list[str], changed: bool) -> dict[str, Any]:
-    """Returns all that is read of a task but its status and line; a changed status line is left out of its text."""
-    facts = {key: value for key, value in task.document().items() if key not in ("status", "line")}
-    if changed and not task.file.lower().endswith(reader.YAML_ENDINGS):
-        facts["text"] = _without_status(task, lines)
-    return facts
-
-
-def _without_status(task: PlanTask, lines: list[str]) -> str:
-    first = task.line
-    while first < len(lines) - 1 and not lines[first]:
-        first += 1
-    body = task.text.split("\n")
-    if task.status_line:
-        del body[task.status_line - 1 - first]
-    return "\n".join(body).strip("\n")
+def _facts(task: PlanTask) -> dict[str, Any]:
+    """Returns all that is read of a task but its status and line; in Markdown its text without the line of its status."""
+    facts = {**task.document(), "text": task.brief if task.text_has_fields else task.text}
+    return {key: value for key, value in facts.items() if key not in ("status", "line")}
 
 
 def _settings(plan: Plan) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import inputs
+from sow.domain.text.markdown_lines import frontmatter
 from sow.domain.text.units import counted
 from sow.engine.turns.describe_documents import ROLE, DescriptionTurn
 from sow.engine.turns.turn_settings import TurnSettings
@@ -43,7 +44,7 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
         part = dict(list(left.items())[:MOST_DOCUMENTS])
         left = {given: left[given] for given in left if given not in part}
         answer = run_to_end(agent.ask("own-documents", descriptions.excerpts(part, MOST_TEXT)))
-        for given, hint in answer.hints.items():
+        for given, hint in ((hint["path"], hint["about"]) for hint in answer.hints):
             text = home.read(part[given]) if given in part else ""  # somebody may have edited it meanwhile
             if text and _lacks_hint(text):
                 home.replace(part[given], descriptions.with_hint(text, hint))
@@ -57,4 +58,4 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
 
 
 def _lacks_hint(text: str) -> bool:
-    return "when_to_use:" not in descriptions.split(text)[0]
+    return "when_to_use:" not in frontmatter(text)[0]

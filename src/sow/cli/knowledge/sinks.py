@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from sow.cli.command import Argument, Command, Option
@@ -11,7 +12,7 @@ from sow.cli.knowledge.describe_documents import MOST_TEXT, description_turn
 from sow.cli.output import emit, print_list
 from sow.cli.progress import Progress
 from sow.domain import inputs
-from sow.domain.documents.state import Hint, Sink
+from sow.domain.documents.state import Sink
 from sow.domain.text.units import counted
 from sow.errors import SowError, Waiting
 from sow.knowledge import descriptions
@@ -44,9 +45,8 @@ class Describer:
         executor = self.agent.executor
         with Progress(f"{executor.name} ({executor.model or 'its default model'}) reads {name}"):
             answer = run_to_end(self.agent.ask(name, documents))
-        hints: list[Hint] = [{"path": path, "about": answer.hints[path]} for path in paths if path in answer.hints]
-        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags, hints=hints)
-        return self.sinks.describe(name, description, f"{BY_AGENT}: {executor.name}")
+        own_hints = [hint for hint in answer.hints if hint["path"] in paths]
+        return self.sinks.describe(name, replace(answer, hints=own_hints), f"{BY_AGENT}: {executor.name}")
 
 
 def keeper(context: Context) -> Sinks:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sow.domain.text.markdown_lines import heading
 from sow.domain.text.similar_text import words
 
 # After one of these tags, a reader may not see a line, or not as text of the answer.
@@ -117,9 +118,6 @@ def _mark(line: str) -> tuple[str, str]:
     return (mark, word.strip()) if len(mark) >= 3 and not (letter == "`" and "`" in word) else ("", "")
 
 
-DEEPEST = 6
-
-
 @dataclass(slots=True)
 class Section:
     """A heading with its level, its line, and all text up to the next heading of the same or a higher level."""
@@ -135,7 +133,7 @@ def sections(text: str, first_line: int = 1) -> list[Section]:
     lines = parse_markdown(text).lines
     indexed: list[tuple[int, Section]] = []
     for index, line in enumerate(lines):
-        level, title = (0, "") if line.container else _heading(line.text)
+        level, title = (0, "") if line.container else heading(line.text)
         if level:
             indexed.append((index, Section(title, level, first_line + index)))
     ends: dict[int, int] = {}  # for each level the index of the nearest heading below
@@ -158,12 +156,3 @@ def with_title_words(candidates: Iterable[Section], starts: tuple[tuple[str, ...
 
 def _has(title: list[str], starts: tuple[str, ...]) -> bool:
     return all(any(word.startswith(start) for word in title) for start in starts)
-
-
-def _heading(line: str) -> tuple[int, str]:
-    bare = line.lstrip(" ")
-    title = bare.lstrip("#")
-    level = len(bare) - len(title)
-    if not 0 < level <= DEEPEST or len(line) - len(bare) > 3 or title[:1] not in ("", " ", "\t"):
-        return 0, ""
-    return level, title.strip(" \t#")

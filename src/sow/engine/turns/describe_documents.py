@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterable
 
 from sow.config import ExecutorConfig
-from sow.domain.reviews import description
-from sow.domain.reviews.description import DescriptionAnswer
 from sow.engine.turns.runner import SupervisedRunner, TurnFiles
 from sow.engine.turns.turn import refuse_untrusted_files
 from sow.engine.turns.turn_settings import TurnSettings
@@ -20,6 +18,7 @@ from sow.executors.adapter import Request, Role
 from sow.executors.events import Event, TurnSummary
 from sow.executors.executor import CliExecutor
 from sow.executors.executor_types import adapter as find_adapter
+from sow.knowledge.descriptions import Description, read_answer
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
 from sow.system import random_ids, redaction
 from sow.system.process import process_tree
@@ -57,21 +56,21 @@ class DescriptionTurn:
         refuse_untrusted_files(settings, executor, self.adapter)
         settings.require_open_network(ROLE, f"sow sinks describe runs {executor.name} outside of the sandbox")
 
-    def ask(self, name: str, documents: str) -> Steps[DescriptionAnswer]:
+    def ask(self, name: str, documents: str) -> Steps[Description]:
         """Return the agent's description; an unreadable or missing answer is an error."""
         with self.settings.home.claim(f"describe-{name}", purpose=f"{self.executor.name} describes {name}"):
             folder = self._make_folder(name)
             nonce = random_ids.uuid4()
             quoted = "\n".join(f"| {line}" for line in documents.splitlines())
             text = yield from self._turn(folder, PROMPT.format(name=name, documents=quoted, nonce=nonce))
-        answered = description.parse(text, nonce)
-        if answered.why:
+        answer, why = read_answer(text, nonce)
+        if why:
             raise SystemFailure(
-                f"{self.executor.name} gave no description of {name} that can be read: {answered.why}",
+                f"{self.executor.name} gave no description of {name} that can be read: {why}",
                 f"its answer is in {self.settings.home.relative(folder)}\n"
                 f"or say it yourself: sow sinks describe {name} --summary …",
             )
-        return answered
+        return answer
 
     def _make_folder(self, name: str) -> str:
         """Create a private folder with an empty one in it; removes the files and processes of an earlier question."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sow.domain.plans.plan import Criterion, Plan, PlanTask, kind_of
+from sow.domain.text.markdown_lines import PLAIN, MarkdownPage
 from sow.plans import fields
 from sow.plans.dependencies import dependencies
 from sow.plans.markdown import bullet_lists, field_labels
 from sow.plans.markdown.bullet_lists import Item
 from sow.plans.markdown.field_labels import Label, LabelTypos
-from sow.plans.markdown.lines import PLAIN, MarkdownPage
 from sow.plans.values import WAITS_FOR, letters_of, looks_like_dependency, normalized_id
 
 VERIFICATION = {

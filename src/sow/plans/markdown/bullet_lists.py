@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain.text.markdown_lines import COMMENT, FENCE, PLAIN, MarkdownPage, heading
 from sow.plans.markdown import field_labels
-from sow.plans.markdown.lines import COMMENT, FENCE, PLAIN, MarkdownPage, heading
 
 NONE = ("none", "empty", "no", "nothing", "not", "n/a")
 INDENT = 2  # a line this much deeper than an entry belongs to it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.plans.markdown.lines import heading
+from sow.domain.text.markdown_lines import heading
 from sow.plans.typo_hints import closest
 
 LABELS = {

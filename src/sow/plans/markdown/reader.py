@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sow.domain.plans.plan import MAX_TASKS, NOTE, Plan, PlanTask
+from sow.domain.text.markdown_lines import CODE, PLAIN, MarkdownPage, frontmatter, heading
 from sow.plans import values
 from sow.plans.markdown import body
 from sow.plans.markdown.field_labels import LabelTypos, box, marker
-from sow.plans.markdown.lines import CODE, PLAIN, MarkdownPage, heading
 from sow.plans.typo_hints import distance
 
 Sections = list[tuple[int, "PlanTask | None"]]
@@ -46,17 +46,6 @@ def read(plan: Plan, text: str, file: str, *, in_folder: bool = False) -> str:
         return title
     _read_sections(plan, page, sections, file)
     return title or name
-
-
-def frontmatter(text: str) -> tuple[str, str, int]:
-    """Returns the block between two --- lines at the start, the rest, and the line number of the rest."""
-    lines = text.split("\n")
-    if lines[0].rstrip() != "---":
-        return "", text, 1
-    for index, line in enumerate(lines[1:], 1):
-        if line.rstrip() in ("---", "..."):
-            return "\n".join(lines[1:index]), "\n".join(lines[index + 1 :]), index + 2
-    return "", text, 1
 
 
 def _sections(plan: Plan, page: MarkdownPage, file: str, *, in_folder: bool) -> tuple[str, Sections]:

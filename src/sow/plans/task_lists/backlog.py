@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSource, PlanTask
+from sow.domain.text.markdown_lines import frontmatter, heading
 from sow.plans import values
-from sow.plans.markdown.lines import heading
-from sow.plans.markdown.reader import frontmatter
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened
 from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 
 from sow.domain.plans.plan import DependencyReference, Plan, PlanSource, PlanTask
+from sow.domain.text.markdown_lines import COMMENT, PLAIN, MarkdownPage, frontmatter, heading
 from sow.plans.dependencies import MAX_REFERENCES
-from sow.plans.markdown.lines import COMMENT, PLAIN, MarkdownPage, heading
-from sow.plans.markdown.reader import frontmatter
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened, without_line_numbers
 

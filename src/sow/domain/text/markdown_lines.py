@@ -1,4 +1,4 @@
-"""Splits Markdown into lines and marks each as plain, code, fence or comment."""
+"""Splits Markdown into front matter and lines, and marks each line as plain, code, fence or comment."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class MarkdownPage:
         return self.number(opened) if opener else 0
 
     def number(self, index: int) -> int:
-        """Returns the line number of an index."""
+        """Return the line number of an index."""
         return self.first + index
 
 
 def _opener(bare: str) -> str:
-    """Returns the opener of a fence or comment that a line starts; one that ends on the same line is none."""
+    """Return the opener of a fence or comment that a line starts; one that ends on the same line is none."""
     if bare.startswith(COMMENT_START):
         return "" if COMMENT_END in bare else COMMENT_START
     if not bare.startswith(OPENERS):
@@ -57,8 +57,19 @@ def _closes(bare: str, opener: str) -> bool:
     return bare.startswith(opener) and not bare.strip(opener[0] + " \t")
 
 
+def frontmatter(text: str) -> tuple[str, str, int]:
+    """Return the block between two --- lines at the start, the rest, and the line number of the rest."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
+        return "", text, 1
+    for index, line in enumerate(lines[1:], 1):
+        if line.rstrip() in ("---", "..."):
+            return "\n".join(lines[1:index]), "\n".join(lines[index + 1 :]), index + 2
+    return "", text, 1
+
+
 def heading(text: str) -> tuple[int, str]:
-    """Returns the level and the text of a heading; level 0 is no heading."""
+    """Return the level and the text of a heading; level 0 is no heading."""
     bare = text.lstrip(" ")
     if bare[:1] != "#" or len(text) - len(bare) > DEEPEST_HEADING:
         return 0, ""
