@@ -158,7 +158,7 @@ def _all_refused(before: Plan, after: Plan, wanted: Mapping[str, str]) -> SowErr
 
 
 def _facts(task: PlanTask) -> dict[str, Any]:
-    """Returns all that is read of a task but its status and line; in Markdown its text without the line of its status."""
+    """Returns all that is read of a task but its status and line; the text of Markdown is without the status, too."""
     facts = {**task.document(), "text": task.brief if task.text_has_fields else task.text}
     return {key: value for key, value in facts.items() if key not in ("status", "line")}
 
