@@ -39,7 +39,7 @@ store.health store.migration store.state_commit store.note_updates store.inbox s
 store.state_watcher store.git_watch store.workflows store.file_kinds store.projects store.runs store.knowledge
 store.user store.layout store.files store.formats store
 plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.describe plans.markdown plans.yaml_status
-plans.yaml_plan plans.settings plans.checks plans.fields plans.yaml_nodes plans.dependencies plans.typo_hints
+plans.yaml_plan plans.settings plans.checks plans.fields plans.field_reader plans.dependencies plans.typo_hints
 plans.values plans
 system.remote_git system.git system.sealed_git system.git_worktree_files system.environment system.redaction
 system.checkout system.sandbox system.process system.channel system.caller system.process_table system.live_block

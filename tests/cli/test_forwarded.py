@@ -43,7 +43,8 @@ Call = Callable[..., Result]
 
 def refuses_workers(command: Command) -> bool:
     """Whether the function of a command, or a function that it calls, refuses workers."""
-    waiting, seen = [command.function()], set()
+    function = command.function()
+    waiting, seen = [getattr(function, "func", function)], set()  # it may be a partial one
     while waiting:
         function = waiting.pop()
         source = inspect.getsource(function)

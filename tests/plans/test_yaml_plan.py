@@ -7,7 +7,7 @@ from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of
 from sow.domain.plans.plan import Plan, PlanTask
-from sow.plans.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS
+from sow.domain.text.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS
 
 TASK = "  - number: 1\n    name: One\n    prompt: x\n"
 NINE = "  - {number: 9, name: Nine, prompt: x}\n"
@@ -260,9 +260,9 @@ def test_a_task_needs_number_name_and_prompt(line: str):
 REFUSED = {
     "a: 1\na: 2": (2, "the key 'a' is here a second time"),
     "tasks:\n  - number: 1\n    number: 1": (3, "the key 'number' is here a second time"),
-    "a: &x 1": (1, "anchors (&name) are not read"),
-    "a: &x {b: 1}": (1, "anchors (&name) are not read"),
-    "b: 1\na: *x": (2, "aliases (*name) are not read"),
+    "a: &x 1": (1, "anchors and aliases are not read here"),
+    "a: &x {b: 1}": (1, "anchors and aliases are not read here"),
+    "b: 1\na: *x": (2, "anchors and aliases are not read here"),
     "<<: {a: b}": (1, "merge keys (<<) are not read"),
     "a: !!str 1": (1, "the tag tag:yaml.org,2002:str is not read"),
     "a: !x [1]": (1, "the tag !x is not read"),
@@ -272,8 +272,8 @@ REFUSED = {
     "words": (1, "the text is not a mapping of fields"),
     "a: 1\n---\nb: 2": (3, "a second document"),
     "{}\n---\n{}": (3, "a second document"),
-    "a: 1\n---\n---\n---": (3, "several documents"),
-    "a:\n\t- b": (2, "found character that cannot start any token"),
+    "a: 1\n---\n---\n---": (3, "a second document"),
+    "a:\n\t- b": (2, "a tab at the beginning of the line"),
     "a: b: c": (1, "mapping values are not allowed in this context"),
     "a: [": (1, "did not find expected node content"),
     "a: 'x": (1, "found unexpected end of stream"),

@@ -103,8 +103,8 @@ def _load_all() -> None:
 
     for module in (*GROUPS.values(), "main", "tasks.show"):
         import_module(f"sow.cli.{module}")
-    for module in ("formats.yaml_scan", "projects.log", "projects.memory", "formats.cue"):
-        import_module(f"sow.store.{module}")
+    for module in ("domain.text.yaml_nodes", "store.projects.log", "store.projects.memory", "store.formats.cue"):
+        import_module(f"sow.{module}")
 
 
 def _command(details: tuple[Any, ...]) -> list[str]:

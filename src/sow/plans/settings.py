@@ -6,8 +6,9 @@ from typing import Any
 
 from sow.domain import network
 from sow.domain.plans.plan import APPROVAL, Plan
+from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.plans import fields
-from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
+from sow.plans.field_reader import FieldReader, parse
 
 GROUP_KEYS = ("group_id", "id", "name")
 HINT = "agents see it as plan context"

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan
 from sow.domain.text.markdown_lines import frontmatter
+from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.domain.workflows import crew_plan
 from sow.domain.workflows.crew_plan import DesignProblem, Member, RequiredAgent, Verifier, WorkflowPlan
 from sow.plans import values
-from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
+from sow.plans.field_reader import FieldReader, parse
 
 MAX_TEXT = 1 << 20  # characters
 MAX_LIST = 100  # entries of one field

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanTask
+from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.plans import fields, settings, values
-from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
+from sow.plans.field_reader import FieldReader, parse
 
 NUMBER_KEYS = ("number", "id", "task_number")
 TEXT_KEYS = ("prompt", "description")

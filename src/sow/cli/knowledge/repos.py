@@ -66,6 +66,10 @@ def list_repos(context: Context, *, json: bool) -> int:
     return print_list({"repos": repos}, rows, "no linked repositories; link one: sow repos add URL", json=json)
 
 
+def remove(context: Context, *, name: str, force: bool) -> int:
+    return source_output.remove(keeper, context, name=name, force=force, forget=False)
+
+
 def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag: list[str], json: bool) -> int:
     context.require_non_worker("describe a repository")
     about = _description(context, purpose, hint, tag)
@@ -110,7 +114,7 @@ COMMANDS = (
     Command("repos show", partial(source_output.show, keeper), "Show a linked repository", NAME, json=True),
     Command(
         "repos remove",
-        partial(source_output.remove, keeper),
+        remove,
         "Unlink a repository; a local source stays",
         NAME,
         Option("--force", help="Remove it even if you changed it"),

@@ -225,7 +225,7 @@ def _update_document(renewed: UpdateResult) -> dict[str, Any]:
     return {**renewed.entry, **facts}
 
 
-def remove(keeper: Keeper, context: Context, *, name: str, force: bool, forget: bool = False) -> int:
+def remove(keeper: Keeper, context: Context, *, name: str, force: bool, forget: bool) -> int:
     """Removes an entry, and says how to install it again."""
     manager = keeper(context)
     catalog = manager.catalog

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSource, PlanTask
 from sow.domain.text.markdown_lines import frontmatter, heading
+from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.plans import values
+from sow.plans.field_reader import FieldReader, parse
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened
-from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node, parse
 
 IDENT = re.compile(r"(?:([A-Za-z]+)-)?(\d{1,9}(?:\.\d{1,9}){0,8})")
 AT_NAME = re.compile(r"(?<![\w\"'@.])(@[\w.-]+)")  # not valid YAML without quotes

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from sow.plans.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS, MAX_NODES, BadYamlError, Node
+from sow.domain.text.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS, MAX_NODES, BadYamlError, Node
 
 GAP = re.compile(r"[ \t\n\r:,]*")  # between two tokens of valid JSON
 PLAIN_VALUE = re.compile(r"[-+.\w]+")

@@ -7,13 +7,14 @@ from typing import Any
 
 from sow.domain.plans.plan import Criterion, DependencyReference, Plan, PlanSource, PlanTask, file_and_tag
 from sow.domain.text.units import counted
+from sow.domain.text.yaml_nodes import BadYamlError, Node
 from sow.plans import values
 from sow.plans.dependencies import MAX_REFERENCES
+from sow.plans.field_reader import FieldReader
 from sow.plans.task_lists import json_nodes
 from sow.plans.task_lists.json_nodes import JsonNode
 from sow.plans.task_lists.progress import TaskProgress
 from sow.plans.values import Edit, shortened
-from sow.plans.yaml_nodes import BadYamlError, FieldReader, Node
 
 STATUSES = {
     "pending": "pending",

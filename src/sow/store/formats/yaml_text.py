@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 64
+MAX_VALUES = 50_000  # a fifth of a second
 MAX_INT = 1 << 63
 MAX_MARKERS = 500  # each of these can open a level; fewer cannot overflow the parser's stack
 SHORT = 64  # characters
@@ -161,8 +162,11 @@ def _syntax(error: ValueError, path: str) -> InvalidFile:
 
 def _scan(text: str, path: str) -> int:
     """Scans the events and raises for what the fast parser would accept silently; returns the number of keys."""
+    from sow.domain.text import yaml_nodes  # here, because it loads a second parser
     from sow.store.formats import merge_conflict
-    from sow.store.formats.yaml_scan import scan  # here, because it loads a second parser
 
     merge_conflict.refuse(text, path, load)
-    return scan(text, path, max_depth=MAX_DEPTH)
+    try:
+        return yaml_nodes.parse(text, depth=MAX_DEPTH, nodes=MAX_VALUES).count_keys()
+    except yaml_nodes.BadYamlError as error:
+        raise InvalidFile(f"{path}:{error.line}: {error.message}", f"{error.hint}, or restore it from git") from None
