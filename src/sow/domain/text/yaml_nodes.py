@@ -46,11 +46,10 @@ class Node:
 
     def count_keys(self) -> int:
         """Return the number of keys at all levels."""
-        if not isinstance(self.value, dict | list):
+        inner: list[Node] = [*self.value.values()] if isinstance(self.value, dict) else self.value
+        if not isinstance(inner, list):
             return 0
-        inner = list(self.value.values()) if isinstance(self.value, dict) else self.value
-        own: int = len(inner) * isinstance(self.value, dict)
-        return own + sum(node.count_keys() for node in inner)
+        return (len(inner) if isinstance(self.value, dict) else 0) + sum(node.count_keys() for node in inner)
 
 
 def parse(
