@@ -8,6 +8,7 @@ from typing import Any
 
 from sow.domain.checks import check_list, refusals
 from sow.domain.documents.state import Phase, Task
+from sow.domain.plans import graph
 from sow.domain.task import is_approved
 from sow.domain.text.similar_text import NO_VERDICT_PREFIX, UNMERGEABLE_PREFIX, answer_command
 
@@ -172,17 +173,6 @@ def waiting_counts(
         for dependency in needed:
             if dependency in dependents:
                 dependents[dependency].append(name)
-    return {name: _count_dependents(name, dependents) for name in dependents if only is None or name in only}
-
-
-def _count_dependents(start: str, dependents: Mapping[str, Sequence[str]]) -> int:
-    if not dependents[start]:
-        return 0
-    seen = {start}
-    stack = [start]
-    while stack:
-        for dependent in dependents[stack.pop()]:
-            if dependent not in seen:
-                seen.add(dependent)
-                stack.append(dependent)
-    return len(seen) - 1
+    return {
+        name: len(graph.reachable(dependents, name) - {name}) for name in dependents if only is None or name in only
+    }

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -16,6 +16,17 @@ def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         for dependency in dict.fromkeys(before):
             after[dependency].append(task)
     return after
+
+
+def reachable(edges: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    """Return what the edges lead to from a start, directly or indirectly."""
+    reached: set[str] = set()
+    pending = [start]
+    while pending:
+        new = set(edges[pending.pop()]) - reached
+        reached |= new
+        pending += new
+    return reached
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -50,7 +50,8 @@ def _folders(path: str) -> list[str]:
 def check(plan: WorkflowPlan, existing: Collection[str] | None) -> list[DesignProblem]:
     """Return all complaints about inputs and outputs."""
     writers = Writers(plan)
-    before = _all_before(plan)
+    needs = plan.needs()
+    before = {name: graph.reachable(needs, name) for name in needs}  # cycles do no harm here
     return [
         *(complaint for member in plan.members for complaint in _outputs(plan, member)),
         *(complaint for member in plan.members for complaint in _inputs(plan, member, writers, before, existing)),
@@ -68,22 +69,6 @@ def repository_inputs(plan: WorkflowPlan) -> list[str]:
         for path in dict.fromkeys(paths)
         if not crew_plan.split_agent_path(path)[0] and not writers.writers_of(path)
     ]
-
-
-def _all_before(plan: WorkflowPlan) -> dict[str, set[str]]:
-    """Return for each member all direct and indirect dependencies. Cycles do no harm here."""
-    needs = plan.needs()
-    ancestors: dict[str, set[str]] = {}
-    for name in needs:
-        reached: set[str] = set()
-        pending = list(needs[name])
-        while pending:
-            dependency = pending.pop()
-            if dependency not in reached:
-                reached.add(dependency)
-                pending += needs[dependency]
-        ancestors[name] = reached
-    return ancestors
 
 
 def _bad_path(path: str) -> bool:

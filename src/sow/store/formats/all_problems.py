@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import yaml
-
+from sow.domain.text.yaml_nodes import Node, parse
 from sow.store.formats.validation import SchemaError, Skipped
 
 MOST = 20
@@ -14,7 +13,7 @@ MOST = 20
 
 def all_problems(text: str, data: Any, validate: Callable[[Any], None]) -> list[tuple[int, str]]:
     """Returns the line and the complaint of each problem, in the order of the lines. It changes the data."""
-    root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    root = parse(text)
     problems: list[tuple[int, SchemaError]] = []
     while len(problems) < MOST:
         try:
@@ -32,7 +31,7 @@ def all_problems(text: str, data: Any, validate: Callable[[Any], None]) -> list[
 
 def line_of(text: str, place: str) -> int:
     """Returns the line of a field such as agents.bindings.planner, or of the last mapping on the way to it."""
-    return _line(yaml.compose(text, Loader=yaml.CSafeLoader), _steps(place))
+    return _line(parse(text), _steps(place))
 
 
 def without_problems(data: Any, checked: Any) -> Any:
@@ -78,17 +77,12 @@ def _skip(data: Any, steps: list[str | int], *, unknown: bool) -> bool:
     return True
 
 
-def _line(node: Any, steps: list[str | int]) -> int:
+def _line(node: Node, steps: list[str | int]) -> int:
     """Returns the line of a field, or of the mapping in which it is missing."""
-    line = node.start_mark.line
     for step in steps:
-        if isinstance(node, yaml.MappingNode):
-            found = next(((key, value) for key, value in node.value if key.value == step), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            found = (node.value[step], node.value[step])
-        else:
-            found = None
-        if found is None:
+        inner = node.value
+        names = inner if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ()
+        if step not in names:
             break
-        line, node = found[0].start_mark.line, found[1]
-    return int(line) + 1
+        node = inner[step]
+    return node.line
