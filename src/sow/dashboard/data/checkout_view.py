@@ -10,7 +10,8 @@ from sow.dashboard.data.runs import FollowedEntry, RunCache, RunFollower
 from sow.dashboard.data.task_cache import ExecutorCache, TaskCache
 from sow.dashboard.data.task_rows import Crew, Dependencies, Row, task_row
 from sow.domain import advice
-from sow.domain.inbox import ranked
+from sow.domain.documents.state import ProjectState
+from sow.domain.inbox import Item, ranked
 from sow.errors import SowError
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
@@ -19,11 +20,6 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import fingerprint
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import ProjectState
-    from sow.domain.inbox import Item
 
 MOST_HEARD = 2000
 

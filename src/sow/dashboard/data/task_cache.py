@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sow.dashboard.data.runs import RunFollower
+from sow.domain.documents.state import ProjectState
 from sow.domain.ids import is_task_id
 from sow.domain.note import unresolved
 from sow.domain.task import ENDED_STATUSES, shown_result
@@ -17,10 +18,6 @@ from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.projects import notes
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import ProjectState
 
 # The fields for rows, inbox and advice. Reviews, evidence and answers are read with the task's page.
 CACHED_FIELDS = (

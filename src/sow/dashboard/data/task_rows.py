@@ -7,6 +7,7 @@ from typing import Any
 
 from sow.dashboard.data.runs import RunFollower
 from sow.dashboard.data.task_cache import ExecutorCache
+from sow.domain.documents.state import WorkflowState
 from sow.domain.note import unresolved
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import GUESS
@@ -18,10 +19,6 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import fingerprint
 from sow.store.workflows import summary
 from sow.store.workflows.folder import WorkflowFolder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import WorkflowState
 
 Row = dict[str, Any]
 

@@ -11,6 +11,7 @@ from typing import Any
 from sow.dashboard.data import paging
 from sow.dashboard.data.page_errors import PageNotFound
 from sow.dashboard.data.task_page import folder_of, is_worked_on
+from sow.domain.documents.state import Evidence
 from sow.domain.ids import is_task_id
 from sow.engine.checks import check_list
 from sow.errors import SowError
@@ -24,12 +25,8 @@ from sow.store.files.disk import list_folder
 from sow.store.projects import feedback
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
+from sow.store.runs.run_folder import RunFolder
 from sow.system import redaction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import Evidence
-    from sow.store.runs.run_folder import RunFolder
 
 Document = dict[str, Any]
 

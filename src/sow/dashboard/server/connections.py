@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable
+from collections.abc import Callable
 
 MOST = 200
 MANY = 50  # from here on, the owner of each new connection is looked up, and idle connections are closed soon

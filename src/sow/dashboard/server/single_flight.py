@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sow.dashboard.server.reply import Reply
+from sow.dashboard.server.reply import Reply
 
 
 class PendingReply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.documents.state import SessionTurn
 from sow.domain.runs.forecast import FinishedTask
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
@@ -11,10 +12,6 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.domain.documents.state import SessionTurn
 
 
 def finished_tasks(home: Home) -> list[FinishedTask]:
