@@ -63,7 +63,7 @@ DOORS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "bre
 MOST_MODULES = 20  # of a folder
 LEAST_LINES = 40
 PURE_IMPORTS = {"__future__", "typing", "collections.abc", "bisect", "hashlib", "heapq", "json", "sow.errors"}
-PURE_IMPORTS |= {"configparser", "dataclasses", "fnmatch", "re", "shlex", "tomllib"}
+PURE_IMPORTS |= {"configparser", "dataclasses", "fnmatch", "re", "shlex", "tomllib", "yaml"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -22,7 +22,8 @@ def parse(text: str, first_line: int = 1) -> Node:
             line = before.count("\n") + first_line
             message = f"an invisible line break, U+{ord(line_break):04X}"
             raise BadYamlError(line, message, "replace it by an ordinary one")
-    root = yaml_nodes.parse(text, first_line, documents=2)  # one, and an empty one after a last ---
+    # A second document is the empty one after a last ---.
+    root = yaml_nodes.parse(text, first_line, documents=2, merge_keys=False)
     if not isinstance(root.value, dict | None):
         raise BadYamlError(root.line, "the text is not a mapping of fields", "begin it with name: and tasks:")
     return root if root.value is not None else Node({}, first_line)

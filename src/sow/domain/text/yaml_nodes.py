@@ -53,10 +53,19 @@ class Node:
 
 
 def parse(
-    text: str, first_line: int = 1, *, documents: int = 1, depth: int = MAX_DEPTH, nodes: int = MAX_NODES
+    text: str,
+    first_line: int = 1,
+    *,
+    documents: int = 1,
+    depth: int = MAX_DEPTH,
+    nodes: int = MAX_NODES,
+    merge_keys: bool = True,
 ) -> Node:
-    """Return the value of a document; None for an empty one. More documents may follow if they are empty."""
-    tree = _Tree(first_line, documents, depth, nodes)
+    """Return the value of a document; None for an empty one. More documents may follow if they are empty.
+
+    With `merge_keys`, << is a key like others; else it is refused.
+    """
+    tree = _Tree(first_line, documents, depth, nodes, merge_keys=merge_keys)
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             tree.add(event)
@@ -83,12 +92,13 @@ def _syntax_error(error: yaml.YAMLError, text: str, first_line: int) -> BadYamlE
 class _Tree:
     """The nodes so far: the open collections, and the key of each mapping that waits for its value."""
 
-    def __init__(self, first_line: int, documents: int, depth: int, nodes: int) -> None:
+    def __init__(self, first_line: int, documents: int, depth: int, nodes: int, *, merge_keys: bool) -> None:
         self.first_line = first_line
         self.root = Node(None, first_line)
         self.documents_left = documents
         self.depth = depth
         self.nodes_left = nodes
+        self.merge_keys = merge_keys
         self.open_nodes: list[Node] = []
         self.keys: list[tuple[str, int] | None] = []
 
@@ -144,7 +154,7 @@ class _Tree:
         mapping = self.open_nodes[-1].value
         if name in mapping:
             self._refuse(event, f"the key {name!r:.60} is here a second time", "keep one of the two")
-        if name == "<<":
+        if name == "<<" and not self.merge_keys:
             self._refuse(event, "merge keys (<<) are not read", "write the values out")
         if len(mapping) >= MAX_KEYS:
             self._refuse(event, f"a mapping with more than {MAX_KEYS:,} keys", "use a list, or several files")
