@@ -9,11 +9,14 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from sow.store.files import user_file
 from sow.system.environment import user_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 LIFE = 30 * 24 * 3600
 LONGEST = 64 << 10

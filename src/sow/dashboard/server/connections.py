@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
 
 MOST = 200
 MANY = 50  # from here on, the owner of each new connection is looked up, and idle connections are closed soon

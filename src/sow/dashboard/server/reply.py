@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from http import HTTPStatus
-from typing import Any
 
 from sow.system.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

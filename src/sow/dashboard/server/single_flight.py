@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
-from sow.dashboard.server.reply import Reply
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.dashboard.server.reply import Reply
 
 
 class PendingReply:
