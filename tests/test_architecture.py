@@ -46,7 +46,7 @@ system.checkout system.sandbox system.process system.channel system.caller syste
 system.terminal system.width system.plain_file system.random_ids system.clock system.crash_points system
 domain.advice domain.install domain.runs domain.phase domain.workflows domain.inbox domain.checks domain.reviews
 domain.plans domain.note domain.task domain.text domain.inputs domain.documents domain.lifecycle domain.ids domain.actor
-domain errors __init__
+domain errors record __init__
 """.split()  # noqa: SIM905
 RANK = {part: position for position, part in enumerate(ORDER)}
 # What a package does not use, although it comes later.

@@ -35,7 +35,8 @@ domain.ids domain.inputs domain.lifecycle domain.note domain.phase domain.task e
 engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.settle
 engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
 executors.clis.claude executors.events executors.executor executors.executor_types executors.json_lines
-executors.settings store.files.backup store.files.checkout_home store.files.disk store.files.locks store.files.repair
+executors.settings record store.files.backup store.files.checkout_home store.files.disk store.files.locks
+store.files.repair
 store.files.state_file store.formats.json_text store.formats.validation store.formats.yaml_text
 store.note_updates store.projects.log store.projects.memory store.projects.notes store.projects.project
 store.projects.task_folder store.projects.tasks store.projects.transaction store.projects.write_rules

@@ -24,10 +24,10 @@ def request(**changes: Any) -> Request:
         "role": Role(name="implementer"),
         "session": SESSION,
         "cwd": "/repo",
-        "folder": FOLDER,
-        "folders": (TASK_FOLDER, "/repo/.git"),
-        "closed": CLOSED,
-        "state": "/repo/.sow",
+        "session_folder": FOLDER,
+        "writable": (TASK_FOLDER, "/repo/.git"),
+        "write_protected": CLOSED,
+        "sow_folder": "/repo/.sow",
         "commands": ("/bin/sow", "git"),
     }
     return Request(**{**usual, **changes})
@@ -53,4 +53,4 @@ def outcome(
     adapter: Adapter, *lines: str | dict[str, Any], code: int = 0, stderr: str = "", stopped: str = ""
 ) -> Outcome:
     """What a stream and the end of its process come to."""
-    return adapter.outcome(ProcessEnd(code=code, stderr=stderr, stopped=stopped), told(adapter, *lines))
+    return adapter.outcome(ProcessEnd(code=code, stderr=stderr, stop_reason=stopped), told(adapter, *lines))

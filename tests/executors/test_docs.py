@@ -64,9 +64,9 @@ def test_the_command_lines_are_true(kind: str) -> None:
     adapter = find_adapter(kind)
     places = {
         "session": "ID",
-        "folder": "FOLDER",
-        "folders": ("/repo/TASK_FOLDER", "/repo/.git"),
-        "closed": ("/repo/CLOSED",),
+        "session_folder": "FOLDER",
+        "writable": ("/repo/TASK_FOLDER", "/repo/.git"),
+        "write_protected": ("/repo/CLOSED",),
     }
     asked = [request(**places, **more) for more in ({"yolo": True}, {}, {"role": JUDGE})]
     calls = [*map(adapter.spawn_command, asked)]

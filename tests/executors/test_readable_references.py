@@ -20,14 +20,14 @@ SINK, LINKED = "/repo/.sow/sinks/auth", "/src/pay(1)"
 
 def line(kind: str, **changes: object) -> str:
     """The command line of a worker in a worktree, with all files that go with it."""
-    asked = request(**{"cwd": CWD, "readable": (SINK,), "linked": (LINKED,), **changes})
+    asked = request(**{"cwd": CWD, "readable": (SINK,), "external_readable": (LINKED,), **changes})
     call = adapter(kind).spawn_command(asked)
     return "\n".join([*call.arguments, *call.environment.values(), *call.files.values()])
 
 
 def test_claude_gets_a_rule_to_read() -> None:
     """Claude Code is granted Read below each folder, and no folder is added, which would grant more."""
-    asked = words(adapter("claude"), cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    asked = words(adapter("claude"), cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert f"Read(/{SINK}/**)" in asked
     assert "Read(//src/pay\\(1\\)/**)" in asked
     assert SINK not in asked
@@ -37,7 +37,7 @@ def test_claude_gets_a_rule_to_read() -> None:
 @pytest.mark.parametrize(("kind", "word"), [("copilot", f"--add-dir={LINKED}"), ("qwen", LINKED)])
 def test_a_folder_within_reach_is_not_granted_to_writers(kind: str, word: str) -> None:
     """Where a folder in reach is no leave to write, each one is in reach, and no rule for writers names it."""
-    asked = words(adapter(kind), cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    asked = words(adapter(kind), cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert word in asked
     assert any(SINK in each for each in asked)
     writers = [each for each in asked if each.startswith(("--allow-tool=write", "write_file(", "edit("))]
@@ -56,9 +56,9 @@ def test_where_reach_is_leave_to_write_only_closed_folders_are_added(kind: str) 
 @pytest.mark.parametrize("kind", ["claude", "copilot", "qwen", "gemini", "opencode", "codex", "amp"])
 def test_nothing_else_changes(kind: str) -> None:
     """Without such references the command line is the one that it was, and no place becomes writable by them."""
-    asked = request(cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    asked = request(cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert writable_paths(asked) == writable_paths(request(cwd=CWD))
-    assert SINK not in line(kind, readable=(), linked=())
+    assert SINK not in line(kind, readable=(), external_readable=())
 
 
 def test_the_folders_of_references(repo: Repo, tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ def test_the_narrowest_place_decides() -> None:
 
 def test_a_folder_with_signs_of_patterns_in_its_name() -> None:
     """What was told to be no pattern is a plain name again."""
-    found = dict(writable_paths(request(cwd="/a[b]", folders=(), closed=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z"))))
+    found = dict(
+        writable_paths(request(cwd="/a[b]", writable=(), write_protected=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z")))
+    )
     assert found == {"/a[b]/": True, "/a[b]/x*/": False, "/a[b]/y\\z": False}
 
 
@@ -41,5 +43,5 @@ def test_the_record_says_whether_something_can_be_closed(kind: str) -> None:
     """What is closed changes a worker's command exactly where the capability record says so; never with yolo."""
     adapter = find_adapter(kind)
     for more in ({}, {"yolo": True}, {"role": JUDGE}):
-        both = [said(adapter.spawn_command(request(**more, closed=closed))) for closed in (CLOSED, ())]
+        both = [said(adapter.spawn_command(request(**more, write_protected=closed))) for closed in (CLOSED, ())]
         assert (both[0] != both[1]) is (adapter.capabilities.closes and not more)

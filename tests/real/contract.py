@@ -290,7 +290,7 @@ class ObedientContract(Contract):
             role=Role(name="implementer"),
             session=str(uuid.uuid4()),
             cwd=str(cli_repo.repo.root),
-            folder=str(cli_repo.repo.root),
+            session_folder=str(cli_repo.repo.root),
             yolo=True,
             model=self.model,
         )

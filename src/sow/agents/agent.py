@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sow.record import Record
+
 BUILT_IN = "built-in"
 USER = "user"
 PROJECT = "project"
@@ -13,31 +15,17 @@ DIRECTORIES = (FOLDER, f"~/{FOLDER}")  # folders with roles; the first one that 
 JUDGES = frozenset({"orchestrator", "reviewer", "quality-control", "verifier", "design-verifier", "integrator"})
 
 
-class Agent:
+class Agent(Record):
     """One role with its description, tools and source."""
 
-    __slots__ = ("capabilities", "description", "name", "path", "prompt_path", "source", "tools", "unused_fields")
-
-    def __init__(
-        self,
-        *,
-        name: str,
-        description: str,
-        capabilities: str = "",
-        prompt_path: str = "",
-        tools: tuple[str, ...] = (),
-        source: str = BUILT_IN,
-        path: str = "",
-        ignored: tuple[str, ...] = (),
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.capabilities = capabilities
-        self.prompt_path = prompt_path  # of a packaged template; empty for a role that only a file defines
-        self.tools = tools  # tools that its CLI may use; empty means all that the CLI offers
-        self.source = source
-        self.path = path  # the file that defines it; empty for a built-in role
-        self.unused_fields = ignored  # other fields of that file's frontmatter; sow does not use them
+    name: str
+    description: str
+    capabilities: str = ""
+    prompt_path: str = ""  # of a packaged template; empty for a role that only a file defines
+    tools: tuple[str, ...] = ()  # tools that its CLI may use; empty means all that the CLI offers
+    source: str = BUILT_IN
+    path: str = ""  # the file that defines it; empty for a built-in role
+    unused_fields: tuple[str, ...] = ()  # other fields of that file's frontmatter; sow does not use them
 
     @property
     def is_judge(self) -> bool:

@@ -120,7 +120,7 @@ def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
         tools=_tools(fields.get("tools"), shown),
         source=source,
         path=shown,
-        ignored=tuple(sorted(str(key) for key in fields if key not in FIELDS)),
+        unused_fields=tuple(sorted(str(key) for key in fields if key not in FIELDS)),
     )
 
 

@@ -6,6 +6,7 @@ import signal
 
 from sow.executors.events import Event
 from sow.executors.json_lines import parse
+from sow.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,116 +22,57 @@ NONE = "none"  # the CLI keeps no session
 WRITE_TOOLS = frozenset({"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"})
 
 
-class PrivateHome:
-    """The files that a CLI needs in a sandbox: copies of its settings and logins in a home of its own.
+class PrivateHome(Record):
+    """The files that a CLI needs in a sandbox: copies of its settings and logins in a home of its own."""
 
-    `folder` is its folder below the home, or the one that `variable` names. `files` are in that folder, `beside` are in
-    the home, or in the named folder too. Files in `logins` are copied back if the CLI refreshed them.
-    """
-
-    __slots__ = ("beside", "files", "folder", "is_parent", "logins", "variable")
-
-    def __init__(
-        self,
-        folder: str = "",
-        *,
-        variable: str = "",
-        is_parent: bool = False,
-        files: tuple[str, ...] = (),
-        beside: tuple[str, ...] = (),
-        logins: tuple[str, ...] = (),
-    ) -> None:
-        self.folder = folder
-        self.variable = variable
-        self.is_parent = is_parent  # the variable names the home, not the folder
-        self.files = files
-        self.beside = beside
-        self.logins = logins
+    folder: str = ""  # its folder below the home, or the one that `variable` names
+    variable: str = ""
+    is_parent: bool = False  # the variable names the home, not the folder
+    files: tuple[str, ...] = ()  # in the folder
+    beside: tuple[str, ...] = ()  # in the home, or in the named folder too
+    logins: tuple[str, ...] = ()  # files that are copied back if the CLI refreshed them
 
 
-class Capabilities:
+class Capabilities(Record):
     """The features of a CLI, known before it starts."""
 
-    __slots__ = (
-        "binary", "closes", "cumulative_cost", "cumulative_tokens", "help_arguments", "hides_git_identity",
-        "install", "leaves", "model", "model_hosts", "needs_yolo", "obeys", "private_home", "read_only", "reports_cost",
-        "reports_tokens", "required_flags", "resumes", "runs_commands", "session", "silent_hosts", "stop_signal",
-        "stops_group", "structured", "url_variables", "variables", "version_arguments",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        binary: str,
-        install: str,
-        session: str,
-        resumes: bool = True,
-        structured: bool = True,
-        model: bool = True,
-        read_only: bool = False,
-        reports_cost: bool = False,
-        reports_tokens: bool = False,
-        cumulative_cost: bool = False,
-        cumulative_tokens: bool = False,
-        needs_yolo: bool = False,
-        closes: bool = False,
-        obeys: tuple[str, ...] = (),
-        runs_commands: bool = True,
-        hides_git_identity: bool = False,
-        leaves: tuple[str, ...] = (),
-        stop_signal: int = signal.SIGTERM,
-        stops_group: bool = False,
-        variables: tuple[str, ...] = (),
-        version_arguments: tuple[str, ...] = ("--version",),
-        help_arguments: tuple[str, ...] = ("--help",),
-        required_flags: tuple[str, ...] = (),
-        private_home: PrivateHome | None = None,
-        model_hosts: tuple[str, ...] = (),
-        url_variables: tuple[str, ...] = (),
-        silent_hosts: tuple[str, ...] = (),
-    ) -> None:
-        self.model_hosts = model_hosts  # what it needs to ask its model and to refresh its login
-        self.url_variables = url_variables  # variables with which the user names another server of the model
-        self.silent_hosts = silent_hosts  # for its telemetry and updates; with network: model, refused and not told
-        self.private_home = private_home  # None: it does not run in the sandbox yet
-        self.binary = binary
-        self.install = install
-        self.session = session
-        self.resumes = resumes
-        self.structured = structured
-        self.model = model
-        self.read_only = read_only
-        self.reports_cost = reports_cost
-        self.reports_tokens = reports_tokens
-        self.cumulative_cost = cumulative_cost
-        self.cumulative_tokens = cumulative_tokens
-        self.needs_yolo = needs_yolo
-        self.closes = closes  # without yolo, its rules keep it from writing protected files in the working folder
-        self.obeys = obeys  # files of a repository that can give it commands, permissions or variables
-        self.runs_commands = runs_commands  # if it cannot run sow, its prompt contains the task
-        self.hides_git_identity = hides_git_identity  # its tools do not see the user's git identity
-        self.leaves = leaves  # folders that it creates in the checkout; sow removes them after a turn
-        self.stop_signal = stop_signal
-        self.stops_group = stops_group
-        self.variables = variables
-        self.version_arguments = version_arguments
-        self.help_arguments = help_arguments
-        self.required_flags = required_flags  # words of its help text that our command lines depend on
+    binary: str
+    install: str
+    session: str
+    resumes: bool = True
+    structured: bool = True
+    model: bool = True
+    read_only: bool = False
+    reports_cost: bool = False
+    reports_tokens: bool = False
+    cumulative_cost: bool = False
+    cumulative_tokens: bool = False
+    needs_yolo: bool = False
+    closes: bool = False  # without yolo, its rules keep it from writing protected files in the working folder
+    obeys: tuple[str, ...] = ()  # files of a repository that can give it commands, permissions or variables
+    runs_commands: bool = True  # if it cannot run sow, its prompt contains the task
+    hides_git_identity: bool = False  # its tools do not see the user's git identity
+    leaves: tuple[str, ...] = ()  # folders that it creates in the checkout; sow removes them after a turn
+    stop_signal: int = signal.SIGTERM
+    stops_group: bool = False
+    variables: tuple[str, ...] = ()
+    version_arguments: tuple[str, ...] = ("--version",)
+    help_arguments: tuple[str, ...] = ("--help",)
+    required_flags: tuple[str, ...] = ()  # words of its help text that our command lines depend on
+    private_home: PrivateHome | None = None  # None: it does not run in the sandbox yet
+    model_hosts: tuple[str, ...] = ()  # what it needs to ask its model and to refresh its login
+    url_variables: tuple[str, ...] = ()  # variables with which the user names another server of the model
+    silent_hosts: tuple[str, ...] = ()  # for its telemetry and updates; with network: model, refused and not told
 
 
-class Role:
+class Role(Record):
     """The role an agent plays: its name, its tools, and whether it is a judge."""
 
-    __slots__ = ("description", "judges", "name", "subagent_prompt", "tools")
-
-    def __init__(
-        self, *, name: str, tools: tuple[str, ...] = (), judges: bool = False, description: str = "", words: str = ""
-    ) -> None:
-        self.name = name
-        self.tools = tools
-        self.judges = judges
-        self.description = description
-        self.subagent_prompt = words  # the prompt of a role that runs as the CLI's own subagent; otherwise empty
+    name: str
+    tools: tuple[str, ...] = ()
+    judges: bool = False
+    description: str = ""
+    subagent_prompt: str = ""  # the prompt of a role that runs as the CLI's own subagent; otherwise empty
 
     @property
     def reads_only(self) -> bool:
@@ -138,50 +80,25 @@ class Role:
         return self.judges or (bool(self.tools) and not WRITE_TOOLS & set(self.tools))
 
 
-class Request:
+class Request(Record):
     """One turn to run."""
 
-    __slots__ = (
-        "commands", "custom_args", "cwd", "external_readable", "extra", "in_sandbox", "model", "readable", "role",
-        "session", "session_folder", "sow_folder", "trusted", "writable", "write_protected", "yolo",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        role: Role,
-        session: str,
-        cwd: str,
-        folder: str,
-        folders: tuple[str, ...] = (),
-        readable: tuple[str, ...] = (),
-        linked: tuple[str, ...] = (),
-        closed: tuple[str, ...] = (),
-        state: str = "",
-        commands: tuple[str, ...] = (),
-        yolo: bool = False,
-        trusted: bool = False,
-        model: str = "",
-        custom_args: tuple[str, ...] = (),
-        extra: Mapping[str, object] | None = None,
-        in_sandbox: bool = False,
-    ) -> None:
-        self.in_sandbox = in_sandbox  # sow's own sandbox holds it: its own one is off, and a worker needs no rules
-        self.role = role
-        self.session = session
-        self.cwd = cwd
-        self.session_folder = folder  # the session's own folder, for files that an adapter needs
-        self.writable = folders  # folders it may write besides the working folder: its task folder, the git folder
-        self.readable = readable  # folders with references of the task; everything in them is write-protected
-        self.external_readable = linked  # the same in linked repositories outside; no pattern protects them
-        self.write_protected = closed  # patterns of files in writable folders that it may not write: other tasks' state
-        self.sow_folder = state  # where sow writes when the worker calls it; a sandbox must allow it
-        self.commands = commands  # what it may run without asking: sow, git, tests; besides, what only reads
-        self.yolo = yolo
-        self.trusted = trusted  # whether the user allows the repository's own settings
-        self.model = model
-        self.custom_args = custom_args
-        self.extra = dict(extra or {})
+    role: Role
+    session: str
+    cwd: str
+    session_folder: str  # the session's own folder, for files that an adapter needs
+    writable: tuple[str, ...] = ()  # folders it may write besides the working folder: its task folder, the git folder
+    readable: tuple[str, ...] = ()  # folders with references of the task; everything in them is write-protected
+    external_readable: tuple[str, ...] = ()  # the same in linked repositories outside; no pattern protects them
+    write_protected: tuple[str, ...] = ()  # patterns of files in writable folders that it may not write
+    sow_folder: str = ""  # where sow writes when the worker calls it; a sandbox must allow it
+    commands: tuple[str, ...] = ()  # what it may run without asking: sow, git, tests; besides, what only reads
+    yolo: bool = False
+    in_sandbox: bool = False  # sow's own sandbox holds it: its own one is off, and a worker needs no rules
+    trusted: bool = False  # whether the user allows the repository's own settings
+    model: str = ""
+    custom_args: tuple[str, ...] = ()
+    extra: Mapping[str, object] = {}
 
     @property
     def writable_outside(self) -> list[str]:
@@ -194,46 +111,30 @@ class Request:
         return [folder for folder in self.readable if not f"{folder}/".startswith(f"{self.cwd}/")]
 
 
-class AgentCommand:
+class AgentCommand(Record):
     """A command to run, with the environment and files it needs."""
 
-    __slots__ = ("arguments", "environment", "files", "report")
-
-    def __init__(
-        self,
-        arguments: list[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        files: Mapping[str, str] | None = None,
-        report: str = "",
-    ) -> None:
-        self.arguments = arguments
-        self.environment = dict(environment or {})
-        self.files = dict(files or {})  # path → text, written (0600) before the start
-        self.report = report  # a file in which the CLI writes its token counts when it ends
+    arguments: list[str]
+    environment: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}  # path → text, written (0600) before the start
+    report: str = ""  # a file in which the CLI writes its token counts when it ends
 
 
-class ProcessEnd:
+class ProcessEnd(Record):
     """The end of a process: exit code (negative for a signal), last lines of stderr, and why sow stopped it."""
 
-    __slots__ = ("code", "stderr", "stop_reason")
-
-    def __init__(self, *, code: int, stderr: str = "", stopped: str = "") -> None:
-        self.code = code
-        self.stderr = stderr
-        self.stop_reason = stopped  # "", "timeout", "silence", "linger", "size", "retries", "interrupt"
+    code: int
+    stderr: str = ""
+    stop_reason: str = ""  # "", "timeout", "silence", "linger", "size", "retries", "interrupt"
 
 
-class Outcome:
+class Outcome(Record):
     """The result of a turn. `kind`: done, failed, limited, overloaded, not_found, in_use, timeout, interrupted."""
 
-    __slots__ = ("kind", "reason", "reset_at", "text")
-
-    def __init__(self, kind: str, *, text: str = "", reason: str = "", reset_at: int = 0) -> None:
-        self.kind = kind
-        self.text = text
-        self.reason = reason
-        self.reset_at = reset_at
+    kind: str
+    text: str = ""
+    reason: str = ""
+    reset_at: int = 0
 
 
 # Git commands that a judge may run: they only read, without the options that write a file or run a program.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sow.record import Record
+
 MOST_ID = 200
 MOST_CALLS = 10_000  # tool calls that are remembered by their id
 MOST_REFUSALS = 50  # distinct refused calls that are kept for one turn
@@ -13,7 +15,7 @@ MOST_LINES = 20  # of one tool's output in the readable transcript
 MAX_CHARACTERS = 2000
 
 
-class Event:
+class Event(Record):
     """One event in a CLI's output.
 
     `kind`: session, text, raw, tool, output, refused, usage, tokens, retry, error, limit, result. `output` is the
@@ -22,41 +24,23 @@ class Event:
     The numbers of `usage` events add up; those of any other kind are the whole turn's.
     """
 
-    __slots__ = (
-        "call", "command", "cost", "failed", "input_tokens", "kind", "output_tokens", "reset_at", "session",
-        "status", "text", "tool", "turns",
-    )  # fmt: skip
+    kind: str
+    text: str = ""
+    tool: str = ""  # for a tool, output or refused event: the tool's name
+    command: str = ""  # and what it was called with
+    call: str = ""  # the CLI's id of the tool call
+    session: str = ""
+    failed: bool = False
+    status: int = 0
+    cost: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    turns: int | None = None
+    reset_at: int = 0
 
-    def __init__(
-        self,
-        kind: str,
-        text: str = "",
-        *,
-        tool: str = "",
-        command: str = "",
-        call: str = "",
-        session: str = "",
-        failed: bool = False,
-        status: int = 0,
-        cost: float | None = None,
-        input_tokens: int | None = None,
-        output_tokens: int | None = None,
-        turns: int | None = None,
-        reset_at: int = 0,
-    ) -> None:
-        self.kind = kind
-        self.text = text
-        self.tool = tool  # for a tool, output or refused event: the tool's name, and what it was called with
-        self.command = command
-        self.call = call  # the CLI's id of the tool call
-        self.session = session if is_session_id(session) else ""
-        self.failed = failed
-        self.status = status
-        self.cost = cost
-        self.input_tokens = input_tokens
-        self.output_tokens = output_tokens
-        self.turns = turns
-        self.reset_at = reset_at
+    def __post_init__(self) -> None:
+        if not is_session_id(self.session):
+            self.session = ""
 
 
 def is_session_id(text: str) -> bool:
@@ -65,26 +49,18 @@ def is_session_id(text: str) -> bool:
     return len(text) <= MOST_ID and plain.isascii() and plain.isalnum() and not text.startswith("-")
 
 
-class RefusedCall:
+class RefusedCall(Record):
     """A tool call that a CLI refused, and how often."""
 
-    __slots__ = ("command", "count", "reason", "tool")
-
-    def __init__(self, tool: str, command: str, reason: str) -> None:
-        self.tool = tool
-        self.command = command
-        self.reason = reason
-        self.count = 0
+    tool: str
+    command: str
+    reason: str
+    count: int = 0
 
 
 class TurnSummary:
     """The sum of a turn's events; its size is limited however long the output is."""
 
-    __slots__ = (
-        "cost", "error", "error_status", "failed", "final_text", "finished", "input_tokens", "last_text",
-        "limited_until", "open_calls", "output_tokens", "raw", "refusal_count", "refusals", "refused_calls",
-        "retries", "session", "tool_count", "turns",
-    )  # fmt: skip
     MOST_RAW = 20_000
 
     def __init__(self) -> None:

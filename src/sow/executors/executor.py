@@ -27,11 +27,6 @@ class CliExecutor:
     The prompts and commands of a turn come from here; `sow agent spawn` and runs execute them under supervision.
     """
 
-    __slots__ = (
-        "adapter", "agents", "binary", "cli_sessions", "custom_args", "model", "name", "runner", "settings",
-        "yolo_mode",
-    )  # fmt: skip
-
     def __init__(
         self,
         name: str,
@@ -107,8 +102,8 @@ class CliExecutor:
             role=Role(name=agent.name, tools=agent.tools, judges=agent.is_judge) if agent else Role(name="worker"),
             session=self.cli_sessions.get(session_id, session_id),
             cwd=folder,
-            folder=f"{user_folder(os.environ, 'XDG_CACHE_HOME', '.cache')}/sow/executors/{session_id}",
-            state=f"{folder}/.sow",
+            session_folder=f"{user_folder(os.environ, 'XDG_CACHE_HOME', '.cache')}/sow/executors/{session_id}",
+            sow_folder=f"{folder}/.sow",
             commands=("sow", "git"),
             yolo=self.yolo_mode,
             model=self.model,

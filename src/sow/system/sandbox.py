@@ -7,6 +7,7 @@ import pwd
 import sys
 
 from sow.errors import SowError
+from sow.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,15 +160,12 @@ def home_folders(environment: Mapping[str, str]) -> list[str]:
     return [folder for folder in homes if folder != "/"]
 
 
-class SandboxState:
+class SandboxState(Record):
     """Whether programs run in a sandbox on this machine; if not, why, and what to do."""
 
-    __slots__ = ("hint", "mode", "problem")
-
-    def __init__(self, mode: str, problem: str = "", hint: str = "") -> None:
-        self.mode = mode
-        self.problem = problem
-        self.hint = hint
+    mode: str
+    problem: str = ""
+    hint: str = ""
 
     @property
     def is_on(self) -> bool:

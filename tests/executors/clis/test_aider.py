@@ -84,7 +84,7 @@ def test_ends_of_a_turn(lines: list[str], code: int, stopped: str, kind: str) ->
 
 def test_a_session_is_its_history_file(tmp_path: Path) -> None:
     """A session without its file is lost, and that is seen before aider starts."""
-    asked = request(folder=str(tmp_path))
+    asked = request(session_folder=str(tmp_path))
     assert Aider().lost_session_reason(asked) == "its chat history file is gone"
     (tmp_path / f"{SESSION}.md").write_text("")
     assert Aider().lost_session_reason(asked) == ""

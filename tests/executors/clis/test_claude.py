@@ -21,7 +21,7 @@ RUN = ["--allowedTools", "Bash(/bin/sow:*)", "Bash(git:*)"]
 DENY = ["--disallowedTools", *(f"Edit(/{each})" for each in CLOSED)]
 WORK = ["--permission-mode", "acceptEdits", "--add-dir", TASK_FOLDER, "--add-dir", "/repo/.git", *RUN, *DENY]
 YOLO = "--dangerously-skip-permissions"
-PAINTER = Role(name="painter", tools=("Read",), description="Paints", words='You "paint".')
+PAINTER = Role(name="painter", tools=("Read",), description="Paints", subagent_prompt='You "paint".')
 LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, [*NEW, *STREAM, *WORK]),
     ({"resume": True}, [*OLD, *STREAM, *WORK]),
@@ -41,7 +41,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
         {"role": PAINTER, "yolo": True, "custom_args": ("--x",)},
         [*NEW, *STREAM, YOLO, "--tools", "Read,Task", "--agents", f"{FOLDER}/agents.json", "--x"],
     ),
-    ({"commands": (), "folders": (), "closed": ()}, [*NEW, *STREAM, "--permission-mode", "acceptEdits"]),
+    ({"commands": (), "writable": (), "write_protected": ()}, [*NEW, *STREAM, "--permission-mode", "acceptEdits"]),
 ]
 
 

@@ -27,7 +27,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"resume": True}, [*COMMON, *WORK, "resume", SESSION, "-"]),
     ({"yolo": True}, [*COMMON, YOLO, "-"]),
     ({"yolo": True, "trusted": True}, [*TRUSTED, YOLO, "-"]),
-    ({"yolo": True, "folders": ("/main/.git",)}, [*TRUSTED, "--config", WORKTREE, YOLO, "-"]),
+    ({"yolo": True, "writable": ("/main/.git",)}, [*TRUSTED, "--config", WORKTREE, YOLO, "-"]),
     ({"role": JUDGE, "trusted": True}, [*COMMON, *LOOK, "-"]),
     ({"yolo": True, "resume": True}, [*COMMON, YOLO, "resume", SESSION, "-"]),
     ({"yolo": True, "model": "m"}, [*COMMON, "--model", "m", YOLO, "-"]),
@@ -36,7 +36,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"role": JUDGE, "yolo": True, "resume": True}, [*COMMON, *LOOK, "resume", SESSION, "-"]),
     ({"role": NARROW}, [*COMMON, *WORK, "-"]),
     ({"role": READER, "yolo": True}, [*COMMON, *LOOK, "-"]),
-    ({"commands": (), "folders": (), "state": ""}, [*COMMON, "--sandbox", "workspace-write", "-"]),
+    ({"commands": (), "writable": (), "sow_folder": ""}, [*COMMON, "--sandbox", "workspace-write", "-"]),
 ]
 
 

@@ -31,10 +31,10 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"role": JUDGE, "yolo": True, "resume": True}, [*OLD, *STREAM, *LOOK, *POLICY]),
     ({"role": NARROW, "yolo": True}, [*NEW, *STREAM, "--yolo", *POLICY]),
     (
-        {"folders": (TASK_FOLDER, "/main/.git")},
+        {"writable": (TASK_FOLDER, "/main/.git")},
         [*NEW, *STREAM, *WORK, "--include-directories", "/main/.git", *POLICY],
     ),
-    ({"commands": (), "folders": (), "closed": ()}, [*NEW, *STREAM, *WORK]),
+    ({"commands": (), "writable": (), "write_protected": ()}, [*NEW, *STREAM, *WORK]),
 ]
 
 
@@ -46,7 +46,7 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 def rules(**asked: Any) -> list[tuple[str, Any, Any]]:
     """The rules of a turn as (decision, tools, commands), highest first."""
-    call = Gemini().spawn_command(request(**{"closed": (), **asked}))
+    call = Gemini().spawn_command(request(**{"write_protected": (), **asked}))
     found = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
     found.sort(key=lambda rule: -rule["priority"])
     return [(each["decision"], each["toolName"], each.get("commandPrefix")) for each in found]
@@ -218,7 +218,7 @@ def test_a_retry_is_read_from_stderr(line: str, status: int | None) -> None:
     story = TurnSummary()
     for each in found:
         story.add(each)
-    kind = Gemini().outcome(ProcessEnd(code=0, stopped="retries"), story).kind
+    kind = Gemini().outcome(ProcessEnd(code=0, stop_reason="retries"), story).kind
     assert kind == {None: "failed", 429: "limited", 503: "overloaded"}[status]
 
 

@@ -28,7 +28,7 @@ REST += ["web_fetch", "enter_worktree", "exit_worktree", "cron_create", "cron_de
 LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, [*NEW, *STREAM, *WORK]),
     ({"resume": True}, [*OLD, *STREAM, *WORK]),
-    ({"folders": (TASK_FOLDER, "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
+    ({"writable": (TASK_FOLDER, "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
     ({"yolo": True}, [*NEW, *STREAM, "--yolo"]),
     ({"yolo": True, "resume": True}, [*OLD, *STREAM, "--yolo"]),
     ({"yolo": True, "model": "m"}, [*NEW, *STREAM, "--model", "m", "--yolo"]),
@@ -54,7 +54,7 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 def test_patterns_fit_a_folder_of_any_name() -> None:
     """A folder's name is no pattern: signs in it that could be one are told to be none."""
-    found = words(Qwen(), cwd="/a[b](c)", folders=(), commands=(), closed=())
+    found = words(Qwen(), cwd="/a[b](c)", writable=(), commands=(), write_protected=())
     assert "write_file(//a\\[b\\]\\(c\\)/**)" in found
 
 
@@ -132,7 +132,7 @@ def test_a_failed_request_is_read_from_its_own_record() -> None:
         for each in Qwen().read_log(line):
             story.add(each)
     assert (story.retries, story.error_status) == (2, 529)
-    assert Qwen().outcome(ProcessEnd(code=-15, stopped="retries"), story).kind == "overloaded"
+    assert Qwen().outcome(ProcessEnd(code=-15, stop_reason="retries"), story).kind == "overloaded"
 
 
 GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","error":3}', "half a char �"]

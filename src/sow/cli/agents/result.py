@@ -8,7 +8,7 @@ from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.output import emit
 from sow.domain.checks import refusals
 from sow.domain.documents.state import SessionTurn
-from sow.engine.turns.turn_settings import TurnResult
+from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.executors.executor_types import adapter
 from sow.reports.idle_tasks import ProjectRuns
@@ -22,19 +22,19 @@ from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, notes, out
 
 
-def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: bool, screen: TurnOutput) -> int:
+def print_result(result: FinishedTurn, runs: ProjectRuns, *, failure: str, json: bool, screen: TurnOutput) -> int:
     """Prints the result of a call, without what the screen has shown; `failure` begins the message of a failed one."""
     turn = result.record.session["turns"][-1]
     if json:
         emit(
             {
                 "task": result.task,
-                "executor": result.executor,
+                "executor": result.turn.executor.name,
                 "outcome": result.outcome.kind,
                 "reason": result.outcome.reason,
                 "text": result.outcome.text,
                 "turn": turn,
-                "turns": result.turns,
+                "turns": result.turn.settings.turns,
                 "transcript": result.record.folder,
                 "remarks": result.remarks,
                 "refusals": result.refusals,
@@ -47,10 +47,10 @@ def print_result(result: TurnResult, runs: ProjectRuns, *, failure: str, json: b
         summary = refusals.summary(result.refusals)
         if result.refusals and not any(summary in remark for remark in result.remarks):
             err(f"note: {escape_line(summary)}")
-        err(_cost(result.turns))
+        err(_cost(result.turn.settings.turns))
         commands = {"paused": answer_of(result.task), "needs_review": f"sow approve {result.task['id']}"}
         if result.status == "failed":
-            commands["failed"] = runs.task_command(result.folder, result.task)
+            commands["failed"] = runs.task_command(result.turn.folder, result.task)
         if result.status in commands:
             err(f"next: {commands[result.status]}")
     _raise_failure(result, failure)
@@ -87,18 +87,18 @@ def _sum(values: Sequence[float | None], form: str) -> str:
     return form.format(sum(known)) + ("+" if len(known) < len(values) else "") if known else "unknown"
 
 
-def _raise_failure(result: TurnResult, failure: str) -> None:
+def _raise_failure(result: FinishedTurn, failure: str) -> None:
     """Raises an error with the next step if the turn failed and the worker had not yet set a status."""
     kind, reason, task = result.outcome.kind, escape_line(result.outcome.reason), result.task["id"]
     if kind == "interrupted":
-        raise _interrupted(result.folder)
+        raise _interrupted(result.turn.folder)
     if kind == "done" or result.status != "in_progress":
         return
-    resume = task_resume_command(result.folder, result.task)
+    resume = task_resume_command(result.turn.folder, result.task)
     if kind == "limited":
         when = f"at {clock.local(result.outcome.reset_at)}" if result.outcome.reset_at else "later"
         raise Waiting(
-            f"{result.executor} has reached its limit: {reason}",
+            f"{result.turn.executor.name} has reached its limit: {reason}",
             f"this does not count as an iteration; continue {when}: {resume}",
         )
     if kind == "timeout":

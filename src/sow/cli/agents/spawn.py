@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sow.agents.agent import Agent
     from sow.config import Config, ExecutorConfig
-    from sow.engine.turns.turn_settings import TurnResult
+    from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.files.checkout_home import Home
     from sow.store.projects.transaction import TaskChange
     from sow.system.process.generator_steps import Steps
@@ -43,12 +43,11 @@ class TurnOptions:
         self.screen = TurnOutput(quiet=json or terminal.detail < 0)
 
     def settings(self, context: Context, home: Home, config: Config) -> TurnSettings:
-        tell = self.screen.show
         return TurnSettings(
             home,
             config,
             context.environment,
-            tell=tell,
+            on_event=self.screen.show,
             model=self.model,
             timeout=self.timeout,
             verbs=context.verbs,
@@ -149,7 +148,7 @@ def _run_turn(
     context: Context,
     home: Home,
     task: str,
-    turn: Steps[TurnResult],
+    turn: Steps[FinishedTurn],
     executors: list[ExecutorConfig],
     options: TurnOptions,
     *,
@@ -210,7 +209,7 @@ def continue_task(context: Context, change: TaskChange, words: str, *, resume: b
     )
 
 
-def _with_git_guard(home: Home, executors: list[ExecutorConfig], turn: Steps[TurnResult]) -> TurnResult:
+def _with_git_guard(home: Home, executors: list[ExecutorConfig], turn: Steps[FinishedTurn]) -> FinishedTurn:
     """Runs a turn; guards the git folder meanwhile if sow must ask git what the CLI changed."""
     if all(adapter(executor.type).capabilities.structured for executor in executors):
         return run_to_end(turn)

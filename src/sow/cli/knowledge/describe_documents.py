@@ -24,7 +24,7 @@ MARKDOWN = (".md", ".markdown", ".mdx")
 def description_turn(context: Context, executor: str) -> DescriptionTurn:
     """Returns the question to an executor; without a name, to the one that is bound to researcher."""
     config = context.config()
-    settings = TurnSettings(context.project_home(), config, context.environment, tell=TurnOutput(quiet=True).show)
+    settings = TurnSettings(context.project_home(), config, context.environment, on_event=TurnOutput(quiet=True).show)
     return DescriptionTurn(settings, config.executor(executor or config.binding(ROLE)[0]))
 
 

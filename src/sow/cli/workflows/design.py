@@ -79,7 +79,7 @@ def _run_alone(context: Context, options: DesignOptions) -> int:
         home,
         design_context.config,
         context.environment,
-        tell=TurnOutput(quiet=False).show,
+        on_event=TurnOutput(quiet=False).show,
         timeout=options.timeout,
         verbs=context.verbs,
     )

@@ -44,7 +44,7 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
         return code
     screen = TurnOutput(quiet=json)
     limit = configs.seconds(timeout) if timeout else 0
-    settings = TurnSettings(home, config, context.environment, tell=screen.show, timeout=limit, verbs=context.verbs)
+    settings = TurnSettings(home, config, context.environment, on_event=screen.show, timeout=limit, verbs=context.verbs)
     verdict: Verdict | None = None
     with home.claim("run", purpose="sow workflow verify"):
         design_check.write_contracts(home, design)  # before the agent looks at the files

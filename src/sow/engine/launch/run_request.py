@@ -143,7 +143,12 @@ def check_roles(request: RunRequest) -> None:
     check_executors(request.config, request.environment, request.agents, settings, roles)
     network = settings.get("network", ALL)
     turns = TurnSettings(
-        request.home, request.config, request.environment, tell=lambda event: None, verbs=request.verbs, network=network
+        request.home,
+        request.config,
+        request.environment,
+        on_event=lambda event: None,
+        verbs=request.verbs,
+        network_limit=network,
     )
     for role in roles:
         for executor in request.config.executors_of(role, request.environment, settings.get("executor", ""))[0]:

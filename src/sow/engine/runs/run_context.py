@@ -244,12 +244,12 @@ class RunContext:
             self.home,
             self.config,
             self.environment,
-            tell=tell,
+            on_event=tell,
             timeout=timeout,
-            seen=self.seen,
-            sources=sources,
+            state_watcher=self.seen,
+            source_folders=sources,
             verbs=self.verbs,
-            network=self.settings.get("network", ALL),
+            network_limit=self.settings.get("network", ALL),
         )
 
     def role_of(self, task: Task) -> Agent:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.documents.state import Task
     from sow.engine.runs.task_job import TaskJob
-    from sow.engine.turns.turn_settings import TurnResult
+    from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
@@ -123,7 +123,7 @@ def _take_executor(job: TaskJob, task: Task, executors: Sequence[ExecutorConfig]
 
 
 def _run_turn(
-    job: TaskJob, task: Task, turn: Steps[TurnResult], role: str, executor: ExecutorConfig, kind: str
+    job: TaskJob, task: Task, turn: Steps[FinishedTurn], role: str, executor: ExecutorConfig, kind: str
 ) -> Steps[JobEnd | None]:
     """Take one turn and decide what its end means for the job."""
     context = job.context
@@ -145,14 +145,14 @@ def _run_turn(
     if result.refusals:
         end_facts["refused"] = sum(refusal["count"] for refusal in result.refusals)
     context.journal("turn_ended", **facts, **end_facts)
-    if result.unchanged and not task.get("allow_empty"):
+    if result.left_unchanged() and not task.get("allow_empty"):
         job.concern("no_changes", "no changes: the turn left the checkout as it was")
     if result.status != "in_progress" or result.outcome.kind == "done":
         return _report_questions(job, task, result)
     return _cut_off(job, result)
 
 
-def _report_questions(job: TaskJob, before: Task, result: TurnResult) -> JobEnd | None:
+def _report_questions(job: TaskJob, before: Task, result: FinishedTurn) -> JobEnd | None:
     """Report the worker's questions, also one that was answered before the turn ended."""
     question = result.task.get("question")
     for answered in result.task["questions"][len(before["questions"]) :]:
@@ -163,12 +163,12 @@ def _report_questions(job: TaskJob, before: Task, result: TurnResult) -> JobEnd 
     return None
 
 
-def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
+def _cut_off(job: TaskJob, result: FinishedTurn) -> JobEnd | None:
     outcome = result.outcome
     if outcome.kind == "interrupted":
         return JobEnd("stopped")
     if outcome.kind in LIMITED:
-        job.context.pool.mark_limited(result.executor, outcome)
+        job.context.pool.mark_limited(result.turn.executor.name, outcome)
         return None  # the next turn selects another executor
     if outcome.kind == "timeout":
         task_updates.set_fields(job.folder, job.project, result="TIMEOUT")  # the retry is counted when it starts

@@ -89,18 +89,18 @@ class DescriptionTurn:
             files=TurnFiles(**{name: f"{folder}/{name}" for name in ("prompt", "out", "err", "readable")}),
             limits=self.settings.limits(),
             environment=self.settings.environment,
-            let_through=self._let_through(),
+            extra_variables=self._let_through(),
             marks={"SOW_TASK": NO_TASK, "SOW_AGENT": ROLE, "SOW_ROOT": self.settings.home.root},
             mark=self.mark,
             on_event=self._hear,
-            strike=lambda paths: self._strike(folder, paths),
-            sealed=True,
+            redact_files=lambda paths: self._strike(folder, paths),
+            tamper_proof=True,
         )
         request = self._request(folder)
         executor = CliExecutor(self.executor.name, self.adapter, binary=self.binary)
         summary = TurnSummary()
         call, text = executor.spawn_call(request, prompt)
-        ending = yield from runner.steps(call, request, text, summary)
+        ending = yield from runner.run(call, request, text, summary)
         outcome = self.adapter.outcome(ending, summary)
         if outcome.kind == "interrupted":
             raise Interrupted("interrupted", "the files are installed; describe them later: sow sinks describe NAME")
@@ -115,8 +115,8 @@ class DescriptionTurn:
             role=Role(name=ROLE, judges=True, description="describes documents"),
             session=random_ids.uuid4(),
             cwd=f"{folder}/room",
-            folder=folder,
-            state=home.sow,
+            session_folder=folder,
+            sow_folder=home.sow,
             trusted=self.settings.config.trusts(home.root),
             model=self.settings.model or self.executor.model,
             custom_args=self.executor.custom_args,

@@ -9,16 +9,17 @@ from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
 from sow.executors.events import NETWORK, Event, TurnSummary
 from sow.executors.events import transcript_line as story_text
 from sow.executors.executor_types import adapter as find_adapter
+from sow.record import Record
 from sow.store.files.disk import crash_counted, remove_tree_quietly
 from sow.system import clock, crash_points, plain_file
 from sow.system.environment import worker_environment
 from sow.system.process import child_process
-from sow.system.process.generator_steps import CONTINUE, run_to_end
+from sow.system.process.generator_steps import CONTINUE
 from sow.system.terminal import escape_control, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from sow.domain.documents.state import Refusal, SessionTurn
@@ -32,65 +33,37 @@ MAX_REPORT = 1 << 20
 NO_CONNECTION = "the sandbox lets this agent reach its model and the hosts of your settings only"
 
 
-class TurnFiles:
+class TurnFiles(Record):
     """The paths of one turn's files."""
 
-    __slots__ = ("err", "out", "prompt", "readable")
-
-    def __init__(self, *, prompt: str, out: str, err: str, readable: str) -> None:
-        self.prompt = prompt
-        self.out = out
-        self.err = err
-        self.readable = readable
+    prompt: str
+    out: str
+    err: str
+    readable: str
 
 
-class SupervisedRunner:
-    """Runs one supervised process per call."""
+class SupervisedRunner(Record):
+    """Runs the supervised process of one turn."""
 
-    __slots__ = (
-        "adapter", "all_gone_at", "code", "environment", "extra_variables", "files", "limits", "mark", "marks",
-        "on_event", "on_start", "redact_files", "sandbox", "seconds", "shares_thread", "tamper_proof",
-    )  # fmt: skip
+    adapter: Adapter
+    files: TurnFiles
+    limits: child_process.ProcessLimits
+    environment: Mapping[str, str]
+    extra_variables: Sequence[str]
+    marks: Mapping[str, str]
+    mark: str
+    on_event: Callable[[Event], str]  # called with every event; if it returns a reason, the child is stopped
+    redact_files: Callable[[Iterable[str]], object]  # called with the files outside the session's folder
+    on_start: Callable[[], None] | None = None  # called when the process runs, for work that must not delay it
+    shares_thread: bool = False  # whether one thread follows several processes
+    tamper_proof: bool = False  # for a judge: other agents can change neither its prompt nor its output
+    sandbox: OpenBox | None = None
+    seconds: float = 0.0
+    all_gone_at: float = float("inf")  # when the last process of this child was gone
+    code: int | None = None
 
-    def __init__(
-        self,
-        *,
-        adapter: Adapter,
-        files: TurnFiles,
-        limits: child_process.ProcessLimits,
-        environment: Mapping[str, str],
-        let_through: Iterable[str],
-        marks: Mapping[str, str],
-        mark: str,
-        on_event: Callable[[Event], str],
-        strike: Callable[[Iterable[str]], object],
-        on_start: Callable[[], None] | None = None,
-        among_others: bool = False,
-        sealed: bool = False,
-    ) -> None:
-        self.adapter = adapter
-        self.files = files
-        self.limits = limits
-        self.environment = environment
-        self.extra_variables = tuple(let_through)
-        self.marks = marks
-        self.mark = mark
-        self.on_event = on_event  # called with every event; if it returns a reason, the child is stopped
-        self.on_start = on_start  # called when the process runs, for work that must not delay it
-        self.shares_thread = among_others  # whether one thread follows several processes
-        self.tamper_proof = sealed  # for a judge: other agents can change neither its prompt nor its output
-        self.seconds = 0.0
-        self.all_gone_at = float("inf")  # when the last process of this child was gone
-        self.redact_files = strike  # called with the files outside the session's folder
-        self.code: int | None = None
-        self.sandbox: OpenBox | None = None
-
-    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> ProcessEnd:
+    def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
         """Run the process until it has ended and everything is cleaned up."""
-        return run_to_end(self.steps(call, request, prompt, summary))
-
-    def steps(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
-        """Do the same step by step, so that one thread can follow many processes."""
         plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
             plain_file.write(path, text)
@@ -146,7 +119,7 @@ class SupervisedRunner:
                 f"the sandbox of {os.path.basename(call.arguments[0])} did not start: {reason}",
                 "see what sow doctor says about the sandbox",
             )
-        return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
+        return ProcessEnd(code, child.stderr_tail(), child.stopped)
 
     def _log_path(self, request: Request, environment: Mapping[str, str]) -> str:
         """Return the path of the CLI's own log, which is in the private home if there is one."""

@@ -11,11 +11,12 @@ from sow.engine.turns import settle
 from sow.engine.turns.recovery import recover
 from sow.engine.turns.sow_command import sow_command
 from sow.engine.turns.turn import AgentTurn
-from sow.engine.turns.turn_settings import TurnResult, TurnSettings
+from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
 from sow.executors.executor_types import adapter as find_adapter
+from sow.record import Record
 from sow.store.files.disk import list_folder
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
@@ -36,12 +37,7 @@ if TYPE_CHECKING:
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
-INTERRUPTED_KINDS = (
-    "interrupted",
-    "timeout",
-    "limited",
-    "overloaded",
-)  # ends of a turn that say nothing about the worker
+INTERRUPTED_KINDS = ("interrupted", "timeout", "limited", "overloaded")  # ends that say nothing about the worker
 MOST_LOGGED = 2000
 ALLOWED = "You may run these commands, with any arguments: {commands}. All others are refused."
 UNREAD = "Answers and feedback that you have not read yet:"
@@ -52,7 +48,6 @@ SUBAGENT_TYPES = ("claude",)  # CLIs that find .claude/agents themselves and off
 class TaskTurn(AgentTurn):
     """The turn of a task's worker."""
 
-    __slots__ = ()
     folder: TaskFolder
 
     def name_session(self, key: str, name: str) -> None:
@@ -70,7 +65,7 @@ def spawn(
     fresh: bool,
     cwd: str = "",
     text: str = "",
-) -> Steps[TurnResult]:
+) -> Steps[FinishedTurn]:
     """Start a new session on a task. If the first executor is limited, the next one in the list takes over.
 
     `text`, such as feedback on earlier work, comes last in the prompt.
@@ -107,7 +102,7 @@ def resume(
     *,
     actor: Actor,
     recorded: bool = False,
-) -> Steps[TurnResult]:
+) -> Steps[FinishedTurn]:
     """Continue a task's session: `text` is the answer, the feedback (unless `recorded`) and the prompt."""
     turn, _ = resume_turn(settings, task, agent, executor)
     turn.check()
@@ -307,39 +302,43 @@ def _resume_prompt(turn: TaskTurn, record: SessionRecord, task: Task, text: str)
     )
 
 
-class FinishedTurn:
-    """A finished turn and the task after it."""
+class FinishedTurn(Record):
+    """A finished turn, with its reminder if there was one, and the task after it."""
 
-    __slots__ = ("answered_meanwhile", "outcome", "record", "refusals", "remarks", "task")
+    turn: TaskTurn
+    record: SessionRecord
+    outcome: Outcome
+    task: Task
+    remarks: list[str]
+    refusals: list[Refusal]  # tool calls that the CLI refused
+    answered_meanwhile: bool  # the worker asked, and does not know the answer yet
 
-    def __init__(
-        self,
-        record: SessionRecord,
-        outcome: Outcome,
-        task: Task,
-        remarks: list[str],
-        refusals: list[Refusal],
-        *,
-        answered: bool,
-    ) -> None:
-        self.record = record
-        self.outcome = outcome
-        self.task = task
-        self.remarks = remarks
-        self.refusals = refusals
-        self.answered_meanwhile = (
-            answered  # answered while the turn ran: the worker asked, and does not know the answer yet
-        )
+    @property
+    def status(self) -> str:
+        """The status of the task."""
+        return self.task["status"]
 
     @property
     def without_status(self) -> bool:
         """Whether the worker ended its turn without setting a status."""
-        return self.task["status"] == "in_progress" and not self.answered_meanwhile
+        return self.status == "in_progress" and not self.answered_meanwhile
 
     @property
     def is_limited(self) -> bool:
         """Whether another executor should continue, because this CLI has reached a limit."""
         return self.outcome.kind == "limited" and self.without_status
+
+    def left_unchanged(self) -> bool:
+        """Tell whether work was handed in from the shared checkout and nothing in it changed.
+
+        This can be told of the first turn only, and only if nobody else worked there. A CLI that reports its tools is
+        not watched; then the result is False.
+        """
+        watch, turn = self.turn.watch, self.record.session["turns"][-1]
+        if watch is None or self.status != "needs_review" or watch.folder != self.turn.settings.home.root:
+            return False
+        is_first = turn["number"] == 1 and turn["iteration"] == 1
+        return is_first and not watch.other_tasks() and not watch.changed()
 
 
 def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:
@@ -356,7 +355,7 @@ def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, rema
             task, turn["inferred"] = settle.infer_status(folder, worked=has_worked(agent_turn, turn))
     turn["status"] = task["status"]
     record.save()
-    return FinishedTurn(record, outcome, task, remarks, agent_turn.refusals, answered=answered)
+    return FinishedTurn(agent_turn, record, outcome, task, remarks, agent_turn.refusals, answered)
 
 
 def _restore_unchanged(finished: FinishedTurn, former: FormerState) -> None:
@@ -376,7 +375,7 @@ def has_worked(agent_turn: AgentTurn, turn: SessionTurn) -> bool:
     return agent_turn.watch is not None and not agent_turn.watch.other_tasks() and agent_turn.watch.changed()
 
 
-def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[TurnResult]:
+def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[FinishedTurn]:
     """End a call. A turn that ended well but set no status gets one reminder."""
     if finished.outcome.kind == "done" and finished.without_status and turn.adapter.capabilities.resumes:
         reminded = yield from turn.run(finished.record, "reminder", briefing.reminder(turn.folder.id, sow_command()))
@@ -384,40 +383,16 @@ def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[TurnResult]:
         last.refusals = [*finished.refusals, *last.refusals]
         last.outcome = reminded if reminded.kind in INTERRUPTED_KINDS else finished.outcome
         finished = last
-    remarks = finished.remarks
     if finished.outcome.kind == "done" and finished.without_status:
-        remarks = [*remarks, _nothing_done(turn, finished.refusals)]
+        finished.remarks = [*finished.remarks, _nothing_done(turn, finished.refusals)]
         with turn.settings.home.lock():
-            finished.task = settle.fail_task(turn.folder, remarks[-1])
+            finished.task = settle.fail_task(turn.folder, finished.remarks[-1])
         finished.record.session["turns"][-1]["status"] = finished.task["status"]
         finished.record.save()
     elif finished.outcome.kind not in ("done", "interrupted") and not finished.without_status:
         failure = f"{finished.outcome.kind}: {finished.outcome.reason}"
-        remarks = [*remarks, f"the turn ended badly ({failure}), after its worker had set the status"]
-    return TurnResult(
-        folder=turn.folder,
-        task=finished.task,
-        outcome=finished.outcome,
-        record=finished.record,
-        executor=turn.executor.name,
-        remarks=remarks,
-        refusals=finished.refusals,
-        turns=turn.settings.turns,
-        unchanged=_left_unchanged(turn, finished),
-    )
-
-
-def _left_unchanged(agent_turn: TaskTurn, finished: FinishedTurn) -> bool:
-    """Tell whether work was handed in from the shared checkout and nothing in it changed.
-
-    This can be told of the first turn only, and only if nobody else worked there. A CLI that reports its tools is not
-    watched; then the result is False.
-    """
-    watch, turn = agent_turn.watch, finished.record.session["turns"][-1]
-    if watch is None or finished.task["status"] != "needs_review" or watch.folder != agent_turn.settings.home.root:
-        return False
-    is_first = turn["number"] == 1 and turn["iteration"] == 1
-    return is_first and not watch.other_tasks() and not watch.changed()
+        finished.remarks = [*finished.remarks, f"the turn ended badly ({failure}), after its worker had set the status"]
+    return finished
 
 
 def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:

@@ -75,11 +75,6 @@ def clamp_reset_time(reset_at: int) -> int:
 class AgentTurn:
     """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
 
-    __slots__ = (
-        "adapter", "agent", "busy_since", "cwd", "executor", "folder", "in_sandbox", "iteration", "model", "on_session",
-        "on_start", "other_session_id", "path", "read_only", "refusals", "settings", "snapshot", "watch",
-    )  # fmt: skip
-
     def __init__(
         self,
         settings: TurnSettings,
@@ -138,16 +133,16 @@ class AgentTurn:
                 tools=self.agent.tools,
                 judges=self.read_only,
                 description=self.agent.description,
-                words=briefing.load_role_prompt(self.agent) if self.agent.can_be_subagent else "",
+                subagent_prompt=briefing.load_role_prompt(self.agent) if self.agent.can_be_subagent else "",
             ),
             session=session,
             cwd=record.session["cwd"],
-            folder=record.folder,
-            folders=tuple(dict.fromkeys((self.folder.folder, home.checkout.git, home.checkout.common))),
+            session_folder=record.folder,
+            writable=tuple(dict.fromkeys((self.folder.folder, home.checkout.git, home.checkout.common))),
             readable=tuple(readable),
-            linked=tuple(linked),
-            closed=self.folder.write_protected(),
-            state=home.sow,
+            external_readable=tuple(linked),
+            write_protected=self.folder.write_protected(),
+            sow_folder=home.sow,
             commands=tuple(self.allowed_commands(record.session["cwd"])),
             yolo=self.executor.yolo or self.in_sandbox,
             in_sandbox=self.in_sandbox,
@@ -290,7 +285,7 @@ class AgentTurn:
         if lost:
             return Outcome("not_found", reason=lost)
         call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
-        ending = yield from runner.steps(call, request, text, summary)
+        ending = yield from runner.run(call, request, text, summary)
         return self.adapter.outcome(ending, summary)
 
     def _record_state_before(self, folder: str) -> None:
@@ -313,14 +308,14 @@ class AgentTurn:
             files=files_of(record, turn["number"]),
             limits=self.settings.limits(),
             environment=self.settings.environment_in(record.session["cwd"]),
-            let_through=self.extra_variables(),
+            extra_variables=self.extra_variables(),
             marks=self.worker_variables(record),
             mark=record.session["mark"],
-            among_others=self.settings.state_watcher is not None,
-            sealed=record.session["turns"][0]["kind"] == REVIEW_KIND,
+            shares_thread=self.settings.state_watcher is not None,
+            tamper_proof=record.session["turns"][0]["kind"] == REVIEW_KIND,
             on_event=lambda event: self._on_event(event, record),
             on_start=self.on_start,
-            strike=lambda paths: redact_turn(record, turn, self.settings.environment, paths),
+            redact_files=lambda paths: redact_turn(record, turn, self.settings.environment, paths),
         )
 
     def _redacted(self, outcome: Outcome) -> Outcome:

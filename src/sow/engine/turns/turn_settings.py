@@ -1,4 +1,4 @@
-"""Holds what every turn needs (home, settings, environment) and the result of a turn."""
+"""Holds what every turn needs: home, settings, environment and network."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 from sow.errors import SowError
 from sow.executors.events import Event
+from sow.record import Record
 from sow.system.environment import checkout_environment, own_venv
 from sow.system.process.child_process import ProcessLimits
 
@@ -14,85 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sow.config import Config
-    from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.domain.documents.state import SessionTurn
     from sow.domain.network import Hosts
-    from sow.executors.adapter import Adapter, Outcome
+    from sow.executors.adapter import Adapter
     from sow.store.files.checkout_home import Home
-    from sow.store.projects.task_folder import TaskFolder
-    from sow.store.runs.sessions import SessionRecord
     from sow.store.state_watcher import StateWatcher
 
 
 OPEN_NETWORK = "all"
 
 
-class TurnResult:
-    """The result of a turn."""
-
-    __slots__ = (
-        "executor", "folder", "outcome", "record", "refusals", "remarks", "status", "task", "turns", "unchanged",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        folder: TaskFolder,
-        task: Task,
-        outcome: Outcome,
-        record: SessionRecord,
-        executor: str,
-        remarks: list[str],
-        refusals: list[Refusal],
-        turns: list[SessionTurn],
-        unchanged: bool = False,
-    ) -> None:
-        self.folder = folder
-        self.task = task
-        self.status = task["status"]
-        self.outcome = outcome
-        self.record = record
-        self.executor = executor
-        self.remarks = remarks
-        self.refusals = refusals  # tool calls that the CLI refused in this call
-        self.turns = turns  # all turns of this call, also those of other executors and reminders
-        self.unchanged = unchanged  # True if the worker certainly changed nothing in the checkout that all tasks share
-
-
-class TurnSettings:
+class TurnSettings(Record):
     """The home, settings and event listener that every turn needs."""
 
-    __slots__ = (
-        "config", "environment", "home", "model", "network_limit", "on_event", "source_folders", "state_watcher",
-        "timeout", "timeout_name", "turns", "verbs",
-    )  # fmt: skip
+    home: Home
+    config: Config
+    environment: Mapping[str, str]
+    on_event: Callable[[Event], None]
+    model: str = ""
+    timeout: float = 0
+    timeout_name: str = "--timeout"  # where the user can change it
+    state_watcher: StateWatcher | None = None  # state files as the earlier turns of this process left them
+    source_folders: Sequence[str] | None = None  # of code, if the user accepted imports from their own checkout
+    verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what a worker sends from its sandbox
+    network_limit: str = OPEN_NETWORK  # of the plan
 
-    def __init__(
-        self,
-        home: Home,
-        config: Config,
-        environment: Mapping[str, str],
-        *,
-        tell: Callable[[Event], None],
-        model: str = "",
-        timeout: float = 0,
-        timeout_name: str = "--timeout",
-        seen: StateWatcher | None = None,
-        sources: Sequence[str] | None = None,
-        verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
-        network: str = OPEN_NETWORK,
-    ) -> None:
-        self.network_limit = network  # of the plan
-        self.home = home
-        self.config = config
-        self.environment = environment
-        self.on_event = tell
+    def __post_init__(self) -> None:
         self.turns: list[SessionTurn] = []  # turns that were taken with these settings
-        self.model = model
-        self.timeout = timeout
-        self.timeout_name = timeout_name  # where the user can change it
-        self.state_watcher = seen  # state files as the earlier turns of this process left them
-        self.verbs = verbs  # runs the commands that a worker sends from its sandbox
-        self.source_folders = sources  # folders of source code, if the user accepted imports from their own checkout
 
     def announce(self, remarks: list[str]) -> list[str]:
         """Tell the listener remarks when they arise; returns them."""

@@ -153,7 +153,7 @@ class CrewContext(RunContext):
             self.home,
             self.config,
             self.environment,
-            tell=tell,
+            on_event=tell,
             timeout=timeout or given,
             timeout_name="--timeout" if given else "its timeout in the coordination plan",
             verbs=self.verbs,

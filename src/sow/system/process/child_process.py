@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from sow.errors import SowError, SystemFailure
+from sow.record import Record
 from sow.system import crash_points, plain_file
 from sow.system.process import process_tree
 from sow.system.process_table import process_queries
@@ -33,17 +34,14 @@ READ_SECONDS = 0.5
 LAST_SECONDS = 5.0
 
 
-class ProcessLimits:
+class ProcessLimits(Record):
     """The limits of a child's time, silence and output (zero is no limit), and its grace period after a stop."""
 
-    __slots__ = ("grace", "linger", "silence", "size", "wall")
-
-    def __init__(self, *, wall: float, silence: float, linger: float, size: int, grace: float) -> None:
-        self.grace = grace
-        self.wall = wall
-        self.silence = silence
-        self.linger = linger
-        self.size = size
+    wall: float
+    silence: float
+    linger: float
+    size: int
+    grace: float
 
 
 class GrowingLines:
@@ -137,12 +135,6 @@ def _text(line: bytes) -> str:
 
 class Child:
     """One running agent."""
-
-    __slots__ = (
-        "born", "box_failed", "box_status", "ended", "errors", "final_event_at", "kill_at", "limits", "lines", "mark",
-        "outputs", "paths", "process", "process_table", "proxy", "quiet_since", "relatives", "scanned", "sealed",
-        "silent_size", "started", "stderr_text", "stop_signal", "stopped", "stops_group", "tree_ended",
-    )  # fmt: skip
 
     def __init__(
         self,
