@@ -290,7 +290,6 @@ def test_each_door_has_one_keeper():
     """Programs are started, files locked and trees copied in one place each."""
     owners = {
         "subprocess": {
-            "system/process/background_program.py",
             "system/git.py",
             "system/process/child_process.py",
             "system/process/program.py",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 from sow.store.files.locks import open_lock, try_lock
 from sow.system import crash_points, random_ids
@@ -29,9 +28,7 @@ class CheckMark:
         os.pwrite(self.descriptor, self.mark.encode(), 0)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _remove(self.path)
         os.close(self.descriptor)
 

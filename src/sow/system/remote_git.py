@@ -7,23 +7,26 @@ the group is killed before we return, even after an error.
 from __future__ import annotations
 
 import os
-import selectors
+import select
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from types import FrameType, TracebackType
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import IO
 
 from sow.system import crash_points, git
 from sow.system.git import GitResult
 from sow.system.process import process_tree
+from sow.system.process.program import unnamed_file
 
 STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 AT_ONCE = 20
 TICK = 0.1
-LINGER = 1.0  # seconds in which the pipes of an ended git are still read
+SHORTEST = 0.005  # seconds until a git that has closed its pipes is looked at again
 CHUNK = 1 << 16
 MOST = 1 << 20  # bytes of output per git; the rest is dropped
 ALLOWED = "https:ssh:file"
@@ -69,9 +72,7 @@ class InterruptOnSignal:
         for number in self.before:
             signal.signal(number, _stop)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number in self.before:
             signal.signal(number, signal.SIG_DFL)
 
@@ -87,21 +88,28 @@ class RunningGit:
     index: int
     process: subprocess.Popen[bytes]
     deadline: float
-    out: bytearray = field(default_factory=bytearray)
-    err: bytearray = field(default_factory=bytearray)
-    open: int = 2
+    outputs: dict[IO[bytes], bytearray]  # by its open pipes
+    out: bytearray
+    err: bytearray
     stopped: str = ""
-    ended: float = 0.0
 
-    def is_over(self) -> bool:
-        """Returns whether it has ended and its output is read; background processes such as ssh may hold its pipes."""
-        if self.process.poll() is None:
-            return False
-        self.ended = self.ended or time.monotonic()
-        return not self.open or time.monotonic() - self.ended > LINGER
+    def read(self) -> bool:
+        """Reads what there is; returns whether git has ended, even if a program that it left holds its pipes."""
+        has_ended = self.process.poll() is not None
+        for pipe, data in list(self.outputs.items()):
+            with suppress(BlockingIOError):
+                while chunk := os.read(pipe.fileno(), CHUNK):
+                    data += chunk[: max(MOST - len(data), 0)]
+                del self.outputs[pipe]
+        return has_ended
 
-    def done(self) -> RemoteResult:
-        """Returns the result, when it has ended."""
+    def close(self) -> RemoteResult:
+        """Kills what is left of git and its programs, and returns the result."""
+        if self.outputs or self.process.poll() is None:
+            process_tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe:
+                pipe.close()
         out, err = (bytes(data).decode("utf-8", "surrogateescape") for data in (self.out, self.err))
         return RemoteResult(code=self.process.wait(), out=out, err=err, stopped=self.stopped)
 
@@ -133,22 +141,22 @@ def run_all(
     running: list[RunningGit] = []
     waiting = list(enumerate(asks))
     environment = _environment() if asks else {}
-    with InterruptOnSignal(), selectors.DefaultSelector() as pipes:
+    with InterruptOnSignal():
         try:
             while waiting or running:
                 while waiting and len(running) < AT_ONCE:
                     index, ask = waiting.pop(0)
-                    running.append(_start(index, ask, environment, time.monotonic() + timeout, pipes))
-                _pump(pipes)
-                _stop_late(running, watch)
-                for command in [candidate for candidate in running if candidate.is_over()]:
+                    running.append(_start(index, ask, environment, time.monotonic() + timeout))
+                pipes = [pipe for command in running for pipe in command.outputs]
+                select.select(pipes, [], [], TICK if all(command.outputs for command in running) else SHORTEST)
+                ended = [command for command in running if command.read()]
+                _stop_late([command for command in running if command not in ended], watch)
+                for command in ended:
                     running.remove(command)
-                    if command.open:
-                        _kill(command, pipes)
-                    answers[command.index] = command.done()
+                    answers[command.index] = command.close()
         finally:
             for command in running:
-                _kill(command, pipes)
+                command.close()
     return [answers[index] for index in range(len(asks))]
 
 
@@ -160,77 +168,34 @@ def _environment() -> dict[str, str]:
     return environment | QUIET
 
 
-def _start(
-    index: int, ask: GitCommand, environment: dict[str, str], deadline: float, pipes: selectors.BaseSelector
-) -> RunningGit:
+def _start(index: int, ask: GitCommand, environment: dict[str, str], deadline: float) -> RunningGit:
     crash_points.crash_point(f"git {ask.arguments[0]}")
+    stdin = unnamed_file(ask.input, environment) if ask.input else subprocess.DEVNULL
     try:
         process = subprocess.Popen(
             ["git", *git.SETTINGS, *SETTINGS, *ask.options, *ask.arguments],
             cwd=ask.folder,
             env=environment,
-            stdin=subprocess.PIPE if ask.input else subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
     except OSError as error:
         raise git.start_failure(error, ask.folder) from None
-    running = RunningGit(index, process, deadline)
-    for pipe, buffer in ((process.stdout, running.out), (process.stderr, running.err)):
-        if pipe:
-            os.set_blocking(pipe.fileno(), False)
-            pipes.register(pipe, selectors.EVENT_READ, (running, buffer))
-    if process.stdin:
-        os.set_blocking(process.stdin.fileno(), False)
-        pipes.register(process.stdin, selectors.EVENT_WRITE, (running, bytearray(ask.input.encode())))
-    return running
-
-
-def _pump(pipes: selectors.BaseSelector) -> None:
-    for key, _ in pipes.select(TICK):
-        running, data = key.data
-        if key.events == selectors.EVENT_WRITE:
-            _write_input(key.fileobj, data, pipes)
-            continue
-        chunk = os.read(key.fd, CHUNK)
-        if chunk:
-            data += chunk[: max(MOST - len(data), 0)]
-        else:
-            running.open -= 1
-            _close(key.fileobj, pipes)
-
-
-def _write_input(pipe: object, data: bytearray, pipes: selectors.BaseSelector) -> None:
-    try:
-        del data[: os.write(pipe.fileno(), data[:CHUNK])]  # type: ignore[attr-defined]
-    except BlockingIOError:
-        return
-    except BrokenPipeError:  # git wants no more input, and reports the cause elsewhere
-        data.clear()
-    if not data:
-        _close(pipe, pipes)
-
-
-def _close(pipe: object, pipes: selectors.BaseSelector) -> None:
-    pipes.unregister(pipe)  # type: ignore[arg-type]
-    pipe.close()  # type: ignore[attr-defined]
+    finally:
+        if ask.input:
+            os.close(stdin)
+    out, err = bytearray(), bytearray()
+    outputs = {pipe: data for pipe, data in ((process.stdout, out), (process.stderr, err)) if pipe}
+    for pipe in outputs:
+        os.set_blocking(pipe.fileno(), False)
+    return RunningGit(index, process, deadline, outputs, out, err)
 
 
 def _stop_late(running: list[RunningGit], watch: Callable[[], str] | None) -> None:
     reason = watch() if watch else ""
     for command in running:
-        if not command.stopped and not command.ended and (reason or time.monotonic() > command.deadline):
+        if not command.stopped and (reason or time.monotonic() > command.deadline):
             command.stopped = reason or "timeout"
             process_tree.signal_one(command.process.pid, signal.SIGKILL, group=True)
-
-
-def _kill(running: RunningGit, pipes: selectors.BaseSelector) -> None:
-    """Kills a git with all that it started, and closes its pipes."""
-    process_tree.signal_one(running.process.pid, signal.SIGKILL, group=True)
-    for pipe in (running.process.stdin, running.process.stdout, running.process.stderr):
-        if pipe and not pipe.closed:
-            if pipe in pipes.get_map():
-                pipes.unregister(pipe)
-            pipe.close()
-    running.process.wait()

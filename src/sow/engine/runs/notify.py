@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from sow.domain.runs.journal_entry import JournalEntry
@@ -15,14 +14,14 @@ from sow.errors import SowError
 from sow.executors.executor import find_binary
 from sow.reports import event_text
 from sow.reports.run_history import RunHistory
-from sow.system.process.background_program import BackgroundProgram
 from sow.system.process.exit_code import ending_text
-from sow.system.process.program import ProgramOutput
+from sow.system.process.program import BackgroundProgram, ProgramOutput
 from sow.system.terminal import escape_line
 from sow.system.width import cut
 
 PAUSE = 1.0  # seconds between two notifications; events in between are sent together
 TIMEOUT = 5.0  # seconds that one command may take
+MOST_OUTPUT = 4 << 10  # bytes
 LONGEST = 500
 LAST = "run_ended"
 
@@ -59,9 +58,7 @@ class Notifier:
         self._context.listeners.append(self.tell)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End a running command, whatever happened to the run."""
         if self._program:
             self._program.end()
@@ -114,9 +111,17 @@ class Notifier:
         environment = {**_without_marks(self._context.environment), **variables(facts)}
         text = json.dumps(facts, ensure_ascii=False) + "\n"
         try:
-            self._program = BackgroundProgram(self._arguments, environment=environment, text=text, timeout=TIMEOUT)
-        except (OSError, ValueError) as error:
-            self._problem = self._problem or f"notify.command: {self._arguments[0]} cannot be started: {error}"
+            self._program = BackgroundProgram(
+                self._arguments,
+                environment=environment,
+                timeout=TIMEOUT,
+                given=text,
+                most=MOST_OUTPUT,
+                keep_end=True,
+                process_group=0,  # Ctrl-C must not reach it; in its own session it would look like an orphan
+            )
+        except (SowError, OSError, ValueError) as error:
+            self._problem = self._problem or f"notify.command: {error}"
 
     def _look(self) -> None:
         answer = self._program.poll() if self._program else None

@@ -20,7 +20,6 @@ from sow.system.terminal import escape_control, escape_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
     from sow.domain.documents.state import Refusal, SessionTurn
     from sow.engine.turns.worker_sandbox import OpenBox
@@ -192,9 +191,7 @@ class StoredCaches:
                 _move(stored, f"{self.folder}/{name}")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name in self.names:
             path = f"{self.folder}/{name}"
             if os.path.isdir(path) and not os.path.islink(path):

@@ -15,7 +15,7 @@ from sow.system.process import process_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, TracebackType
+    from types import FrameType
     from typing import Any, TypeVar
 
     from sow.system.process.steps import Steps as Steps
@@ -67,9 +67,7 @@ class Interrupts:
         self.waiting -= 1
         return "interrupt"
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._bell_before)

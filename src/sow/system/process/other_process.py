@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 PAUSE = 0.05
 
@@ -41,9 +40,7 @@ class OtherProcess:
     def __enter__(self) -> OtherProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.descriptor >= 0:
             os.close(self.descriptor)
 

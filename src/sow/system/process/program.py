@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -23,7 +23,7 @@ TICK = 0.05
 POLL_SECONDS = 0.3
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ProgramOutput:
     """The output of a program; `code` is None if we ended it because it was too slow or too loud."""
 
@@ -70,44 +70,72 @@ def run_in_front(
             signal.signal(number, handler)
 
 
-def capture(
-    arguments: list[str],
-    *,
-    environment: Mapping[str, str],
-    timeout: float,
-    given: str = "",
-    most: int = MOST,
-    keep_end: bool = False,
-) -> ProgramOutput:
-    """Runs a program and returns its output; when we return, all its processes are gone.
+class BackgroundProgram:
+    """A program that is started at once; `poll` says whether it has ended, and `end` kills all that it started."""
 
-    `given` is its standard input. A program that prints more than `most` bytes is ended, or with `keep_end` only the
-    last bytes are kept.
-    """
-    mark = random_ids.uuid4()
-    stdin = _unnamed_file(given, environment) if given else subprocess.DEVNULL
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        environment: Mapping[str, str],
+        timeout: float,
+        given: str = "",
+        most: int = MOST,
+        keep_end: bool = False,
+        **options: Any,
+    ) -> None:
+        """`given` is its standard input. After `most` bytes of output it is ended; `keep_end` keeps the last ones."""
+        self._mark = random_ids.uuid4()
+        self._deadline = time.monotonic() + timeout
+        self._most = most
+        self._keep_end = keep_end
+        self._received = b""
+        stdin = unnamed_file(given, environment) if given else subprocess.DEVNULL
+        try:
+            self._process = _start(
+                arguments,
+                cwd="/",  # not a repository, whose settings the program could obey
+                env={**environment, MARK: self._mark},
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                **options,
+            )
+        finally:
+            if given:
+                os.close(stdin)
+
+    def poll(self, seconds: float = 0) -> ProgramOutput | None:
+        """Returns the result, or None while it runs and has time left; waits so long for output."""
+        data = _read(self._process, seconds)
+        self._received += data or b""
+        if self._keep_end:
+            self._received = self._received[-self._most :]
+        is_loud = len(self._received) >= self._most and not self._keep_end
+        if data is not None and time.monotonic() < self._deadline and not is_loud:
+            return None
+        self.end()
+        return ProgramOutput(self._process.returncode if data is None else None, _text(self._received, self._most))
+
+    def wait(self) -> ProgramOutput:
+        """Waits until it has ended or its time is up; returns the result."""
+        while (answer := self.poll(TICK)) is None:
+            continue
+        return answer
+
+    def end(self) -> None:
+        """Kills it and all that it started."""
+        kill_with_tree(self._process, self._mark)
+
+
+def capture(arguments: list[str], **options: Any) -> ProgramOutput:
+    """Runs a program like BackgroundProgram and returns its output; when we return, all its processes are gone."""
+    program = BackgroundProgram(arguments, start_new_session=True, **options)
     try:
-        process = _start(
-            arguments,
-            cwd="/",  # not a repository, whose settings the program could obey
-            env={**environment, MARK: mark},
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    finally:
-        if given:
-            os.close(stdin)
-    deadline, received = time.monotonic() + timeout, b""
-    try:
-        for data in _output(process):
-            received = (received + data)[-most:] if keep_end else received + data
-            if time.monotonic() > deadline or (len(received) >= most and not keep_end):
-                return ProgramOutput(code=None, text=_text(received, most))
-        return ProgramOutput(code=process.wait(), text=_text(received, most))
-    finally:
-        kill_with_tree(process, mark)
+        return program.wait()
+    except BaseException:
+        program.end()
+        raise
 
 
 def run_until_stopped(
@@ -152,7 +180,7 @@ def run_with_input(
     After `timeout` seconds, or when `cancel` is set, this is an error. When we return, all its processes are gone.
     """
     mark, deadline = random_ids.uuid4(), time.monotonic() + (float("inf") if timeout is None else timeout)
-    stdin = _unnamed_file(given, environment)
+    stdin = unnamed_file(given, environment)
     output = subprocess.PIPE if on_line else None
     try:
         process = _start(arguments, env={**environment, MARK: mark}, stdin=stdin, stdout=output, start_new_session=True)
@@ -160,7 +188,7 @@ def run_with_input(
         os.close(stdin)
     rest = b""
     try:
-        for data in _output(process):
+        while (data := _read(process, TICK)) is not None:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 if on_line:
@@ -176,7 +204,8 @@ def run_with_input(
         kill_with_tree(process, mark)
 
 
-def _unnamed_file(text: str, environment: Mapping[str, str]) -> int:
+def unnamed_file(text: str, environment: Mapping[str, str]) -> int:
+    """Returns a file that holds a text and has no name, to be read by a program."""
     folder = environment.get("TMPDIR") or "/tmp"  # noqa: S108 (the file has no name there)
     return plain_file.create_unnamed(folder, text.encode("utf-8", "surrogateescape"))
 
@@ -200,18 +229,15 @@ def kill_with_tree(process: subprocess.Popen[bytes], mark: str) -> None:
         process.stdout.close()
 
 
-def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yields the output of a program, and nothing after each tick; ends with the program, not with those it leaves."""
-    pipe = process.stdout
-    while True:
-        ended = process.poll() is not None
-        ready, _, _ = select.select([pipe] if pipe else [], [], [], 0 if ended else TICK)
-        data = os.read(pipe.fileno(), MOST) if ready and pipe else b""
-        if ready and not data:
-            pipe = None  # the program closed its output and may still run
-        if ended and not data:
-            return
-        yield data
+def _read(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+    """Returns new output of a program, waiting so long for it; None if it has ended, even if others hold its pipe."""
+    ended, pipe = process.poll() is not None, process.stdout
+    ready = select.select([pipe] if pipe else [], [], [], 0 if ended else seconds)[0]
+    data = os.read(pipe.fileno(), MOST) if ready and pipe else b""
+    if ready and not data and pipe:  # the program closed its output and may still run
+        pipe.close()
+        process.stdout = None
+    return None if ended and not data else data
 
 
 def _text(data: bytes, limit: int = MOST) -> str:
