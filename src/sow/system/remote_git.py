@@ -149,9 +149,8 @@ def run_all(
                     running.append(_start(index, ask, environment, time.monotonic() + timeout))
                 pipes = [pipe for command in running for pipe in command.outputs]
                 select.select(pipes, [], [], TICK if all(command.outputs for command in running) else SHORTEST)
-                ended = [command for command in running if command.read()]
-                _stop_late([command for command in running if command not in ended], watch)
-                for command in ended:
+                _stop_late(running, watch)
+                for command in [candidate for candidate in running if candidate.read()]:
                     running.remove(command)
                     answers[command.index] = command.close()
         finally:
