@@ -125,7 +125,9 @@ class BackgroundProgram:
 
     def end(self) -> None:
         """Kills it and all that it started."""
-        kill_with_tree(self._process, self._mark)
+        if self._mark:
+            kill_with_tree(self._process, self._mark)
+            self._mark = ""
 
 
 def capture(arguments: list[str], **options: Any) -> ProgramOutput:
@@ -133,9 +135,8 @@ def capture(arguments: list[str], **options: Any) -> ProgramOutput:
     program = BackgroundProgram(arguments, start_new_session=True, **options)
     try:
         return program.wait()
-    except BaseException:
+    finally:
         program.end()
-        raise
 
 
 def run_until_stopped(
