@@ -60,11 +60,13 @@ class ForgeServer:
         self.statuses: dict[str, list[dict[str, Any]]] = {}
         self.logs: dict[str, str] = {}  # by job
         self.ci: Callable[[str], list[dict[str, Any]]] = lambda sha: []  # what runs for a commit that is pushed
+        self.again: Callable[[str, str], dict[str, Any]] = lambda sha, name: {"name": name}  # how a job ends next time
         self.required: list[str] = []
         self.protected: set[str] = set()
         self.merge_methods = {"merge", "squash", "rebase"}
         self.drafts = True
         self.read_only = False
+        self.stale_head = ""  # what requests say about their head, if that is not true
         self.delay = 0.0
         self.failures: list[tuple[re.Pattern[str], Answer]] = []
         self.requests: list[tuple[str, str]] = []
@@ -171,6 +173,24 @@ class ForgeServer:
         if pull["state"] == "open":
             pull["head_sha"] = self.branch_head(pull["branch"], pull["owner"]) or pull["head_sha"]
         return str(pull["head_sha"])
+
+    def merge(self, number: int, method: str = "merge") -> str:
+        """Merge a request as GitHub does; return the commit."""
+        pull = self.pulls[number]
+        base, head = self.branch_head(pull["base"]), self.head_of(pull)
+        tree = self.git("merge-tree", "--write-tree", base, head).splitlines()[0]
+        parents = ["-p", base, "-p", head] if method == "merge" else ["-p", base]
+        commit = self.git("commit-tree", tree, *parents, "-m", f"{pull['title']} (#{number})")
+        self.git("update-ref", f"refs/heads/{pull['base']}", commit)
+        pull.update(state="closed", merge_commit=commit, head_sha=head)
+        return commit
+
+    def rerun(self, job: str) -> None:
+        """Run a job again, with a new id; `again` says how it ends then."""
+        for sha, runs in self.checks.items():
+            for index, each in enumerate(runs):
+                if str(each["id"]) == job:
+                    runs[index] = self.check_run(**self.again(sha, each["name"]))
 
     def checks_of(self, sha: str) -> list[dict[str, Any]]:
         """The check runs of a commit; those of a new commit appear after it was asked for once."""
@@ -373,6 +393,114 @@ def _permission(forge: ForgeServer, owner: str, name: str, user: str, **_: Any) 
     return 200, {}, {"permission": forge.access.get(user, "read"), "user": forge.person(user)}
 
 
+def _pull_view(forge: ForgeServer, pull: dict[str, Any]) -> dict[str, Any]:
+    number, sha = pull["number"], forge.head_of(pull)
+    return {
+        "number": number,
+        "node_id": pull["node_id"],
+        "title": pull["title"],
+        "body": pull["body"],
+        "state": pull["state"],
+        "draft": pull["draft"],
+        "merged": bool(pull["merge_commit"]),
+        "merge_commit_sha": pull["merge_commit"] or "0" * 40,  # before the merge: of a trial that GitHub makes
+        "mergeable_state": "draft" if pull["draft"] else "clean",
+        "head": {"ref": pull["branch"], "sha": forge.stale_head or sha},
+        "base": {"ref": pull["base"]},
+        "html_url": f"https://{forge.host}/{OWNER}/{NAME}/pull/{number}",
+        "user": forge.person(forge.user),
+    }
+
+
+def _pulls(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) -> Answer:
+    head, state = query["head"][0], query["state"][0]
+    found = [each for each in forge.pulls.values() if f"{each['owner']}:{each['branch']}" == head]
+    return 200, {}, [_pull_view(forge, each) for each in found if each["state"] == state]
+
+
+def _open_pull(forge: ForgeServer, owner: str, name: str, *, body: Any, **_: Any) -> Answer:
+    head_owner, _, branch = body["head"].rpartition(":")
+    head_owner = head_owner or owner
+    sha = forge.branch_head(branch, head_owner)
+    if not sha or not forge.branch_head(body["base"]):
+        return 422, {}, {"message": "Validation Failed", "errors": [{"message": "head or base is invalid"}]}
+    if any(p["branch"] == branch and p["owner"] == head_owner and p["state"] == "open" for p in forge.pulls.values()):
+        return 422, {}, {"message": "Validation Failed", "errors": [{"message": f"A pull request for {branch} exists"}]}
+    if body.get("draft") and not forge.drafts:
+        return 422, {}, {"message": "Draft pull requests are not supported in this repository."}
+    number = forge.next_number()
+    forge.pulls[number] = {
+        "number": number, "node_id": f"PR_{number}", "title": body["title"], "body": body["body"], "state": "open",
+        "draft": bool(body.get("draft")), "merge_commit": "", "branch": branch, "owner": head_owner,
+        "base": body["base"], "head_sha": sha,
+    }  # fmt: skip
+    return 201, {}, _pull_view(forge, forge.pulls[number])
+
+
+def _pull(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    pull = forge.pulls.get(int(number))
+    return (200, {}, _pull_view(forge, pull)) if pull else (404, {}, {"message": "Not Found"})
+
+
+def _change_pull(forge: ForgeServer, owner: str, name: str, number: str, *, body: Any, **_: Any) -> Answer:
+    pull = forge.pulls[int(number)]
+    pull.update({key: body[key] for key in ("title", "body", "state") if key in body})  # `draft` is ignored
+    return 200, {}, _pull_view(forge, pull)
+
+
+def _merge(forge: ForgeServer, owner: str, name: str, number: str, *, body: Any, **_: Any) -> Answer:
+    pull = forge.pulls[int(number)]
+    method = body.get("merge_method", "merge")
+    if pull["state"] != "open" or pull["draft"] or method not in forge.merge_methods:
+        return 405, {}, {"message": "Pull Request is not mergeable"}
+    head = forge.head_of(pull)
+    if body.get("sha", head) != head:
+        return 409, {}, {"message": "Head branch was modified. Review and try the merge again."}
+    return 200, {}, {"sha": forge.merge(int(number), method), "merged": True}
+
+
+def _check_runs(forge: ForgeServer, owner: str, name: str, sha: str, **_: Any) -> Answer:
+    runs = forge.checks_of(sha)
+    return 200, {}, {"total_count": len(runs), "check_runs": runs}
+
+
+def _status(forge: ForgeServer, owner: str, name: str, sha: str, **_: Any) -> Answer:
+    return 200, {}, {"statuses": forge.statuses.get(sha, [])}
+
+
+def _rules(forge: ForgeServer, owner: str, name: str, branch: str, **_: Any) -> Answer:
+    checks = [{"context": name} for name in forge.required]
+    rule = {"type": "required_status_checks", "parameters": {"required_status_checks": checks}}
+    return 200, {}, [rule] if checks else []
+
+
+def _branch(forge: ForgeServer, owner: str, name: str, branch: str, **_: Any) -> Answer:
+    return 200, {}, {"name": branch, "protection": {"enabled": False}}
+
+
+def _log(forge: ForgeServer, owner: str, name: str, job: str, **_: Any) -> Answer:
+    if job not in forge.logs:
+        return 410, {}, {"message": "Gone"}
+    return 302, {"Location": f"https://{forge.host}/api/v3/blobs/{job}"}, None
+
+
+def _blob(forge: ForgeServer, job: str, **_: Any) -> Answer:
+    return 200, {}, forge.logs[job]
+
+
+def _rerun(forge: ForgeServer, owner: str, name: str, job: str, **_: Any) -> Answer:
+    forge.rerun(job)
+    return 201, {}, {}
+
+
+def _line_comments(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    return 200, {}, forge.line_comments.get(int(number), [])
+
+
+def _reviews(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    return 200, {}, forge.reviews.get(int(number), [])
+
+
 ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
     ("GET", "/", lambda forge, **_: (200, {}, {})),
     ("GET", "/user", _person),
@@ -382,6 +510,20 @@ ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
     ("GET", r"/repos/([^/]+)/([^/]+)/issues/(\d+)/comments", _talk),
     ("POST", r"/repos/([^/]+)/([^/]+)/issues/(\d+)/comments", _say),
     ("GET", "/repos/([^/]+)/([^/]+)/collaborators/([^/]+)/permission", _permission),
+    ("GET", "/repos/([^/]+)/([^/]+)/pulls", _pulls),
+    ("POST", "/repos/([^/]+)/([^/]+)/pulls", _open_pull),
+    ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)", _pull),
+    ("PATCH", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)", _change_pull),
+    ("PUT", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/merge", _merge),
+    ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/comments", _line_comments),
+    ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/reviews", _reviews),
+    ("GET", "/repos/([^/]+)/([^/]+)/commits/([0-9a-f]+)/check-runs", _check_runs),
+    ("GET", "/repos/([^/]+)/([^/]+)/commits/([0-9a-f]+)/status", _status),
+    ("GET", "/repos/([^/]+)/([^/]+)/rules/branches/(.+)", _rules),
+    ("GET", "/repos/([^/]+)/([^/]+)/branches/(.+)", _branch),
+    ("GET", r"/repos/([^/]+)/([^/]+)/actions/jobs/(\d+)/logs", _log),
+    ("POST", r"/repos/([^/]+)/([^/]+)/actions/jobs/(\d+)/rerun", _rerun),
+    ("GET", r"/blobs/(\d+)", _blob),
 ]
 
 

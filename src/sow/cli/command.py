@@ -149,6 +149,7 @@ GROUPS = {
     "watch": "runs.runs",
     "workflow": "workflows.workflow",
     "integrate": "runs.runs",
+    "deliver": "runs.runs",
     "salvage": "runs.runs",
     "sinks": "knowledge.sinks",
     "repos": "knowledge.repos",

@@ -65,6 +65,7 @@ TOPICS: dict[str, dict[str, str]] = {
         "runs": "List, show, verify and stop runs",
         "workflow": "Design, verify and run a crew of agents",
         "integrate": "",
+        "deliver": "",
         "revert": "",
         "salvage": "List, restore and delete the work that runs kept",
     },

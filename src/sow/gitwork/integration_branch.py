@@ -7,7 +7,7 @@ workers. If somebody moves the branch, it is set back to the record. Commit mess
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sow.domain.documents.state import DroppedMerge, RunMerge
@@ -21,6 +21,7 @@ from sow.store.runs.run_folder import RunFolder
 from sow.system import clock, git
 
 TRAILER = "Sow-Task"
+STATE_MESSAGE = "With the state of the run"
 FOREIGN = "foreign"  # the name of pins for commits that somebody else put on the branch
 
 
@@ -112,7 +113,7 @@ class Integration:
         with self.repository.locked():
             head, commit = self.head, self.repository.commit_of(commit)
             tree, conflicts = self._merged_tree(
-                self._head_with_work(task), self._with_state_of(commit, head), f"task {task}"
+                self._head_with_work(task), with_state_of(self.repository, commit, head), f"task {task}"
             )
             if conflicts is not None:
                 return conflicts
@@ -127,7 +128,7 @@ class Integration:
             head, commit = self.head, self.repository.commit_of(commit)
             if self.repository.is_ancestor(commit, head):
                 return Merge(commit=head, tree=self.repository.tree_of(head), parent=head)
-            tree, conflicts = self._merged_tree(self._with_state_of(head, commit), commit, "your branch")
+            tree, conflicts = self._merged_tree(with_state_of(self.repository, head, commit), commit, "your branch")
             if conflicts is not None:
                 return conflicts
             message = "Merge the user's commits into the run"
@@ -217,16 +218,6 @@ class Integration:
         texts = tuple(message.replace(ours, "the integration branch").replace(theirs, name) for message in messages)
         return "", Merge(conflicts=conflicts, messages=texts)
 
-    def _with_state_of(self, commit: str, source: str) -> str:
-        """Return the commit, or a new one on top with the state files of `source`: state is saved, never merged."""
-        index = self.repository.temp_file("merge")
-        self.repository.git("read-tree", commit, index=index)
-        entries = self.repository.tree_entries(source, *STATE_PATHS)
-        if not self.repository.set_index_entries(entries, index=index, where=lambda path: is_below(path, STATE_PATHS)):
-            return commit
-        tree_id = self.repository.git("write-tree", index=index).strip()
-        return self.repository.commit_tree(tree_id, [commit], "With the state of the run")
-
     def record_merge(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
         """Record the merge of a task, and move the branch to it."""
         entry: RunMerge = {
@@ -304,6 +295,27 @@ class Integration:
             self.repository.tree_entries(head, path)
         )
         return exists and bool(self.repository.run_git(["check-ignore", "--quiet", "--", path]).code)
+
+
+def with_state_of(
+    repository: Repository,
+    commit: str,
+    source: str,
+    *,
+    paths: Sequence[str] = STATE_PATHS,
+    message: str = STATE_MESSAGE,
+) -> str:
+    """Return the commit, or a new one on top with the state files of `source`: state is saved, never merged.
+
+    Without `source` the new commit has no state files. Call it below `with repository.locked():`.
+    """
+    index = repository.temp_file("merge")
+    repository.git("read-tree", commit, index=index)
+    entries = repository.tree_entries(source, *paths) if source else []
+    if not repository.set_index_entries(entries, index=index, where=lambda path: is_below(path, paths)):
+        return commit
+    tree = repository.git("write-tree", index=index).strip()
+    return repository.commit_tree(tree, [commit], message)
 
 
 def merge_commits(repository: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -134,6 +134,12 @@ FIELDS: dict[str, dict[str, Template]] = {
     "runs verify": {"run": ("{}", NEVER, ""), "--task": ("", NEVER, "")},
     "watch": {"run": ("{}", NEVER, "")},
     "integrate": {"run": ("{}", NEVER, "")},
+    "deliver": {
+        "run": ("{}", NEVER, ""),
+        "--base": ("", NEVER, ""),
+        "--remote": ("", NEVER, ""),
+        "--title": ("", NEVER, ""),
+    },
     "salvage prune": {"--older-than": ("--yes", NEVER, "")},
     "answers forget": {"number": ("{}", NEVER, "")},
     "consent forget": {"number": ("{}", NEVER, "")},

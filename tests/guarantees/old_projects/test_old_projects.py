@@ -77,6 +77,7 @@ CALLS = {
     "plan import": [str(EXAMPLE)],
     "plan update": [],
     "run": [str(EXAMPLE), "--executor", "simulated"],
+    "deliver": [],
     "salvage prune": ["--older-than", "0s", "--yes"],
 }
 ASK_NO_PROJECT = {

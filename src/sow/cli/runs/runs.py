@@ -128,6 +128,21 @@ COMMANDS = (
         "Then it moves your branch, unless your uncommitted changes are in the way.\n"
         "Exit codes: 0 done, 1 a check failed with your commits, 4 you must act or consent first.",
     ),
+    Command(
+        "deliver",
+        "runs.deliver:deliver",
+        "Push the branch, and open or update its pull request",
+        RUN,
+        Option("--base", "BRANCH", "The branch to change (default: the default branch of the repository)"),
+        Option("--remote", "NAME", "The remote with the repository of the request", default="origin"),
+        Option("--title", "TEXT", "The title (default: the name of the plan)"),
+        Option("--draft", help="Open it as a draft; it is one anyway while something waits for you"),
+        json=True,
+        details="sow pushes without force, and leaves its state files out of the pushed branch.\n"
+        "It talks to GitHub with your gh, and to GitLab with your glab.\n"
+        "If it is interrupted, run the same command to continue.\n"
+        "Exit codes: 0 done, 1 a remote or a forge failed, 4 something needs you, 130 interrupted.",
+    ),
     Command("salvage", "runs.salvage:list_kept", "List the work that runs kept, newest first", json=True),
     Command(
         "salvage list",

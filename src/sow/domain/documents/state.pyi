@@ -302,7 +302,7 @@ class RunDelivery(TypedDict):
     branch: str
     base: str
     state: str
-    target: NotRequired[str]
+    drafted: NotRequired[bool]
     number: NotRequired[int]
     url: NotRequired[str]
     source: NotRequired[str]

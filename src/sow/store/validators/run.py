@@ -92,11 +92,11 @@ DOCUMENT = record({
         'accepted': (array(choice('outside_imports', 'refused_setup')), OPTIONAL),
         'delivery': (record({
             'remote': (text(1, 200, form='sow-line'), REQUIRED),
-            'target': (text(1, 200, form='sow-line'), OPTIONAL),
             'owner': (text(1, 200, form='sow-line'), REQUIRED),
             'branch': (text(1, 255, form='sow-line'), REQUIRED),
             'base': (text(1, 255, form='sow-line'), REQUIRED),
             'state': (choice('open', 'merged', 'closed'), REQUIRED),
+            'drafted': (flag, OPTIONAL),
             'number': (number(1, whole=True), OPTIONAL),
             'url': (text(1, 2000, form='sow-line'), OPTIONAL),
             'source': (text(form='sow-digest'), OPTIONAL),

@@ -1,0 +1,272 @@
+"""Pushes a project's branch, and opens or updates its request on the forge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sow.domain.documents.state import ProjectState
+from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record
+from sow.errors import SowError, Waiting
+from sow.forge import connect, forge
+from sow.forge.forge import CLOSED, ChangeRequest, Forge
+from sow.gitwork.delivered_branch import HEADS, DeliveredBranch
+from sow.gitwork.repository import Repository
+from sow.reports import request_text, run_report
+from sow.store import inbox
+from sow.store.files.checkout_home import Home
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
+from sow.store.runs import run_folder
+from sow.system import clock
+from sow.system.terminal import escape_line
+
+MOST_TITLE = 200
+MOST_WAITING = 20
+FORKS = {
+    forge.GITHUB: "gh repo fork {path} --remote --remote-name fork",
+    forge.GITLAB: "glab repo fork {path} --remote",
+}
+ISSUE = re.compile(r"https?://([^/\s]+)/(\S+?)/(?:-/)?issues/(\d+)/?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverOptions:
+    """The options of one call."""
+
+    run: str = ""
+    remote: str = "origin"
+    base: str = ""
+    title: str = ""
+    draft: bool = False
+
+
+class BranchDelivery:
+    """One branch of the user on its way to a request."""
+
+    def __init__(
+        self, home: Home, environment: Mapping[str, str], options: DeliverOptions, tell: Callable[[str], None]
+    ) -> None:
+        self.home = home
+        self.environment = environment
+        self.options = options
+        self.tell = tell
+        self.repository = Repository(home)
+        self.project: ProjectState = projects.load(home)
+        self.branch = self.project["branch"]
+        self.record: DeliveryRecord = find_record(home, self.project, options.run)
+        self.forge: Forge = connect.connect(home.root, environment, options.remote)
+
+    @property
+    def noun(self) -> str:
+        return self.forge.noun
+
+    def deliver(self) -> ChangeRequest:
+        """Push the branch and open or update the request; each step is recorded before it is done."""
+        with self.record.claimed():
+            self._require_result()
+            data = self.record.data
+            request = self._recorded()
+            if request is not None and request.state == MERGED and not self._has_news():
+                self.tell(f"{self.noun} {request.number} is merged: {escape_line(request.url)}")
+                return request
+            if not data or (request is not None and request.state != forge.OPEN and self._has_news()):
+                self._begin()
+            self._push()
+            return self._request()
+
+    def _recorded(self) -> ChangeRequest | None:
+        """Return the recorded request as it is now, and record its end."""
+        number = self.record.data.get("number", 0)
+        if not number:
+            return None
+        request = self.forge.request(number)
+        if request.state == MERGED:
+            self.record_merge(request)
+        elif self.record.data.get("state") != request.state:
+            self.record.update(state=request.state)
+        return request
+
+    def _has_news(self) -> bool:
+        """Tell whether the branch has commits that were not delivered."""
+        return self.record.data.get("source") != self._source()
+
+    def _source(self) -> str:
+        return self.repository.commit_of(f"{HEADS}{self.branch}")
+
+    def _require_result(self) -> None:
+        """Raise if the result of the last run is not on the branch yet."""
+        tasks = [task for _, task in task_folder.load_readable(self.home, self.project)[0]]
+        run_folder.refuse_undelivered(self.home, self.project["project_id"], tasks)
+
+    def _begin(self) -> None:
+        """Find out where the branch goes, and record it."""
+        facts = self.forge.facts()
+        base = self.options.base or facts.default_branch
+        if base == self.branch:
+            raise SowError(f"{self.branch} is the branch that the request would change", "work on a branch of its own")
+        owner = self.forge.remote.owner
+        if not facts.can_push:
+            owner = facts.user
+            self._fork_address(owner)
+        found = self.forge.find_request(self.branch, owner)
+        if found is not None and self.options.base and found.base != base:
+            hint = f"sow deliver --base {found.base}, or change its base at {found.url}"
+            raise SowError(f"{self.noun} {found.number} of {self.branch} is for {found.base}", hint)
+        base = found.base if found is not None else base
+        heads = self._target().heads(base)
+        if base not in heads:
+            raise SowError(f"there is no branch {base!r:.100} on {self.options.remote}", "sow deliver --base BRANCH")
+        self._require_difference(base, heads[base])
+        self.record.begin(remote=self.options.remote, owner=owner, branch=self.branch, base=base, state=forge.OPEN)
+
+    def _require_difference(self, base: str, head: str) -> None:
+        """Raise if the branch has nothing that its base does not have."""
+        target = self._target()
+        target.fetch(base, head)
+        source = self._source()
+        same = self.repository.tree_of(target.commit_to_push(source, "")) == self.repository.tree_of(head)
+        if same or self.repository.is_ancestor(source, head):
+            raise SowError(f"{self.branch} has nothing that {base} does not have", "there is nothing to deliver")
+
+    def _target(self) -> DeliveredBranch:
+        """Return the branch in the repository that gets the request, from which its base is read."""
+        return DeliveredBranch(self.repository, self.options.remote, self.branch, self.environment)
+
+    def _delivered(self) -> DeliveredBranch:
+        """Return the branch where it is pushed to: the repository of the request, or the user's fork of it."""
+        data = self.record.data
+        owner = str(data.get("owner") or self.forge.remote.owner)
+        address = str(data.get("remote") or self.options.remote)
+        if owner != self.forge.remote.owner:
+            address = self._fork_address(owner)
+        return DeliveredBranch(self.repository, address, str(data.get("branch") or self.branch), self.environment)
+
+    def _fork_address(self, owner: str) -> str:
+        """Return the remote of the user's fork; raise with the command that makes one if there is none."""
+        own = self.forge.remote
+        for name in self.repository.git("remote").split():
+            try:
+                host, path = connect.parse_url(connect.remote_url(self.home.root, name))
+            except SowError:  # a remote that is no forge
+                continue
+            if host == own.host and path.rpartition("/")[0] == owner:
+                return name
+        raise Waiting(
+            f"you may not push to {own.path}, and no remote of this checkout is a fork of yours",
+            f"{FORKS[own.kind].format(path=own.path)}, then: sow deliver",
+        )
+
+    def _push(self) -> None:
+        """Take in what others pushed, then push the branch."""
+        data = self.record.data
+        target = self._delivered()
+        pushed = data.get("head", "")
+        there = target.heads(target.name).get(target.name, "")
+        source = self._source()
+        if there and not target.contains(there, pushed, source):
+            target.fetch(target.name, there)
+            paths = target.take_in(self.branch, there)
+            source = self._source()
+            self.record.journal("request_taken_in", commit=there, paths=len(paths))
+            self.tell(f"took in {len(paths)} changed files that were pushed to {target.name}")
+        head = target.commit_to_push(source, pushed if pushed and not target.contains(pushed, source) else there)
+        if there == head and pushed == head:
+            if data.get("source") != source:
+                self.record.update(source=source)
+            return
+        with self.repository.locked():
+            target.pin(self.record.run_id, head)
+        self.record.update(source=source, head=head)
+        if there != head:
+            target.push(head)
+            self.record.journal("request_pushed", branch=target.name, commit=head)
+            self.tell(f"pushed {self.branch} at {head[:12]}")
+
+    def _request(self) -> ChangeRequest:
+        """Open the request, or bring its text up to date; it is a draft while something waits."""
+        data = self.record.data
+        waiting = self.waiting()
+        wants_draft = self.options.draft or bool(waiting)
+        request = self._find()
+        section = request_text.body(self.home, self._documents(), waiting, self._closes())
+        if request is None:
+            request = self.forge.create_request(
+                branch=data["branch"],
+                owner=data["owner"],
+                base=data["base"],
+                title=self._title(),
+                body=section,
+                draft=wants_draft,
+            )
+            self.record.update(number=request.number, url=request.url, drafted=request.is_draft)
+            self.record.journal("request_opened", number=request.number, url=request.url)
+            self.tell(f"opened {self.noun} {request.number}: {escape_line(request.url)}")
+            return request
+        if data.get("number") != request.number:
+            self.record.update(number=request.number, url=request.url)
+        body = request_text.merged_body(request.body, section)
+        title = self.options.title or request.title
+        if (body, title) != (request.body.replace("\r\n", "\n"), request.title):
+            self.forge.update_request(request, title=title, body=body)
+            self.record.journal("request_updated", number=request.number)
+        if wants_draft != request.is_draft and (wants_draft or data.get("drafted")):
+            self.forge.set_draft(request, wants_draft)
+            self.record.update(drafted=wants_draft)
+        self.tell(f"{self.noun} {request.number}: {escape_line(request.url)}")
+        return request
+
+    def _find(self) -> ChangeRequest | None:
+        """Return the recorded request, or the open one of the branch."""
+        data = self.record.data
+        number = data.get("number", 0)
+        if not number:
+            return self.forge.find_request(data["branch"], data["owner"])
+        request = self.forge.request(number)
+        if request.state == CLOSED:
+            raise Waiting(f"{self.noun} {number} was closed", f"reopen it there: {request.url}")
+        return request
+
+    def waiting(self) -> list[str]:
+        """Return what waits for a person or is not done, in one line each."""
+        items = inbox.waiting(self.home)
+        texts = [f"task {item['task']}: {item['text']}" if item["task"] else str(item["text"]) for item in items]
+        shown = {item["task"] for item in items}
+        tasks = task_folder.load_readable(self.home, self.project)[0]
+        wanted = set(self.record.run["tasks"])
+        texts += [
+            f"task {task['id']} is {task['status']}"
+            for _, task in tasks
+            if task["id"] in wanted and task["id"] not in shown and task["status"] not in ("completed", "abandoned")
+        ]
+        return [escape_line(text.splitlines()[0])[:300] for text in texts[:MOST_WAITING] if text]
+
+    def _documents(self) -> list[dict[str, object]]:
+        """Return the reports of the runs whose work is delivered, oldest first."""
+        project_id, first = self.project["project_id"], self.record.run_id
+        folders = [each for each in run_folder.listed(self.home) if each.run["project_id"] == project_id]
+        wanted = [each for each in folders if each.id == first or (each.id > first and not run_folder.is_empty(each))]
+        return [run_report.report_data(self.home, each) for each in wanted]
+
+    def _title(self) -> str:
+        name = self.options.title or self.record.run["name"] or self.project["name"]
+        return escape_line(name)[:MOST_TITLE]
+
+    def _closes(self) -> list[str]:
+        """Return references to the issues that the runs' plans resolve."""
+        return []
+
+    def record_merge(self, request: ChangeRequest, method: str = "") -> None:
+        """Record that the forge merged the request, which proves that its commits are in the base."""
+        data = self.record.data
+        if data["state"] == MERGED:
+            return
+        self.record.update(
+            state=MERGED,
+            merge_commit=request.merge_commit or None,
+            merged_head=request.head_sha or data.get("head"),
+            method=method or None,
+            merged_at=clock.now(),
+        )
+        self.record.journal("request_merged", number=request.number, commit=request.merge_commit)

@@ -1,0 +1,95 @@
+"""Keeps what was delivered of a branch in the state of a run, and every step in that run's journal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sow.domain.documents.state import HandledFinding, ProjectState, Run, RunDelivery
+from sow.errors import SowError
+from sow.store import git_watch
+from sow.store.files.checkout_home import Home
+from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
+from sow.system import clock
+
+MERGED = "merged"
+FOLLOW_UP, RERUN, IGNORED, ASKED = "follow_up", "rerun", "ignored", "asked"
+
+
+class DeliveryRecord:
+    """The delivery of one branch. It is read again before each change, because runs write the same file."""
+
+    def __init__(self, home: Home, run: str) -> None:
+        self.home = home
+        self.run_id = run
+        self.folder: RunFolder = run_folder.load(home, run)
+
+    @property
+    def run(self) -> Run:
+        return self.folder.run
+
+    @property
+    def data(self) -> RunDelivery:
+        """The delivery; without any field before the first one."""
+        empty: Any = {}
+        return self.run.get("delivery", empty)
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep runs away while the branch and the record change."""
+        with self.home.claim("run", purpose=f"sow deliver {self.run_id}"), git_watch.sealed_repository(self.home):
+            self.reload()
+            yield
+
+    def reload(self) -> None:
+        self.folder = run_folder.load(self.home, self.run_id)
+
+    def update(self, **changes: Any) -> None:
+        """Change some fields of the delivery; None removes a field."""
+        self.reload()
+        data: dict[str, Any] = {**self.data, **changes}
+        self.run["delivery"] = {key: value for key, value in data.items() if value is not None}  # type: ignore[typeddict-item]
+        self.folder.save()
+
+    def begin(self, **fields: Any) -> None:
+        """Begin the delivery of a new request."""
+        self.reload()
+        self.run["delivery"] = fields  # type: ignore[typeddict-item]
+        self.folder.save()
+
+    def handled(self, *outcomes: str) -> dict[str, HandledFinding]:
+        """Return the findings that were dealt with, by key."""
+        entries = self.data.get("handled", [])
+        return {entry["key"]: entry for entry in entries if not outcomes or entry["outcome"] in outcomes}
+
+    def handle(self, keys: Collection[str], outcome: str, tasks: Collection[str] = ()) -> None:
+        """Record that findings were dealt with, so that no later call does it again."""
+        self.reload()
+        entries = [entry for entry in self.handled().values() if entry["key"] not in keys]
+        now = clock.now()
+        for key in keys:
+            entry: HandledFinding = {"key": key, "outcome": outcome, "at": now}
+            entries.append({**entry, "tasks": list(tasks)} if tasks else entry)
+        self.update(handled=entries)
+
+    def journal(self, event: str, **facts: Any) -> None:
+        """Write a step to the run's journal."""
+        self.folder.append_event(event, **facts)
+
+
+def find_record(home: Home, project: ProjectState, wanted: str = "") -> DeliveryRecord:
+    """Return the record of the project's branch: of the run that began its delivery, or else of its last run."""
+    branch = project["branch"]
+    if wanted:
+        folder = run_folder.find(home, wanted)
+        if folder.run["project_id"] != project["project_id"]:
+            raise SowError(f"run {folder.id} belongs to an earlier project", "see 'sow runs list'")
+        return DeliveryRecord(home, folder.id)
+    runs = [each for each in run_folder.listed(home) if each.run["project_id"] == project["project_id"]]
+    if not runs:
+        raise SowError(f"there is no run on {branch} to deliver", "start one: sow run PLAN")
+    begun = [each for each in runs if "delivery" in each.run and each.run["branch"] == branch]
+    worked = [each for each in runs if not run_folder.is_empty(each)]
+    return DeliveryRecord(home, (begun or worked or runs)[-1].id)

@@ -1,0 +1,35 @@
+"""A plan's repository with a remote on a forge of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.delivery_scene import Scene
+    from support.forge_server import ForgeServer
+    from support.plan_repo import PlanRepo
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ForgeServer]:
+    from support.forge_server import ForgeServer
+
+    folder = tmp_path / "forge"
+    folder.mkdir()
+    made = ForgeServer(folder)
+    made.add_repository()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scene(plan_repo: PlanRepo, server: ForgeServer, tmp_path: Path) -> Scene:
+    from support.delivery_scene import Scene
+
+    plan_repo.repo.environment |= server.environment(tmp_path)
+    plan_repo.repo.git("remote", "add", "origin", server.url())
+    return Scene(plan_repo, server)

@@ -1,0 +1,207 @@
+"""`sow deliver` with the real gh and git against a forge of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.delivery_scene import Scene
+from support.forge_server import TOKEN
+from support.plan_repo import WORK
+
+
+def test_a_run_becomes_a_pull_request(scene: Scene):
+    """The branch is pushed without state files, and the request says what was done, with evidence and reviews."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert scene.pull["title"] == "Harbour"
+    assert scene.pull["draft"] is False
+    body = scene.pull["body"]
+    assert "**1 (010)** Add a crane: completed, GREEN" in body
+    assert "- test -f part\\_010.txt: passed (exit 0) on tree" in body
+    assert "1 (010): GREEN by quality-control" in body
+    files = scene.pushed_files()
+    assert "part_010.txt" in files
+    assert not [path for path in files if path.startswith(".sow/project")]
+    assert ".sow/project/state.yaml" in scene.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+    assert scene.repo.git("status", "--porcelain") == ""
+
+
+def test_the_same_command_again_changes_nothing(scene: Scene):
+    scene.run()
+    assert scene.deliver().code == 0
+    head = scene.server.branch_head("feat/harbour")
+    scene.server.requests.clear()
+    done = scene.deliver("--json")
+    assert done.code == 0, done
+    assert done.json["number"] == scene.pull["number"]
+    assert scene.server.branch_head("feat/harbour") == head
+    assert scene.server.calls("^(POST|PATCH|PUT) /repos") == []
+
+
+def test_new_commits_are_pushed_on_top_and_the_text_of_people_stays(scene: Scene):
+    """Each delivery is a fast-forward; what a person wrote into the request is kept, and the rest is current."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    first = scene.server.branch_head("feat/harbour")
+    scene.pull["body"] = f"Please look at the crane.\n\n{scene.pull['body']}"
+    scene.repo.git("commit", "-q", "--allow-empty", "-m", "Nothing")
+    assert scene.deliver().code == 0
+    assert scene.server.branch_head("feat/harbour") == first
+    (scene.repo.root / "quay.txt").write_text("stone\n")
+    scene.repo.git("add", "quay.txt")
+    scene.repo.git("commit", "-q", "-m", "Add a quay")
+    assert scene.deliver().code == 0
+    second = scene.server.branch_head("feat/harbour")
+    assert first in scene.server.git("rev-list", second).split()
+    assert "quay.txt" in scene.pushed_files()
+    assert scene.pull["body"].startswith("Please look at the crane.\n\n<!-- sow")
+    assert scene.pull["body"].count("<!-- sow: end -->") == 1
+
+
+def test_the_request_is_a_draft_while_something_waits(scene: Scene):
+    """Work that waits for a person makes it a draft that says so; afterwards it is ready."""
+    scene.run({"name": "Add a crane"}, {"name": "Paint it"})
+    scene.repo.ok("task", "create", "--name", "Add a bell")
+    assert scene.deliver().code == 0
+    assert scene.pull["draft"] is False  # a task outside of the run is not part of the request
+    scene.repo.ok("task", "set", "--id", "030", "status", "in_progress")
+    scene.repo.ok("task", "set", "--id", "030", "status", "needs_review")
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert scene.pull["draft"] is True
+    assert "## What waits\n\n- task 030:" in scene.pull["body"]
+    scene.repo.ok("task", "abandon", "030", "--reason", "no bell")
+    assert scene.deliver().code == 0
+    assert scene.pull["draft"] is False
+
+
+def test_a_push_of_a_person_is_taken_in_and_never_overwritten(scene: Scene):
+    """What somebody pushed comes to the user's branch, whose state files stay, and the next push contains it."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    theirs = scene.push_as_person("mole.txt", "stone\n")
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert (scene.repo.root / "mole.txt").read_text() == "stone\n"
+    assert ".sow/project/state.yaml" in scene.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+    assert scene.repo.git("status", "--porcelain") == ""
+    assert theirs in scene.server.git("rev-list", "feat/harbour").split()
+    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+
+
+def test_a_push_of_a_person_that_conflicts_is_left_to_the_user(scene: Scene):
+    """Nothing moves; the hint's commands solve it, and the state files stay."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    theirs = scene.push_as_person("part_010.txt", "theirs\n")
+    (scene.repo.root / "part_010.txt").write_text("ours\n")
+    scene.repo.git("commit", "-q", "-a", "-m", "Ours")
+    head = scene.repo.git("rev-parse", "HEAD")
+    done = scene.deliver()
+    assert (done.code, scene.repo.git("rev-parse", "HEAD")) == (4, head)
+    assert "conflicts with your branch in part_010.txt" in done.err
+    assert scene.server.branch_head("feat/harbour") == theirs
+    ref = done.err.partition("git merge ")[2].partition(",")[0]
+    scene.repo.git("merge", "-q", "-X", "ours", ref)
+    assert scene.deliver().code == 0
+    assert theirs in scene.server.git("rev-list", "feat/harbour").split()
+    assert scene.server.git("show", "feat/harbour:part_010.txt") == "ours"
+    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+
+
+@pytest.mark.parametrize("after", ["before the push", "before the request"])
+def test_after_a_kill_the_same_command_goes_on(scene: Scene, after: str):
+    """Nothing is pushed or opened twice, whatever the first call had done when it was killed."""
+    scene.run()
+    if after == "before the push":
+        scene.server.read_only = True
+    else:
+        scene.server.fail("^POST /repos/[^/]+/[^/]+/pulls$", 502)
+    assert scene.deliver().code != 0
+    scene.server.read_only = False
+    assert scene.deliver().code == 0
+    assert len(scene.server.pulls) == 1
+    assert scene.delivery()["head"] == scene.server.branch_head("feat/harbour")
+    assert scene.delivery()["number"] == scene.pull["number"]
+
+
+def test_without_the_right_to_push_it_goes_to_the_fork(scene: Scene):
+    """With a remote of the user's fork, the request comes from there; without one, the hint is the command."""
+    scene.run()
+    scene.server.read_only = True
+    refused = scene.deliver()
+    assert refused.code == 4
+    assert "hint: gh repo fork harbour/cranes --remote --remote-name fork, then: sow deliver" in refused.err
+    scene.server.add_repository("ada")
+    scene.repo.git("remote", "add", "fork", scene.server.url("ada"))
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert scene.pull["owner"] == "ada"
+    assert scene.server.branch_head("feat/harbour") == ""
+    assert scene.server.branch_head("feat/harbour", "ada") == scene.delivery()["head"]
+
+
+def test_a_merged_request_needs_nothing_more(scene: Scene):
+    scene.run()
+    assert scene.deliver().code == 0
+    commit = scene.server.merge(scene.pull["number"], "squash")
+    done = scene.deliver()
+    assert (done.code, scene.delivery()["state"], scene.delivery()["merge_commit"]) == (0, "merged", commit)
+    assert "is merged" in done.out
+
+
+def test_a_closed_request_is_not_opened_again(scene: Scene):
+    scene.run()
+    assert scene.deliver().code == 0
+    scene.pull["state"] = "closed"
+    done = scene.deliver()
+    assert done.code == 4
+    assert f"pull request {scene.pull['number']} was closed" in done.err
+
+
+def test_bad_input_changes_nothing(scene: Scene):
+    """Each wrong call has one error, one hint and exit 2 or 4, and leaves the forge alone."""
+    scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
+    empty = scene.deliver()
+    assert (empty.code, empty.err.count("hint: ")) == (2, 1)
+    scene.run()
+    for words, code, message in (
+        (("--base", "trunk"), 2, "there is no branch 'trunk' on origin"),
+        (("--base", "feat/harbour"), 2, "is the branch that the request would change"),
+        (("--remote", "upstream"), 2, "no remote 'upstream'; there is origin"),
+        (("nope",), 2, "there is no run 'nope'"),
+    ):
+        done = scene.deliver(*words)
+        assert (done.code, message in done.err) == (code, True), done
+        assert done.err.count("error: ") == 1
+        assert done.err.count("hint: ") == 1
+    scene.repo.git("update-ref", "refs/heads/other", "HEAD")
+    scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/same")
+    done = scene.deliver("--base", "same")
+    assert (done.code, "has nothing that same does not have" in done.err) == (2, True), done
+    token = scene.repo.environment.pop("GH_ENTERPRISE_TOKEN")
+    done = scene.deliver()
+    assert (done.code, f"gh auth login --hostname {scene.server.host}" in done.err) == (4, True), done
+    scene.repo.environment["GH_ENTERPRISE_TOKEN"] = token
+    assert scene.server.pulls == {}
+    assert scene.server.branch_head("feat/harbour") == ""
+
+
+def test_a_worker_may_not_deliver(scene: Scene):
+    """A worker is refused, and its environment has no token of the forge."""
+    script = 'env > "$HOME/worker-env"\nsow deliver > "$HOME/worker-out" 2>&1\necho $? >> "$HOME/worker-out"\n'
+    scene.plans.act("implementer", script + WORK)
+    scene.repo.environment |= {"GH_TOKEN": TOKEN, "GITHUB_TOKEN": TOKEN, "GITLAB_TOKEN": TOKEN}
+    scene.run()
+    home = Path(scene.repo.environment["HOME"])
+    assert TOKEN not in (home / "worker-env").read_text()
+    said = (home / "worker-out").read_text()
+    assert said.endswith(("\n2\n", "\n4\n"))
+    assert "deliver" in said
+    assert scene.server.pulls == {}

@@ -1,0 +1,52 @@
+"""A run whose branch is delivered to a forge of the test's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conftest import Result
+
+from support.forge_server import ForgeServer
+from support.plan_repo import PlanRepo
+
+
+class Scene:
+    """A repository with one finished run, its remote, and the forge's request."""
+
+    def __init__(self, plans: PlanRepo, server: ForgeServer) -> None:
+        self.plans = plans
+        self.server = server
+        self.repo = plans.repo
+
+    def run(self, *tasks: Any) -> None:
+        """Run a plan on the branch feat/harbour, and push main before that."""
+        self.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
+        self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)))
+        done = self.plans.run()
+        assert done.code == 0, done
+
+    def deliver(self, *words: str, **more: Any) -> Result:
+        return self.repo.sow("deliver", *words, **more)
+
+    def push_as_person(self, path: str, text: str, branch: str = "feat/harbour") -> str:
+        """Let a person push a change of one file to the branch; return the commit."""
+        blob = self.server.git("hash-object", "-w", "--stdin", stdin=text)
+        entries = [line for line in self.server.git("ls-tree", branch).splitlines() if line.split("\t")[1] != path]
+        tree = self.server.git("mktree", stdin="\n".join([*entries, f"100644 blob {blob}\t{path}", ""]))
+        commit = self.server.git("commit-tree", tree, "-p", branch, "-m", f"Change {path}")
+        self.server.git("update-ref", f"refs/heads/{branch}", commit)
+        return commit
+
+    @property
+    def pull(self) -> dict[str, Any]:
+        """The only request."""
+        (found,) = self.server.pulls.values()
+        return found
+
+    def delivery(self) -> dict[str, Any]:
+        """The record of the delivery."""
+        (found,) = (run["delivery"] for run in self.plans.runs() if "delivery" in run)
+        return dict(found)
+
+    def pushed_files(self, branch: str = "feat/harbour") -> list[str]:
+        return self.server.git("ls-tree", "-r", "--name-only", branch).split()
