@@ -115,6 +115,11 @@ SITUATIONS = {
         "phase implementation has no open task: start the next phase",
         "sow phase advance",
     ),
+    "the last phase, whose tasks have ended": (
+        partial(advise, [task("010", "completed"), task("020", "abandoned")], (DESIGN, BUILD)),
+        "all tasks have ended: review the changes, clean up and merge",
+        "sow cleanup",
+    ),
     "only tasks of a later phase": (
         partial(advise, [task("010")], t010="test"),
         "phase implementation has no open task: start the next phase",

@@ -58,6 +58,15 @@ def test_what_is_not_understood_is_handed_back(text: str):
     assert dependencies(text, 1)[1] == STRANGE[text]
 
 
+def test_a_dependency_is_written_as_in_the_heading():
+    """`TASK-10` is task 10, unless a task has this very id (C3)."""
+    plan = plan_of("## TASK-10: a\n\nx\n\n## TASK-11: b\n**Depends**: TASK-010\n\nx\n")
+    assert (plan.tasks[1].depends_on, plan.findings) == (["10"], [])
+    tasks = "[{id: 10, name: a, prompt: x}, {id: task-10, name: b, prompt: x}, {id: 2, name: c, prompt: x, DEPENDS}]"
+    plan = plan_of(f"tasks: {tasks.replace('DEPENDS', 'depends_on: [task-10]')}", name="plan.yaml")
+    assert (plan.tasks[2].depends_on, plan.findings) == (["task-10"], [])
+
+
 def test_what_is_not_understood_is_a_warning():
     """The plan is read, and the words are named with their line."""
     plan = plan_of(PLAN.format("Task 1 and the big refactoring"))

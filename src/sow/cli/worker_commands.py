@@ -103,7 +103,7 @@ COMMANDS = (
         *LOG_OPTIONS,
         Option("--list", help="List the entries"),
         json=True,
-        details="Without --task and SOW_TASK, the entry goes to the project's log as the orchestrator's.",
+        details="Without --task and SOW_TASK, the entry goes to the project's log.",
         forwarded=True,
     ),
 )

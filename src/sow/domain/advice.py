@@ -91,6 +91,8 @@ def next_step(
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
+    if not planned and current is stages[-1]:
+        return _step("all tasks have ended: review the changes, clean up and merge", "sow cleanup")
     return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")
 
 

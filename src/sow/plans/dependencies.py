@@ -159,8 +159,11 @@ def _target(
 ) -> PlanTask | None:
     if reference.file:
         return _in_file(plan, task, reference, names, own_numbers)
-    local = names.by_file[task.file].get(reference.task)
-    candidates = names.by_number.get(reference.task, [])
+    number = reference.task
+    if number not in names.by_number and number.lower().startswith("task-"):  # as in the heading `## TASK-10: name`
+        number = normalized_id(number[len("task-") :])
+    local = names.by_file[task.file].get(number)
+    candidates = names.by_number.get(number, [])
     if local is not None or len(candidates) == 1:
         return local or candidates[0]
     if candidates:

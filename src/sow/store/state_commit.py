@@ -33,24 +33,28 @@ def save_project(home: Home, message: str) -> str:
 
 
 def drop_state_commits(home: Home) -> int:
-    """Drops commits with only project state from the end of the branch; returns how many.
+    """Takes commits with only project state off the branch, and the project out of the commits above; returns how many.
 
-    Only commits that are on no other branch, tag or remote are dropped. Files are not touched; the project is removed
-    from the index.
+    Only commits that are on no other branch, tag or remote are changed, without merges and signatures. Files are not
+    touched; the project is removed from the index.
     """
     branch = home.checkout.branch()
     if not branch or any(os.path.lexists(f"{home.checkout.git}/{name}") for name in UNFINISHED_OPERATIONS):
         return 0
-    dropped = 0
     with home.lock():
-        while parent := _parent_of_state(home, branch):
-            head = git.run(["rev-parse", "HEAD"], cwd=home.root).strip()
-            command = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, head]
-            git.run(command, cwd=home.root)
-            dropped += 1
-        if dropped:
-            git.run(["reset", "--quiet", "--", PROJECT], cwd=home.root)
-    return dropped
+        own = _own_commits(home, branch)
+        touching = git.run(["rev-list", "HEAD", f"^{own[-1][1]}", "--", PROJECT], cwd=home.root).split() if own else []
+        state = [i for i, (commit, _) in enumerate(own) if commit in touching and _has_only_state(home, commit)]
+        if not state:
+            return 0
+        above, (_, tip) = own[: state[-1]], own[state[-1]]
+        kept_project = _entry(home, tip, PROJECT)
+        for number, (commit, _) in reversed([*enumerate(above)]):
+            tip = tip if number in state else _moved(home, commit, tip, kept_project)
+        command = ["update-ref", "-m", "sow: drop state commits", f"refs/heads/{branch}", tip, own[0][0]]
+        git.run(command, cwd=home.root)
+        git.run(["reset", "--quiet", "--", PROJECT], cwd=home.root)
+    return len(state)
 
 
 def is_saved(home: Home) -> bool:
@@ -66,18 +70,49 @@ def commit_removal(home: Home) -> None:
     git.run(command, cwd=home.root)
 
 
-def _parent_of_state(home: Home, branch: str) -> str:
-    """Returns the parent of the branch's last commit, if that commit only has project state and is nowhere else."""
-    revs = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
-    if len(revs) != 2:
-        return ""
-    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", revs[0]], cwd=home.root)
+def _own_commits(home: Home, branch: str) -> list[tuple[str, str]]:
+    """Lists the commits at the end of the branch that can be replaced, newest first, each with its parent."""
+    others = [f"--exclude={branch}", "--branches", "--remotes", "--tags"]
+    listed = git.run(["log", "--format=%H %P%n%G?", "HEAD", "--not", *others], cwd=home.root, check=False).split("\n")
+    own: list[tuple[str, str]] = []
+    for revs, signature in zip(listed[::2], listed[1::2], strict=False):
+        commit, *parents = revs.split()
+        if len(parents) != 1 or signature != "N" or (own and own[-1][1] != commit):
+            break
+        own.append((commit, parents[0]))
+    return own
+
+
+def _has_only_state(home: Home, commit: str) -> bool:
+    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", commit], cwd=home.root)
     paths = [path for path in listed.split("\0") if path]
-    if not paths or not all(path.startswith(f"{PROJECT}/") for path in paths):
+    return bool(paths) and all(path.startswith(f"{PROJECT}/") for path in paths)
+
+
+def _entry(home: Home, commit: str, path: str) -> str:
+    """Returns the line of `git ls-tree` for a path, or nothing."""
+    return git.run(["ls-tree", commit, "--", path], cwd=home.root).strip()
+
+
+def _moved(home: Home, commit: str, parent: str, project: str) -> str:
+    """Writes a commit again on another parent, with this entry as its project, and returns the new commit."""
+    folder, _, name = PROJECT.partition("/")
+    inner = _tree(home, f"{commit}:{folder}", name, project.replace(PROJECT, name))
+    outer = _tree(home, f"{commit}:", folder, f"040000 tree {inner}\t{folder}" if inner else "")
+    head, _, message = git.run(["cat-file", "commit", commit], cwd=home.root).partition("\n\n")
+    lines = [line for line in head.split("\n") if not line.startswith(("tree ", "parent "))]
+    text = "\n".join((f"tree {outer}", f"parent {parent}", *lines)) + f"\n\n{message}"
+    return git.run(["hash-object", "-t", "commit", "-w", "--stdin"], cwd=home.root, input=text).strip()
+
+
+def _tree(home: Home, tree: str, name: str, entry: str) -> str:
+    """Writes a tree with another entry of this name, or without it; returns nothing for an empty tree."""
+    listed = git.run(["ls-tree", "-z", tree], cwd=home.root, check=False)
+    lines = [line for line in listed.split("\0") if line and line.partition("\t")[2] != name]
+    lines += [entry] if entry else []
+    if not lines:
         return ""
-    query = ["for-each-ref", "--format=%(refname)", f"--contains={revs[0]}", "refs/heads", "refs/remotes", "refs/tags"]
-    others = set(git.run(query, cwd=home.root).split()) - {f"refs/heads/{branch}"}
-    return "" if others else revs[1]
+    return git.run(["mktree", "-z"], cwd=home.root, input="".join(f"{line}\0" for line in lines)).strip()
 
 
 def _paths(home: Home) -> list[str]:

@@ -54,6 +54,63 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
     assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
 
 
+def test_cleanup_takes_state_out_of_earlier_commits(task_repo: Repo):
+    """State commits between the work go too; the work keeps its files, authors and messages (D8)."""
+    task_repo.git("add", "--", ".", ":(exclude).sow/project")
+    task_repo.git("commit", "-q", "-m", "before")
+    base = task_repo.git("rev-parse", "HEAD")
+    works = ["--author=Ada <ada@example.org>", "--message=Count\n\nTask: 010", "--message=Größe"]
+    for number, words in enumerate((works[:2], works[2:])):
+        task_repo.ok("project", "save", "--message", f"State of run {number}")
+        (task_repo.root / f"code {number}.txt").write_text("code\n")
+        task_repo.git("add", "code*")
+        task_repo.git("commit", "-q", *words)
+        task_repo.ok("log", "--task", "010", "more")
+    (task_repo.root / "both.txt").touch()
+    task_repo.git("add", "-A")
+    task_repo.git("commit", "-q", "-m", "Code and state")
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "State of run 2")
+    before = task_repo.git("log", "--format=%an %ad %cd %B", "--invert-grep", "--grep=State of run")
+    out = task_repo.ok("cleanup").out
+    assert "removed 3 commits" in out
+    assert "git commit" not in out
+    assert log(task_repo) == ["Code and state", "Größe", "Count", *log(task_repo)[3:]]
+    assert task_repo.git("log", "--format=%an %ad %cd %B") == before
+    assert task_repo.git("log", "--format=%H", f"{base.strip()}..", "--", ".sow/project") == ""
+    assert task_repo.git("diff", "--name-only", base.strip(), "HEAD").split("\n") == [
+        "both.txt",
+        "code 0.txt",
+        "code 1.txt",
+        "",
+    ]
+    assert task_repo.git("status", "--porcelain") == ""
+    task_repo.ok("check")
+
+
+@pytest.mark.parametrize("obstacle", ["merge", "tag"])
+def test_cleanup_changes_no_commit_below_a_merge_or_a_tag(task_repo: Repo, obstacle: str):
+    """A state commit below a merge, or below a commit that others have, stays."""
+    task_repo.ok("project", "save", "--message", "State of run 0")
+    (task_repo.root / "code.txt").touch()
+    task_repo.git("add", "code.txt")
+    task_repo.git("commit", "-q", "-m", "work")
+    if obstacle == "merge":
+        task_repo.git("switch", "-q", "-c", "side", "HEAD~")
+        task_repo.git("commit", "-q", "--allow-empty", "-m", "side")
+        task_repo.git("switch", "-q", "-")
+        task_repo.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+        task_repo.git("branch", "-q", "-D", "side")
+    else:
+        task_repo.git("tag", "v1")
+    before = log(task_repo)
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "State of run 1")
+    result = task_repo.ok("cleanup")
+    assert log(task_repo) == before
+    commit_removal(task_repo, result.out)
+
+
 def commit_removal(repo: Repo, said: str) -> None:
     """Run the command that a clean-up printed, in a folder below the root."""
     command = next(line for line in said.splitlines() if "git commit" in line).partition(": ")[2]

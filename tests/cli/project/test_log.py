@@ -16,10 +16,11 @@ def entries(repo: Repo, *words: str) -> list[dict[str, Any]]:
 
 
 def test_without_a_task_it_is_the_projects_log(task_repo: Repo):
-    """Without --task and SOW_TASK the orchestrator writes the project's log, though one task is in progress."""
+    """Without a task it goes to the project's log, and says whether a person or the orchestrator wrote (B2)."""
     assert task_repo.ok("log", "planned the work").out == "logged to .sow/project/log.md\n"
-    entry = entries(task_repo)[-1]
-    assert (entry["agent"], entry["action"], entry["result"]) == ("orchestrator", "note", "info")
+    task_repo.ok("log", "found a race", SOW_AGENT="orchestrator")
+    found = [(entry["agent"], entry["action"], entry["result"]) for entry in entries(task_repo)[-2:]]
+    assert found == [("ada", "note", "info"), ("orchestrator", "note", "info")]
     assert entries(task_repo, "--task", "010") == []
 
 

@@ -80,7 +80,6 @@ def test_the_next_step_leads_through_a_project(repo: Repo):
         'sow task create --name "…" --agent implementer',
         "sow agent spawn implementer 010",
         "sow approve 010",
-        "sow phase advance",
         "sow cleanup",
     ]
     repo.ok("cleanup")

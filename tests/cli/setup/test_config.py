@@ -746,6 +746,7 @@ def test_set_makes_the_file(desk: Desk):
 # What is typed → the error and its hint.
 REFUSED: dict[str, tuple[str, str]] = {
     "set limits.turn_timeot 5m": ("unknown key: limits.turn_timeot", "did you mean limits.turn_timeout?"),
+    "set agents.defalt codex": ("unknown key: agents.defalt", "did you mean agents.default?"),
     "set turn_timeout 5m": ("unknown key: turn_timeout", "did you mean limits.turn_timeout?"),
     "set implementer codex": ("unknown key: implementer", "did you mean agents.implementer?"),
     "set agents.implementor codex": ("unknown key: agents.implementor", "did you mean agents.implementer?"),

@@ -27,6 +27,7 @@ BROKEN = {
     "task state": ("phases/implementation/tasks/010/state.yaml", "task: 1\n"),
     "project state": ("state.yaml", "name: 1\n"),
     "notes": ("phases/implementation/tasks/010/completion_drive/session_current.json", "{"),
+    "log": ("log.md", "word\n"),
     "repository config": ("../config.yaml", "agents: {}\n"),
 }
 
@@ -44,6 +45,7 @@ def test_a_broken_file_is_a_problem(task_repo: Repo, what: str):
     (problem,) = findings(task_repo, "problem")
     assert str(path.relative_to(task_repo.root)) in problem["what"]
     assert problem["hint"]
+    assert result.out.count(problem["what"]) == 1  # no warning repeats it
 
 
 def test_warnings_are_no_failure(task_repo: Repo):

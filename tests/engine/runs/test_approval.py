@@ -37,7 +37,7 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second < 1")
     stopped_in_review(plan_repo)
     said = plan_repo.repo.ok("approve", "010")
-    assert said.out == ("task 010 is approved; merge it with: sow run plan.yaml\n")
+    assert said.out == "task 010 is approved; merge it with: sow run plan.yaml\n"
     assert plan_repo.task("010")["status"] == "needs_review"
     items = plan_repo.repo.ok("inbox", "--json").json["items"]
     assert [(item["kind"], item["do"]) for item in items] == [("delivery", "sow run plan.yaml")]
@@ -176,7 +176,9 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
     assert unknown.code == 2
     assert "`test -e never.txt`; `test -e part_010.txt`" in unknown.err
     assert plan_repo.task("010")["status"] == "paused"
-    assert "waived: test -e never.txt" in accept_as_printed(plan_repo, "flaky")
+    accepted = accept_as_printed(plan_repo, "flaky")
+    assert "waived: test -e never.txt" in accepted
+    assert "task 010 is approved; merge it with: sow run plan.yaml --retries 0\n" in accepted  # the call of its run
     result = plan_repo.run("--retries", "0")
     assert result.code == 0, result
     for ident in ("010", "020"):

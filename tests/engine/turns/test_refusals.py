@@ -48,8 +48,9 @@ def test_a_worker_that_could_do_nothing_says_what_it_was_refused(yard: Yard) -> 
     """A turn in which everything was refused fails, with the commands and the setting."""
     yard.scenario([INSTALL])
     result = yard.spawn()
-    assert "The worker was denied what it needed: " in result.err
+    assert "The worker was denied what it needed\n" in result.err
     assert result.err.count("to let the agent do everything") == 1  # the note says it once
+    assert yard.repo.ok("inbox").out.count("npm install left-pad") == 1  # so does the inbox
     assert "npm install left-pad" in result.err and KEY in result.err
     assert yard.repo.task("010")["status"] == "failed"
 

@@ -103,6 +103,26 @@ def test_a_file_without_tasks_is_an_error(text: str):
     assert errors == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
 
 
+WITHOUT_NUMBERS = {
+    "# P\n\n## Prepare\n\nx\n\n## Build\n\n### Part\n\ny\n": [(3, "## Task 1: Prepare"), (7, "## Task 2: Build")],
+    "### Task One\n\nx\n\n### Task Two\n": [(1, "### Task 1: Task One"), (5, "### Task 2: Task Two")],
+    "# P\n\n1. Do this\n2. Do that\n   - how\n": [(3, "## Task 1: Do this"), (4, "## Task 2: Do that")],
+    "- a\n- b\n- c\n- d\n": [(1, "## Task 1: a"), (2, "## Task 2: b"), (3, "## Task 3: c")],
+    "# P\n\n## Tasks\n\n- a\n": [(5, "## Task 1: a")],
+    "## Step 1: do\n": [(1, "## Task 1: name")],  # one warning per line
+    "# Title\n\nwords\n": [],
+}
+
+
+@all_of("text", WITHOUT_NUMBERS)
+def test_a_file_without_tasks_names_the_lines_that_could_be_some(text: str):
+    """The first headings or list items are named with their lines, and how to write each as a task (C4, D12)."""
+    plan = plan_of(text)
+    named = [(each.line, each.hint.removeprefix("write it as: ")) for each in plan.findings if not each.error]
+    assert named == WITHOUT_NUMBERS[text]
+    assert found(plan, error=True) == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
+
+
 FORMS = {
     "### Task 2: b": "2",
     "### Task integration-2: b": "integration-2",

@@ -61,7 +61,7 @@ COMMANDS = (
         Option("--yes", help="Remove it even if tasks are open"),
         Option("--commit", help="Commit the removal"),
         details="sow keeps a copy under .sow/local/removed. Knowledge, and files that you changed, stay.\n"
-        "If the last commits have only project state and were not pushed, they are removed too.",
+        "State is also taken out of the branch's commits, if nobody else has them: no push, tag or other branch.",
     ),
     Command(
         "check",

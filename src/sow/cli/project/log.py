@@ -86,7 +86,7 @@ def _write(
         role, iteration = _role_and_iteration(home, folder)
         author = ids.agent_id(actor.name if actor.is_worker else role, iteration)
     else:
-        author = "orchestrator"
+        author = actor.name
     entry: LogEntry = {
         "timestamp": clock.now(),
         "agent": author,

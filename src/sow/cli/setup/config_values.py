@@ -84,7 +84,8 @@ class Keys:
 
     def unknown(self, key: str) -> SowError:
         """Returns the error for a key that does not exist, with the nearest key."""
-        hint = suggestion(key, self.rules["properties"]) or suggestion(key, self.candidates())
+        names = [list(self.rules["properties"]), self.candidates()]
+        hint = next(filter(None, (suggestion(key, each) for each in (names[::-1] if "." in key else names))), "")
         return SowError(f"unknown key: {key}", hint or "see all settings: sow config show")
 
 

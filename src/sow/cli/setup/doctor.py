@@ -39,6 +39,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
         findings += _leftovers(context)
         executor_findings, executors = examine_executors(context)
         findings += executor_findings
+        findings = list({finding["what"]: finding for finding in reversed(findings)}.values())[::-1]  # each once
     problems = sum(finding["state"] == "problem" for finding in findings)
     warnings = sum(finding["state"] == "warning" for finding in findings)
     if json:

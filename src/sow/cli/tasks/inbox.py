@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.command import Argument, Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.cli.tasks.task import print_change
+from sow.cli.tasks.task import print_change, print_next_merge
 from sow.domain import ids, inputs
 from sow.domain.inbox import Item
 from sow.errors import SowError
@@ -62,9 +62,9 @@ def approve(context: Context, *, task: str, reason: str, waive: list[str]) -> in
     for command in dict.fromkeys(waive):
         out(escape_line(f"waived: {command}"))
     if change.task["status"] == "in_progress":  # a final check of merged work is waived
-        out(f"task {ident} is accepted; complete it with: sow run")
+        print_next_merge(context, change, "accepted; complete it with")
     else:
-        print_change(change)
+        print_change(context, change)
     return 0
 
 

@@ -110,7 +110,7 @@ def take(
     if always:  # first, because after a crash the same call would find no open question
         _save_answer(context, home, similar_text.without_details(asked["text"]), words)
     change = tasks.answer(home, asked["task"], words, actor=actor)
-    print_change(change)
+    print_change(context, change)
     return change
 
 

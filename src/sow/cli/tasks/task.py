@@ -109,18 +109,15 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
             raise SowError(f"unknown priority {value!r}", "the priorities are: " + ", ".join(PRIORITIES))
         change = tasks.set_field(home, task, field, checked, actor=actor)
         _agree_to_typed(context, home, [checked] if field == "checks" else [], actor)
-    print_change(change, field)
+    print_change(context, change, field)
     return 0
 
 
-def print_change(change: TaskChange, field: str = "status") -> None:
+def print_change(context: Context, change: TaskChange, field: str = "status") -> None:
     """Prints the new value of a task's field, and what had to be repaired."""
     notes(change.remarks, "warning")
     if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):
-        from shlex import quote  # here, because few calls come to this
-
-        plan = change.task.get("source", {}).get("plan", "")
-        out(f"task {change.task['id']} is approved; merge it with: sow run {quote(plan) if plan else 'PLAN'}")
+        print_next_merge(context, change, "approved; merge it with")
         return
     value = change.task[field]  # type: ignore[literal-required]
     if field == "checks":
@@ -132,10 +129,19 @@ def print_change(change: TaskChange, field: str = "status") -> None:
     out(f"task {change.task['id']}: {field} is {escape_line(shown)}{number}")
 
 
+def print_next_merge(context: Context, change: TaskChange, text: str) -> None:
+    """Prints that a task is accepted, and the command of the run that merges it."""
+    from sow.reports.idle_tasks import ProjectRuns, continuation  # here, because few calls come to this
+
+    live, command = continuation(change.folder, change.task, ProjectRuns(change.folder.home, context.hints()))
+    state, _, then = text.partition("; ")
+    out(escape_line(f"task {change.task['id']} is {state}; {f'{then}: {command}' if command else live}"))
+
+
 def abandon(context: Context, *, task: str, reason: str) -> int:
     actor = context.require_non_worker("abandon a task")
     home, ident, reason_text = context.project_home(), ids.task_id(task), inputs.checked_line(reason, "--reason", 2000)
     context.recover_tasks(home, ident)
     change = tasks.set_status(home, ident, "abandoned", actor=actor, reason=reason_text)
-    print_change(change)
+    print_change(context, change)
     return 0

@@ -396,7 +396,6 @@ def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[FinishedTurn]:
 
 
 def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
-    from sow.domain.checks import refusals
     from sow.store.projects import notes
 
     unresolved = notes.unresolved(turn.folder)
@@ -406,7 +405,7 @@ def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
             f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}; you can resolve them: {command}"
         )
     if refused:
-        return f"The worker was denied what it needed: {refusals.summary(refused)}"
+        return "The worker was denied what it needed"
     other_tasks = turn.watch.other_tasks() if turn.watch else []
     if other_tasks:
         shared = f"others worked in the same folder (task {', '.join(other_tasks)})"

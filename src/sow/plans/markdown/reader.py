@@ -18,6 +18,7 @@ Sections = list[tuple[int, "PlanTask | None"]]
 Parsed = tuple[str, str, str]  # number, name and status of a task
 Heading = tuple[int, int, str]  # its index, its level and its text
 DASHES = ("-", "–", "—")
+MOST_NAMED = 3
 DONE = frozenset("✅✔☑")
 
 
@@ -45,6 +46,8 @@ def read(plan: Plan, text: str, file: str, *, in_folder: bool = False) -> str:
         plan.error(file, page.number(sections[-1][0]), message, "split it into several plans")
         return title
     _read_sections(plan, page, sections, file)
+    if not in_folder and all(task is None for _, task in sections):
+        _warn_of_unnumbered(plan, page, file)
     return title or name
 
 
@@ -223,6 +226,19 @@ def _warn_of_unread(plan: Plan, page: MarkdownPage, file: str, numbers: set[str]
             if number and values.normalized_id(number) not in numbers:
                 what = f"{values.shortened(text)!r} looks like a task but is read as text"
                 plan.warn(file, page.number(index), what, _form(number, 2), kind="task")
+
+
+def _warn_of_unnumbered(plan: Plan, page: MarkdownPage, file: str) -> None:
+    """In a file without tasks, names the first headings or list items, and how to write each as a task."""
+    plain = [(index, text, *heading(text)) for index, text in enumerate(page.texts) if page.kinds[index] == PLAIN]
+    level = min((depth for *_, depth, name in plain if depth > 1 and name.lower() != "tasks"), default=0)
+    items = [(index, text, text[marker(text) :].strip()) for index, text, *_ in plain if marker(text)]
+    lines = [(index, text, name) for index, text, depth, name in plain if depth == level] if level else items
+    named = {finding.line for finding in plan.findings if finding.file == file}
+    unnamed = [(index, text, name) for index, text, name in lines if name and page.number(index) not in named]
+    for count, (index, text, name) in enumerate(unnamed[:MOST_NAMED], 1):
+        form = f"write it as: {'#' * (level or 2)} Task {count}: {values.shortened(name)}"
+        plan.warn(file, page.number(index), f"{values.shortened(text)!r} is not read as a task", form)
 
 
 def _other_form(text: str) -> str:
