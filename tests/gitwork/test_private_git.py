@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -163,3 +164,60 @@ def test_logins_are_left_out(worktree_repo: WorktreeRepo) -> None:
         )
         assert worktree_repo.git("config", "diff.renames", cwd=sandboxed.where).strip() == "copies"
     assert "secret" not in text
+
+
+LEADING = {
+    "objects/pack": "mv objects/pack objects/old; ln -s {other}/.git/objects/pack objects/pack",
+    "objects": "mv objects old; ln -s {other}/.git/objects objects",
+    "one folder of objects": "rm -rf objects/{two}; ln -s {other}/.git/objects/{two} objects/{two}",
+    "objects/info": "mv objects/info objects/old; mkdir own; echo {other}/.git/objects > own/alternates; "
+    "ln -s ../own objects/info",
+}
+
+
+@pytest.mark.parametrize("script", LEADING.values(), ids=LEADING)
+def test_a_link_to_another_repository_brings_nothing_in(
+    worktree_repo: WorktreeRepo, tmp_path: Path, script: str
+) -> None:
+    """A worker that knows the name of a commit elsewhere gets no copy of it through links in its folder."""
+    other = tmp_path / "other"
+    worktree_repo.git("init", "-q", str(other))
+    (other / "private.txt").write_text("a private word\n")
+    worktree_repo.git("add", "private.txt", cwd=other)
+    secret = worktree_repo.commit("Private", where=other)
+    if "pack" in script:
+        worktree_repo.git("gc", "-q", cwd=other)
+    with Sandboxed(worktree_repo) as sandboxed:
+        folder = sandboxed.private.folder
+        subprocess.run(["sh", "-ec", script.format(other=other, two=secret[:2])], cwd=folder, check=True)
+        Path(folder, "refs/heads/evil").write_text(f"{secret}\n")
+    sandboxed.take_over()
+    assert worktree_repo.git("cat-file", "-t", secret, ok=False) == ""
+
+
+def test_a_link_to_a_folder_of_the_user_is_not_read(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
+    """What stands in for a worker's log is not copied into the repository, where the worker could read it."""
+    (tmp_path / "HEAD").write_text("a private word\n")
+    with Sandboxed(worktree_repo) as sandboxed:
+        logs = Path(sandboxed.private.folder, "worktrees/own/logs")
+        shutil.rmtree(logs)
+        logs.symlink_to(tmp_path)
+    sandboxed.take_over()
+    record = Path(sandboxed.private.worktree.git_dir)
+    assert "private" not in "".join(path.read_text() for path in (record / "logs").rglob("*") if path.is_file())
+
+
+def test_a_pipe_does_not_hold_up_sow(worktree_repo: WorktreeRepo) -> None:
+    """A pipe in place of an object, and a folder without permissions, do not keep sow from the other commits."""
+    with Sandboxed(worktree_repo) as sandboxed:
+        folder = Path(sandboxed.private.folder)
+        name = "ab" + "c" * 38
+        (folder / "objects/ab").mkdir(exist_ok=True)
+        os.mkfifo(folder / "objects/ab" / name[2:])
+        (folder / "refs/heads/evil").write_text(f"{name}\n")
+        worktree_repo.write("one.txt", where=sandboxed.where)
+        commit = worktree_repo.commit("One", where=sandboxed.where)
+        for path in (folder / "objects/ab", folder / "refs/tags"):
+            path.chmod(0)
+    assert sandboxed.take_over() == []
+    assert worktree_repo.head(sandboxed.where) == commit

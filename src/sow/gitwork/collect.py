@@ -246,8 +246,13 @@ class WorktreeIndex:
 
     def _gather(self, index: str, folder: str, excluded: Sequence[str]) -> None:
         """Add all files of a folder. Files of a nested repository are added as plain files."""
-        nested = self._nested(index, folder, excluded)
-        self._add(index, folder, [*nested, *excluded])
+        nested, links = self._nested(index, folder, excluded), self._gitlinks(index, folder)
+        self._add(index, folder, [*nested, *links, *excluded])
+        if links:  # `git add` would look into a submodule with its own settings, which can name programs
+            arguments = ["update-index", "--add", "--remove", "-z", "--stdin"]
+            text = "".join(f"{path}\0" for path in links)
+            done = self.worktree.attempt(arguments, index=index, within=folder, input=text)
+            self.remarks += [f"not every submodule could be added: {done.message}"] if done.code else []
         for number, path in enumerate(nested):
             inner = self.repository.temp_file(f"{os.path.basename(index)}-{number}")
             self._gather(inner, f"{folder}/{path}", ())
@@ -265,6 +270,15 @@ class WorktreeIndex:
                 path_of(entry) for entry in self.repository.tree_entries(self.base) if entry.startswith(GITLINK)
             }
             self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
+
+    def _gitlinks(self, index: str, folder: str) -> list[str]:
+        """List the submodules in an index, and those that a worker added to the worktree."""
+        entries = self.worktree.git("ls-files", "-s", "-z", index=index, within=folder).split("\0")
+        known = [path_of(entry) for entry in entries if entry.startswith(GITLINK)]
+        named = self._submodules() if folder == self.worktree.path else []
+        plain = [path for path in named if os.path.normpath(path) == path and not path.startswith((".", "/"))]
+        added = [path for path in plain if os.path.lexists(f"{folder}/{path}/.git")]
+        return list(dict.fromkeys([*known, *added]))
 
     def _submodules(self) -> list[str]:
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]

@@ -6,18 +6,24 @@ that folder, because the worker can change its settings: it reads the folder's f
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from sow.gitwork.kept_commits import LARGEST, OBJECT
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
-from sow.store.files.disk import remove_quietly, remove_tree_quietly
+from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import crash_points, git, git_worktree_files, plain_file
 from sow.system.sealed_git import config_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
+    from sow.system.sandbox import Box
 
 OPEN = "sow-open"  # exists while commits of a turn may be in the folder
 COMMITS = "SANDBOX_COMMITS"  # in the real record: what a worker committed, for the pins
@@ -31,10 +37,13 @@ SEQUENCE = ("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abo
 NO_NAMES = ("index", "MERGE_MSG", "SQUASH_MSG")  # files that name no commits, or in words of the worker
 # Settings that hold logins, or that name files and repositories which the sandbox does not have.
 PRIVATE_SETTINGS = re.compile(
-    r"(?i)^(credential|http|url|include|includeif|gpg|commit\.gpgsign|tag\.gpgsign|extensions\.(refstorage|worktreeconfig)"
-    r"|core\.(sshcommand|askpass|worktree|bare|gitproxy)|.*\.(token|password|extraheader))\b"
+    r"(?i)^(http|url|include|includeif|gpg|commit\.gpgsign|tag\.gpgsign|extensions\.(refstorage|worktreeconfig)"
+    r"|core\.(sshcommand|askpass|worktree|bare|gitproxy))\b"
 )
 LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+SECRET = re.compile(
+    r"(?i)token|passw|passphrase|pass\b|secret|extraheader|api_?key|cookie|\bauth(orization)?\b|credential|://[^/\s]*@"
+)
 MAX_FILE = 1 << 20
 
 
@@ -90,6 +99,17 @@ class PrivateGit:
     def _write(self, name: str, text: str) -> None:
         plain_file.write(f"{self.folder}/{name}", text)
 
+    def _make_plain(self) -> None:
+        """Remove everything but files and folders, and make these readable: nobody may lead or hold up sow here."""
+        os.chmod(self.folder, 0o700)
+        for parent, folders, names in os.walk(self.folder):
+            for path in (f"{parent}/{name}" for name in (*folders, *names)):
+                kind = os.lstat(path).st_mode
+                if stat.S_ISDIR(kind):
+                    os.chmod(path, 0o700)
+                elif not stat.S_ISREG(kind):
+                    git_worktree_files.remove(path)
+
     def take_over(self) -> list[str]:
         """Copy the worker's commits into the repository, and move the task's branch or HEAD to where its own are.
 
@@ -99,7 +119,9 @@ class PrivateGit:
             return []
         remarks = []
         mark = f"{os.path.dirname(self.folder)}/{OPEN}"
-        if _is_folder(f"{self.folder}/{RECORD}") and _is_folder(f"{self.folder}/objects"):
+        if is_folder(self.folder):
+            self._make_plain()
+        if is_folder(f"{self.folder}/{RECORD}") and is_folder(f"{self.folder}/objects"):
             old = set(plain_file.read_text(mark, LARGEST).split())
             new = [oid for oid in self._named() if oid not in old]
             problem = self._import(new) if new else ""
@@ -123,7 +145,7 @@ class PrivateGit:
     def _import(self, names: list[str]) -> str:
         """Copy commits with all that they need into the repository. Returns a problem, or ""."""
         objects = f"{self.folder}/objects"
-        if _is_folder(f"{objects}/info"):  # its alternates could lead to another repository of the user
+        if is_folder(f"{objects}/info"):  # its alternates could lead to another repository of the user
             for name in _names(f"{objects}/info"):
                 git_worktree_files.remove(f"{objects}/info/{name}")
         theirs = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
@@ -178,7 +200,7 @@ class PrivateGit:
             commits = {
                 file: plain_file.read_text(f"{record}/{name}/{file}", 200).strip() for file in ("orig-head", "onto")
             }
-            if _is_folder(f"{record}/{name}") and all(map(OBJECT.fullmatch, commits.values())):
+            if is_folder(f"{record}/{name}") and all(map(OBJECT.fullmatch, commits.values())):
                 crash_points.crash_point(f"make {target}/{name}")
                 os.makedirs(f"{target}/{name}", exist_ok=True)
                 for file, text in {**commits, "head-name": branch}.items():
@@ -219,18 +241,61 @@ def read_settings(cwd: str, scope: str) -> list[tuple[str, str | None]]:
     arguments = ["config", "--list", "--show-scope", "-z"]
     fields = git.run(arguments, cwd=cwd, check=False, is_sealed=False).split("\0")
     pairs = [entry.partition("\n") for found, entry in zip(fields[::2], fields[1::2], strict=False) if found == scope]
-    return [
-        (name, LOGIN.sub("", value) if has_value else None)
-        for name, has_value, value in pairs
-        if not PRIVATE_SETTINGS.match(name)
-    ]
+    found = [(name, value if has_value else None) for name, has_value, value in pairs]
+    return [pair for pair in _without_logins(found) if not PRIVATE_SETTINGS.match(pair[0])]
 
 
-def _is_folder(path: str) -> bool:
+def _without_logins(settings: Iterable[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    """Return settings without those that hold a login; an address loses its login."""
+    cleaned = ((name, value and LOGIN.sub("", value)) for name, value in settings)
+    return [(name, value) for name, value in cleaned if not SECRET.search(f"{name}={value}")]
+
+
+def protect_repository(box: Box, home: Home) -> None:
+    """Hide sow's backups, claims and locks, the sockets of other tasks, and the logins in git's settings.
+
+    A file that can be read can be locked, and sow would wait.
+    """
+    folders = dict.fromkeys((home.checkout.common, home.checkout.git))
+    for folder in folders:
+        box.hide(f"{folder}/sow")
+    box.hide(home.folder("local", "sandbox"))  # it has the sockets, git folders and settings of other tasks
+    files = [f"{folder}/{name}" for folder in folders for name in ("config", "config.worktree")]
+    for path in (*files, *_submodules(home.checkout.common)):
+        try:
+            text = plain_file.read(path, MAX_FILE).decode("utf-8", "surrogateescape")
+        except OSError:
+            continue
+        if SECRET.search(text):
+            box.place(_copy_without_logins(home, path), path)
+
+
+def _submodules(common: str) -> Iterator[str]:
+    """Yield the files of settings of the repository's submodules."""
+    for parent, folders, names in os.walk(f"{common}/modules"):
+        if "config" in names:
+            yield f"{parent}/config"
+            folders[:] = [name for name in folders if name == "modules"]
+
+
+def _copy_without_logins(home: Home, path: str) -> str:
+    """Return the path of a copy of git's settings without logins; others may use the present copy."""
+    arguments = ["config", "--file", path, "--no-includes", "--list", "-z"]
+    entries = git.run(arguments, cwd=home.root, check=False, is_sealed=False).split("\0")
+    pairs = (entry.partition("\n") for entry in entries if entry)
+    text = config_text(_without_logins((name, value if has_value else None) for name, has_value, value in pairs))
+    target = f"{home.folder('local', 'sandbox')}/{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    data = text.encode("utf-8", "surrogateescape")
     try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
+        if plain_file.read(target, MAX_FILE) == data:
+            return target
     except OSError:
-        return False
+        pass
+    temporary = f"{target}.{os.getpid()}"
+    plain_file.create_with(temporary, data)
+    crash_points.crash_point(f"replace {target}")
+    os.replace(temporary, target)
+    return target
 
 
 def _names(folder: str) -> list[str]:
@@ -247,7 +312,5 @@ def _copy(source: str, target: str, *, limit: int = MAX_FILE, mode: int = 0o600)
     except OSError:
         remove_quietly(target)
         return
-    crash_points.crash_point(f"copy to {target}")
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(plain_file.create(target, mode=mode), "wb") as file:
-        file.write(data)
+    plain_file.create_with(target, data, mode)

@@ -54,10 +54,15 @@ def copy(descriptor: int, path: str) -> None:
 
 def write(path: str, text: str) -> None:
     """Writes a text into a new file."""
-    descriptor = create(path)
+    create_with(path, text.encode("utf-8", "replace"))
+
+
+def create_with(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Writes data into a new file."""
+    descriptor = create(path, mode=mode)
     crash_points.crash_point(f"write {path}")
-    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    with open(descriptor, "wb") as file:
+        file.write(data)
 
 
 def open_to_read(path: str) -> int:

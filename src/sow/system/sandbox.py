@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import sys
 
 from sow.errors import SowError
@@ -11,7 +12,7 @@ from sow.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sow.domain.network import Hosts
     from sow.system.process.network_proxy import NetworkProxy
@@ -25,7 +26,8 @@ NAMESPACES = (
 )  # fmt: skip
 TEMPORARY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 (these get a private, empty folder)
 # In /proc, root could change the kernel of the machine with these: core_pattern names a program that runs outside.
-KERNEL_FILES = ("sys", "sysrq-trigger", "scsi", "acpi", "fs")
+KERNEL_FILES = ("sys", "sysrq-trigger", "scsi", "acpi", "fs", "bus", "irq", "driver", "dynamic_debug")
+SOCKETS = "/proc/net/unix"  # lists the sockets of this machine with their paths
 # Folders below a home in which people install programs and libraries. They are readable; keys and logins are not there.
 TOOLS = (
     ".pyenv", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx",
@@ -48,7 +50,7 @@ class Box:
     The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
     """
 
-    __slots__ = ("hidden", "hosts", "mounts", "network", "program", "seals", "user_environment")
+    __slots__ = ("hidden", "hosts", "mounts", "network", "opened", "program", "seals", "user_environment")
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
         """Prepare a box; `home` is a folder that stands in for the user's home and keeps what is written there.
@@ -61,12 +63,11 @@ class Box:
         self.hosts: Hosts | None = None  # None: no proxy
         homes = home_folders(environment)
         self.hidden = [folder for folder in TEMPORARY if os.path.isdir(folder) and not os.path.islink(folder)]
-        self.mounts: list[str] = []
+        self.mounts: list[tuple[str, ...]] = []  # what is mounted from where to where; later ones win
         self.seals: list[str] = []  # come last, because mounts below a hidden folder need to make their places
-        for folder in self.hidden:
-            self.mounts += ["--tmpfs", folder]
-        for folder in homes:
-            self.mounts += ["--bind", home, folder] if home else ["--tmpfs", folder]
+        self.opened: list[str] = []  # what the user's settings open
+        self.mounts += [("--tmpfs", folder) for folder in self.hidden]
+        self.mounts += [("--bind", home, folder) if home else ("--tmpfs", folder) for folder in homes]
         self.hidden += homes
         self._show_programs(environment, homes)
 
@@ -87,21 +88,27 @@ class Box:
         """Make files or folders readable, and not writable even if they lie in a writable folder."""
         for path in paths:
             if os.path.lexists(path):
-                self.mounts += ["--ro-bind", path, path]
+                self.mounts.append(("--ro-bind", path, path))
 
     def allow(self, *paths: str) -> None:
         """Make folders writable."""
-        for path in paths:
-            self.mounts += ["--bind", path, path]
+        self.mounts += [("--bind", path, path) for path in paths]
+
+    def open(self, *, read: Sequence[str], write: Sequence[str]) -> None:
+        """Open what the user's settings name, with the sockets in it."""
+        self.show(*read)
+        self.allow(*write)
+        self.opened += [*read, *write]
 
     def hide(self, folder: str) -> None:
         """Show an empty folder in place of this one; what is mounted below it later is there."""
-        self.mounts += ["--tmpfs", folder]
-        self.seals += ["--remount-ro", folder]
+        if os.path.isdir(folder):
+            self.mounts.append(("--tmpfs", folder))
+            self.seals += ["--remount-ro", folder]
 
     def place(self, source: str, target: str) -> None:
         """Show a file or folder at another path, and not writable."""
-        self.mounts += ["--ro-bind", source, target]
+        self.mounts.append(("--ro-bind", source, target))
 
     def show_program(self, path: str) -> None:
         """Show an installed program that lies in a hidden folder, with the folder of its package."""
@@ -112,6 +119,26 @@ class Box:
             if self._is_hidden(shown):
                 holds_home = any(f"{hidden}/".startswith(f"{os.path.realpath(shown)}/") for hidden in self.hidden)
                 self.show(file if holds_home else shown)
+
+    def _sockets(self) -> list[str]:
+        """Return the sockets of servers that a program in the box could reach by a path, such as that of a database.
+
+        A connection needs no writable file, so a read-only folder keeps nobody from a server's socket.
+        """
+        with open(SOCKETS, encoding="utf-8", errors="surrogateescape") as file:
+            paths = {line.rstrip("\n").split(None, 7)[-1] for line in file}
+        return sorted(path for path in paths if path.startswith("/") and self._has_socket(path))
+
+    def _has_socket(self, path: str) -> bool:
+        if path.startswith("/proc/") or any(f"{path}/".startswith(f"{folder}/") for folder in self.opened):
+            return False
+        mounts = (mount for mount in reversed(self.mounts) if f"{path}/".startswith(f"{mount[-1]}/"))
+        last = next(mounts, ("", path, path))
+        try:
+            is_there = last[0] != "--tmpfs" and last[-2] == last[-1] and os.path.realpath(path) == path
+            return is_there and stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK)
+        except OSError:
+            return False
 
     def limit_network(self, network: str, hosts: Hosts) -> None:
         """Let programs reach all hosts, only these, or none; each limited box has a loopback device of its own."""
@@ -125,15 +152,31 @@ class Box:
 
         return NetworkProxy(self.hosts, log_path, self.user_environment)
 
-    def arguments(self, command: Sequence[str], *, cwd: str, status: int = -1) -> list[str]:
-        """Return the command line; bubblewrap writes its status as JSON to the descriptor `status`."""
+    def arguments(self, command: Sequence[str], *, cwd: str, status: int = -1, filter: int = -1) -> list[str]:
+        """Return the command line; bubblewrap writes its status as JSON to the descriptor `status`.
+
+        `filter` is a descriptor of `box_limits.key_filter`.
+        """
         reported = ["--json-status-fd", str(status)] if status >= 0 else []
+        reported += ["--seccomp", str(filter)] if filter >= 0 else []
         # Devices come before the mounts, because a repository may lie in /dev/shm.
         base = ["--cap-drop", "ALL", *reported, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for name in KERNEL_FILES:
             base += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
         base += [] if self.network == ALL else ["--unshare-net"]
-        return [self.program, *NAMESPACES, *base, *self.mounts, *self.seals, "--chdir", cwd, "--", *command]
+        mounts = [*self.mounts, *(("--ro-bind", os.devnull, path) for path in self._sockets())]
+        flat = [word for mount in mounts for word in mount]
+        return [self.program, *NAMESPACES, *base, *flat, *self.seals, "--chdir", cwd, "--", *command]
+
+    def limits(self) -> tuple[int, Callable[[], None] | None]:
+        """Return the descriptor of the filter, or -1, and what the process of bubblewrap calls before it starts.
+
+        A bubblewrap with the rights of root needs privileges that it would no longer get.
+        """
+        from sow.system.process import box_limits
+
+        is_plain = not os.stat(self.program).st_mode & stat.S_ISUID
+        return box_limits.key_filter(), box_limits.leave_other_sockets() if is_plain else None
 
     @staticmethod
     def environment(environment: Mapping[str, str], network: str = ALL) -> dict[str, str]:
@@ -202,8 +245,15 @@ def _try(environment: Mapping[str, str]) -> tuple[str, str]:
         return "there is no bubblewrap for this system", "use Linux, or a container"
     if not find_program(environment):
         return "bubblewrap is not installed", "install it: apt install bubblewrap (dnf, pacman, zypper: the same name)"
-    arguments = Box(environment).arguments(["true"], cwd="/")
-    done = capture(arguments, environment=environment, timeout=10)
+    box = Box(environment)
+    filter, before = box.limits()
+    kept = [filter] if filter >= 0 else []
+    try:
+        arguments = box.arguments(["true"], cwd="/", filter=filter)
+        done = capture(arguments, environment=environment, timeout=10, pass_fds=kept, preexec_fn=before)
+    finally:
+        if filter >= 0:
+            os.close(filter)
     return ("", "") if done.code == 0 else _explain(done.text)
 
 

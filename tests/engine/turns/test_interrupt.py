@@ -84,7 +84,7 @@ def test_a_cli_that_cannot_resume_starts_afresh(yard: Yard) -> None:
 @pytest.mark.full
 def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(yard: Yard) -> None:
     """Stopped while it waits for somebody who changes the project, it has started nothing, and says how to start."""
-    descriptor = os.open(yard.repo.root / ".sow", os.O_RDONLY)
+    descriptor = os.open(yard.repo.root / ".git/sow/lock", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         call = yard.start(*SPAWN)

@@ -78,8 +78,16 @@ git -C inner add -A; git -C inner commit -q -m inner
 git add inner 2>/dev/null; git commit -q -m 'with inner'
 git -C inner config filter.evil.clean "$EVIL"; echo y > inner/x
 """,
+    "a submodule that .gitmodules names": """
+git init -q inner; echo '* filter=evil' > inner/.gitattributes; echo x > inner/x
+git -C inner add -A; git -C inner commit -q -m inner
+printf '[submodule "inner"]\npath = inner\nurl = ./inner\nignore = none\n' > .gitmodules
+git add inner .gitmodules 2>/dev/null; git commit -q -m 'with inner'
+git -C inner config filter.evil.clean "$EVIL"; echo y > inner/x
+""",
 }
-SILENT = {"a repository in place of the pointer", "a submodule with settings of its own"}  # nothing in the git folder
+SUBMODULES = ["a submodule with settings of its own", "a submodule that .gitmodules names"]
+SILENT = {"a repository in place of the pointer", *SUBMODULES}  # nothing in the git folder
 
 
 @pytest.fixture
@@ -98,7 +106,7 @@ def plant(plan_repo: PlanRepo, script: str, tmp_path: Path, who: str = "implemen
     plan_repo.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
 
 
-@few_of("name", PLANTED, 2, always=["a submodule with settings of its own"])
+@few_of("name", PLANTED, 2, always=SUBMODULES)
 def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path, tmp_path: Path, name: str) -> None:
     """A second task, the merges, the reviews and the user's branch come after the plant, and nothing of it runs."""
     (plan_repo.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")

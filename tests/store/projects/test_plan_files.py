@@ -20,7 +20,6 @@ from sow.errors import SowError, SystemFailure
 from sow.plans import reader
 from sow.store.files.checkout_home import Home, find
 from sow.store.files.disk import Disk
-from sow.store.files.locks import Lock
 from sow.store.projects.plan_files import MAX_BYTES, MAX_FILES, load, replace
 
 TASK = "## Task 1: One\nDo it.\n"
@@ -349,7 +348,7 @@ def test_writers_take_turns(repo, plan):
     command = [sys.executable, "-c", code, str(repo.root), str(plan)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin is not None
-        with Lock(home_of(repo).folder()):
+        with home_of(repo).lock():
             child.stdin.write(b"go\n")
             child.stdin.flush()
             time.sleep(0.5)

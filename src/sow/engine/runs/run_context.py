@@ -27,6 +27,7 @@ from sow.executors.adapter import Outcome
 from sow.executors.events import Event
 from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.integration_branch import Integration
+from sow.gitwork.private_git import protect_repository
 from sow.gitwork.repository import Repository
 from sow.gitwork.slots import Slots
 from sow.gitwork.worktrees import Worktrees
@@ -292,9 +293,8 @@ class RunContext:
         box.show(home.root, home.checkout.common, home.checkout.git)
         box.allow(folder)
         box.show(f"{folder}/.git", *([home.sow, f"{folder}/orchestration"] if folder == home.root else []))
-        box.hide(home.folder("local", "sandbox"))  # it has the sockets of workers
-        box.show(*self.config.sandbox_paths("read"))
-        box.allow(*self.config.sandbox_paths("write"))
+        protect_repository(box, home)
+        box.open(read=self.config.sandbox_paths("read"), write=self.config.sandbox_paths("write"))
         return box
 
     def checks_folder(self, task: str) -> str:

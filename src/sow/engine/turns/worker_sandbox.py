@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from contextlib import contextmanager
 
 import sow
 from sow.domain.actor import WORKER, Actor
-from sow.gitwork.private_git import PrivateGit, read_settings
+from sow.errors import SystemFailure
+from sow.gitwork.private_git import PrivateGit, protect_repository, read_settings
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
-from sow.store.files.disk import remove_quietly, remove_tree_quietly
+from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import crash_points, plain_file
 from sow.system.environment import user_folder
 from sow.system.process.channel_server import Channel
@@ -33,6 +35,7 @@ CHANNEL = "/run/sow"  # the folder of the socket in the box
 PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules", "sow")
 REDIRECTS = ("commondir", "config.worktree")  # lead git to other settings; they cannot be made in advance
 MADE = ("hooks", "info", "worktrees", "sow")  # made if missing, because only an existing path can be protected
+ACCOUNT = re.compile(r"(?i)account|email|user|client|url|host")  # fields of a login that a refresh does not change
 MAX_FILE = 8 << 20
 MOST_FILES = 1000  # of a folder of settings, such as skills
 HOME_DAYS = 30
@@ -57,7 +60,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     home, environment, repository = settings.home, settings.environment, Repository(settings.home)
     name = f"{turn.folder.id}-judge" if turn.read_only else turn.folder.id
     private_git = _private_git(repository, turn, request.cwd)
-    folder = _home_folder(home, environment, name)
+    folder = _home_folder(home, environment, turn.folder.owner, name)
     logins = Logins(turn.adapter.capabilities.private_home, environment, folder)
     box = Box(environment, home=folder)
     box.limit_network(settings.network_of(turn.agent.name), settings.hosts_of(turn.adapter))
@@ -75,8 +78,12 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
             channel = Channel(f"{home.folder('local', 'sandbox', name)}/channel", variables, actor, settings.verbs)
             box.place(channel.folder, CHANNEL)
             opened.variables["SOW_CHANNEL"] = f"{CHANNEL}/channel"
-        logins.copy_in()
-        _write_git_settings(home, folder)
+        try:
+            logins.copy_in()
+            _write_git_settings(home, folder)
+        except OSError as error:
+            problem = f"cannot prepare the agent's private home {folder}: {error.strerror}"
+            raise SystemFailure(problem, f"remove it: rm -r {folder}") from None
         for user in home_folders(environment)[:1]:
             opened.variables["GIT_CONFIG_GLOBAL"] = f"{user}/.gitconfig"
         yield opened
@@ -103,11 +110,15 @@ def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGi
     return PrivateGit(Worktree(repository, os.path.basename(cwd)))
 
 
-def _home_folder(home: Home, environment: Mapping[str, str], name: str) -> str:
-    """Return the private home of a task's agents. It is not in the repository, because it holds logins for a time."""
+def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: str) -> str:
+    """Return the private home of a task's agents; the task 010 of another project has another one.
+
+    It is not in the repository, because it holds logins for a time.
+    """
     from hashlib import sha256
 
-    key = sha256(os.path.realpath(home.checkout.common).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    identity = f"{os.path.realpath(home.checkout.common)}\0{owner}"
+    key = sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     parent = f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/sandbox"
     folder = f"{parent}/{key}/{name}"
     if not os.path.isdir(folder):
@@ -139,10 +150,6 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         _open_checkout(box, home)
     else:
         box.allow(request.cwd)
-    box.hide(home.folder("local", "sandbox"))  # it has the sockets and git folders of other tasks
-    if private_git is not None:
-        box.allow(private_git.folder)
-        box.place(private_git.pointer, f"{request.cwd}/.git")
     if not turn.read_only:
         own = turn.folder.folder
         crash_points.crash_point(f"make a folder in {own}")
@@ -150,8 +157,11 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         # Agents of a workflow share its files; sow undoes what they may not change.
         _open_folder(box, home.workflow if own.startswith(f"{home.workflow}/") else own)
     box.show(*request.readable, *request.external_readable, *turn.adapter.needed_files(request))
-    box.show(*settings.config.sandbox_paths("read"))
-    box.allow(*settings.config.sandbox_paths("write"))
+    protect_repository(box, home)  # after the references, which an agent may choose
+    if private_git is not None:
+        box.allow(private_git.folder)
+        box.place(private_git.pointer, f"{request.cwd}/.git")
+    box.open(read=settings.config.sandbox_paths("read"), write=settings.config.sandbox_paths("write"))
 
 
 def _open_folder(box: Box, folder: str) -> None:
@@ -186,7 +196,8 @@ def _redirects(home: Home) -> set[str]:
 
 def _write_git_settings(home: Home, folder: str) -> None:
     """Write the user's git settings to the private home, without logins."""
-    _write(f"{folder}/.gitconfig", config_text(read_settings(home.root, "global")).encode("utf-8", "surrogateescape"))
+    text = config_text(read_settings(home.root, "global"))
+    _write(folder, f"{folder}/.gitconfig", text.encode("utf-8", "surrogateescape"))
 
 
 class Logins:
@@ -210,31 +221,32 @@ class Logins:
         for name in wanted.files:
             self.files.append((f"{source}/{name}", f"{folder}/{wanted.folder}/{name}", name in wanted.logins))
         self.files += [(f"{beside}/{name}", f"{beside_target}/{name}", False) for name in wanted.beside]
+        self.files = [(os.path.realpath(source), target, is_login) for source, target, is_login in self.files]
 
     def copy_in(self) -> None:
         """Copy settings that the private home does not have yet, and the logins as they are now."""
         for source, target, is_login in self.files:
             if os.path.isdir(source):
                 for path in _files(source) if not os.path.lexists(target) else ():
-                    _write(f"{target}/{os.path.relpath(path, source)}", _read(path))
+                    _write(self.target, f"{target}/{os.path.relpath(path, source)}", _read(path))
             elif is_login or not os.path.lexists(target):
                 data = _read(source)
                 if is_login and data:
                     self.before[target] = data
                 if data:
-                    _write(target, _without_history(data) if target.endswith("/.claude.json") else data)
+                    _write(self.target, target, _without_history(data) if target.endswith("/.claude.json") else data)
 
     def copy_back(self) -> None:
         """Copy a login back that the CLI refreshed, and remove it from the private home.
 
-        It must look like the old one, and the user's own must not have changed meanwhile.
+        It must look like the old one and be of the same account, and the user's own must not have changed meanwhile.
         """
         for source, target, is_login in self.files:
-            if not is_login:
+            if not is_login or not _is_below(self.target, os.path.dirname(target)):
                 continue
             old, new = self.before.get(target, b""), _read(target)
-            if old and new and new != old and _fields(new) == _fields(old) and _read(source) == old:
-                _write(f"{source}.sow", new)
+            if old and new and new != old and _shape(new) == _shape(old) is not None and _read(source) == old:
+                plain_file.create_with(f"{source}.sow", new)
                 crash_points.crash_point(f"replace {source}")
                 os.replace(f"{source}.sow", source)
             remove_quietly(target)
@@ -253,12 +265,18 @@ def _without_history(data: bytes) -> bytes:
     return json.dumps({key: value for key, value in settings.items() if key != "projects"}).encode()
 
 
-def _fields(data: bytes) -> list[str] | None:
-    """Return the names of a login's fields, or None if it is not JSON."""
+def _shape(data: bytes) -> object:
+    """Return a login's fields with the types of their values, and the names of its account; None if it is no JSON."""
     try:
-        return sorted(json.loads(data))
-    except (ValueError, TypeError):
+        return _shape_of(json.loads(data))
+    except (ValueError, RecursionError):
         return None
+
+
+def _shape_of(value: object) -> object:
+    if not isinstance(value, dict):
+        return type(value).__name__
+    return {name: inner if ACCOUNT.search(name) else _shape_of(inner) for name, inner in value.items()}
 
 
 def _read(path: str) -> bytes:
@@ -268,8 +286,20 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _write(path: str, data: bytes) -> None:
-    crash_points.crash_point(f"write {path}")
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(plain_file.create(path), "wb") as file:
-        file.write(data)
+def _is_below(home: str, folder: str) -> bool:
+    """Return whether a folder of a private home is where its name says: an agent may have put a link in its way."""
+    return os.path.realpath(folder) == os.path.realpath(home) + folder.removeprefix(home)
+
+
+def _write(home: str, path: str, data: bytes) -> None:
+    """Write a file of a private home; what an agent left in its way, such as a link out of the home, is removed."""
+    folder = home
+    for part in os.path.dirname(os.path.relpath(path, home)).split("/"):
+        folder = f"{folder}/{part}" if part else folder
+        if not is_folder(folder):
+            remove_quietly(folder)
+            crash_points.crash_point(f"make {folder}")
+            os.mkdir(folder, 0o700)
+    if is_folder(path):
+        remove_tree_quietly(path)
+    plain_file.create_with(path, data)

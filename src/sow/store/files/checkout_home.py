@@ -213,7 +213,9 @@ class HomeLock(Lock):
     __slots__ = ("home",)
 
     def __init__(self, home: Home) -> None:
-        super().__init__(home.sow if is_folder(home.sow) else home.folder())
+        if not is_folder(home.sow):
+            home.folder()
+        super().__init__(home.git_subfolder(home.checkout.git, "lock"))  # which the sandbox hides from agents
         self.home = home
 
     def __exit__(self, *_: object) -> None:

@@ -28,6 +28,7 @@ TICK = 0.1
 LOOK_EVERY = 1.0
 FIRST_LOOK = 0.1  # seconds after the start; earlier a child has hardly begun
 CHUNK = 1 << 16
+MAX_INPUT = 64 << 20
 MAX_LINE = 1 << 20
 TAIL = 20_000
 READ_SECONDS = 0.5
@@ -168,6 +169,8 @@ class Child:
         self.ended = self.tree_ended = float("inf")  # when it had ended, and when its whole process tree had
         self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
         self.lines, self.errors = (GrowingLines(descriptor) for descriptor in self.outputs)
+        if sealed is None and box is not None and stdin_path != os.devnull:
+            sealed = plain_file.read(stdin_path, MAX_INPUT)  # it could open the file again, to write
         if sealed is None:
             stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         else:
@@ -177,6 +180,7 @@ class Child:
         process_tree.CHILDREN.open(task, self.process_table)
         self.proxy: NetworkProxy | None = None
         kept = [] if box is None else [self.box_status]
+        filter, before = (-1, None) if box is None else box.limits()
         try:
             if box is not None:
                 _require_program(arguments[0], cwd, environment)
@@ -185,12 +189,16 @@ class Child:
                 if self.proxy is not None:
                     kept.append(self.proxy.handle.fileno())
                     arguments, environment = self.proxy.command(arguments), environment | self.proxy.variables()
-                arguments = box.arguments(arguments, cwd=cwd, status=self.box_status)
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, kept)
+                arguments = box.arguments(arguments, cwd=cwd, status=self.box_status, filter=filter)
+                kept += [filter] if filter >= 0 else []
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, kept, before)
         except SowError:
             process_tree.CHILDREN.close()
             self._close_files()
             raise
+        finally:
+            if filter >= 0:
+                os.close(filter)
         process_tree.CHILDREN.add(self.process.pid, task)
         self.born = self.process_table.start_time(self.process.pid)
         self.started = self.quiet_since = time.monotonic()
@@ -370,9 +378,15 @@ def _create(path: str, *, sealed: bool) -> int:
 
 
 def _start(
-    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int], kept: list[int]
+    arguments: list[str],
+    cwd: str,
+    environment: Mapping[str, str],
+    stdin: int,
+    outputs: list[int],
+    kept: list[int],
+    before: Callable[[], None] | None,
 ) -> subprocess.Popen[bytes]:
-    """Starts the program in its own session, or raises with the cause."""
+    """Starts the program in its own session, or raises with the cause; its process calls `before` first."""
     crash_points.crash_point(f"start {arguments[0]}")
     try:
         return subprocess.Popen(
@@ -384,6 +398,7 @@ def _start(
             stderr=outputs[1],
             start_new_session=True,
             pass_fds=kept,
+            preexec_fn=before,
         )
     except OSError as error:
         raise _refusal(error, arguments[0], cwd) from None
