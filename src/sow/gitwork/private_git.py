@@ -16,14 +16,11 @@ from functools import cache
 from sow.gitwork.kept_commits import LARGEST, OBJECT
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
+from sow.store.files.checkout_home import Home
 from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import crash_points, git, git_worktree_files, plain_file
+from sow.system.sandbox import Box
 from sow.system.sealed_git import config_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sow.store.files.checkout_home import Home
-    from sow.system.sandbox import Box
 
 OPEN = "sow-open"  # exists while commits of a turn may be in the folder
 COMMITS = "SANDBOX_COMMITS"  # in the real record: what a worker committed, for the pins

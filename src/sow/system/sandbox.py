@@ -110,6 +110,10 @@ class Box:
         """Show a file or folder at another path, and not writable."""
         self.mounts.append(("--ro-bind", source, target))
 
+    def substitute(self, source: str, target: str) -> None:
+        """Show a folder in place of another one, and let it be written."""
+        self.mounts.append(("--bind", source, target))
+
     def show_program(self, path: str) -> None:
         """Show an installed program that lies in a hidden folder, with the folder of its package."""
         real = os.path.realpath(path)

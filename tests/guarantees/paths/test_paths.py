@@ -159,7 +159,7 @@ def old_repo(full_repo: Repo) -> Repo:
 
 def lead_outside(repo: Repo, place: str, there: str) -> None:
     """Put a link where something of ours belongs; its target is a marked copy of that, something empty, or nothing."""
-    (project,) = (repo.root / ".git" / "sow").iterdir()
+    (project,) = (path for path in (repo.root / ".git" / "sow").iterdir() if path.name != "lock")
     path = repo.root / place.replace("PROJECT", project.name)
     target = repo.root.parent / "outside" / "target"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from sow.domain.documents.state import RunSettings
 from sow.engine.launch import git_changes
 from sow.engine.launch.run_request import check_executors, typed_options, workflow_settings
 from sow.engine.runs.loop import execute
+from sow.engine.runs.run_context import require_sandbox
 from sow.engine.workflows import start
 from sow.engine.workflows.crew_run import CrewLoop
 from sow.store import git_watch
@@ -29,6 +30,7 @@ def run(context: Context, *, yes: bool, json: bool, **call: str) -> int:
     home = context.project_home()
     config = context.config()
     settings = workflow_settings(config, call)
+    require_sandbox(config, context.environment)
     agents = config.agents(home.root, context.environment)
     with home.claim("run", purpose="sow workflow run") as claim:
         notes(start.recover_workflow(home, context.environment))
@@ -85,7 +87,8 @@ def _execute(
         )
         if goes_on:
             live.load_past(crew.folder.journal())
-        started = {**start.crew_fields(crew), "asked": [*asked], "recovered": goes_on}
+        sandbox = crew.sandbox_text()
+        started = {**start.crew_fields(crew), "asked": [*asked], "recovered": goes_on, "sandbox": sandbox}
         remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
     notes(remarks)
     git_changes.offer_undo(home, yes=yes or json)

@@ -159,12 +159,16 @@ class RunContext:
         """Whether checks run in a sandbox, and agents unless their role or CLI does not."""
         return require_sandbox(self.config, self.environment)
 
+    def sandbox_roles(self) -> list[str]:
+        """Return the roles that decide what the start line says."""
+        return [self.settings.get("agent") or DEFAULT_AGENT, *self.reviewers()]
+
     def sandbox_text(self) -> str:
         """Say what protects the user in this run, in a few words."""
         state = self.sandbox
         if not state.is_on:
             return state.text
-        roles = [self.settings.get("agent") or DEFAULT_AGENT, *self.reviewers()]
+        roles = self.sandbox_roles()
         bound = [(role, executor) for role in roles for executor in self.executors_of(role)]
         settings = self.turn_settings(_ignore)
         outside = {

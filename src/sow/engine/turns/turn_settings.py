@@ -77,6 +77,7 @@ class TurnSettings(Record):
         if adapter.capabilities.private_home is None or self.verbs is None:
             self.require_open_network(role, f"{executor} does not run in the sandbox")
             return False
+        self.config.sandbox_paths("read"), self.config.sandbox_paths("write"), self.config.sandbox_hosts()
         return True
 
     def network_of(self, role: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import sow
 from sow.domain.actor import WORKER, Actor
+from sow.engine.turns.crew_files import CrewFiles
 from sow.errors import SystemFailure
 from sow.gitwork.private_git import PrivateGit, protect_repository, read_settings
 from sow.gitwork.repository import Repository
@@ -23,12 +24,14 @@ from sow.system.sealed_git import config_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sow.engine.turns.turn import AgentTurn
     from sow.executors.adapter import PrivateHome, Request
     from sow.store.files.checkout_home import Home
     from sow.store.runs.sessions import SessionRecord
+
+    Run = Callable[[list[str], Mapping[str, str]], int]
 
 CHANNEL = "/run/sow"  # the folder of the socket in the box
 # In a checkout that a worker shares with the user, it may commit but not change what makes git run programs.
@@ -67,15 +70,17 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     opened = OpenBox(box, logins.variables, folder)
     redirects = _redirects(home)
     channel = None
+    crew = CrewFiles(home, turn.folder.id) if _is_crew(turn) else None
     if private_git is not None:
         with repository.locked():
             private_git.open()
     try:
-        _mount(box, turn, request, private_git)
+        _mount(box, turn, request, private_git, crew)
         if settings.verbs is not None and not turn.read_only:
             actor = Actor(kind=WORKER, name=turn.agent.name, task=turn.folder.id)
             variables = {**environment, **turn.worker_variables(record)}
-            channel = Channel(f"{home.folder('local', 'sandbox', name)}/channel", variables, actor, settings.verbs)
+            verbs = settings.verbs if crew is None else _with_refresh(settings.verbs, crew)
+            channel = Channel(f"{home.folder('local', 'sandbox', name)}/channel", variables, actor, verbs)
             box.place(channel.folder, CHANNEL)
             opened.variables["SOW_CHANNEL"] = f"{CHANNEL}/channel"
         try:
@@ -91,6 +96,8 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
         if channel is not None:
             channel.close()
         logins.copy_back()
+        if crew is not None:
+            opened.remarks += crew.take_over()
         for path in sorted(_redirects(home) - redirects):
             crash_points.crash_point(f"remove {path}")
             remove_quietly(path)
@@ -138,7 +145,26 @@ def _remove_old_homes(parent: str) -> None:
                 remove_tree_quietly(entry.path)
 
 
-def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None) -> None:
+def _is_crew(turn: AgentTurn) -> bool:
+    """Tell whether a turn is that of an agent who works in its own folder of a workflow; a designer writes all."""
+    from sow.store.workflows.folder import AgentFolder, DesignFolder  # here, because most turns have no workflow
+
+    return isinstance(turn.folder, AgentFolder) and not isinstance(turn.folder, DesignFolder) and not turn.read_only
+
+
+def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
+    """Return what runs a command of an agent, which then reads in its copy what the command wrote."""
+
+    def run(words: list[str], environment: Mapping[str, str]) -> int:
+        code = verbs(words, environment)
+        if words:
+            crew.refresh()
+        return code
+
+    return run
+
+
+def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None, crew: CrewFiles | None) -> None:
     """Show the repository, and open what this turn may write. Later mounts win."""
     settings, home = turn.settings, turn.settings.home
     common, git = home.checkout.common, home.checkout.git
@@ -154,8 +180,10 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
         own = turn.folder.folder
         crash_points.crash_point(f"make a folder in {own}")
         os.makedirs(os.path.dirname(turn.folder.notes_path), exist_ok=True)
-        # Agents of a workflow share its files; sow undoes what they may not change.
-        _open_folder(box, home.workflow if own.startswith(f"{home.workflow}/") else own)
+        if crew is not None:
+            crew.open(box)
+        # A designer of a workflow writes all its files; sow undoes what it may not change.
+        _open_folder(box, home.workflow if crew is None and own.startswith(f"{home.workflow}/") else own)
     box.show(*request.readable, *request.external_readable, *turn.adapter.needed_files(request))
     protect_repository(box, home)  # after the references, which an agent may choose
     if private_git is not None:

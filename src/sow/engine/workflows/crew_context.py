@@ -46,6 +46,11 @@ class CrewContext(RunContext):
         self._seen: tuple[int, int] | None = None
         self._read: Workflow | None = None
 
+    def sandbox_roles(self) -> list[str]:
+        """Return the roles of the agents, and of those who verify them."""
+        wanted = {member["agent"] for member in self.workflow()["members"].values()} | {VERIFIER}
+        return sorted(wanted & self.agents.agents.keys())
+
     def workflow(self) -> Workflow:
         """Return the state on disk, to be read only; an unchanged file is not read again."""
         try:
