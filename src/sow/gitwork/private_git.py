@@ -98,6 +98,7 @@ class PrivateGit:
 
     def _make_plain(self) -> None:
         """Remove everything but files and folders, and make these readable: nobody may lead or hold up sow here."""
+        crash_points.crash_point(f"make {self.folder} plain")
         os.chmod(self.folder, 0o700)
         for parent, folders, names in os.walk(self.folder):
             for path in (f"{parent}/{name}" for name in (*folders, *names)):
@@ -309,5 +310,6 @@ def _copy(source: str, target: str, *, limit: int = MAX_FILE, mode: int = 0o600)
     except OSError:
         remove_quietly(target)
         return
+    crash_points.crash_point(f"copy to {target}")
     os.makedirs(os.path.dirname(target), exist_ok=True)
     plain_file.create_with(target, data, mode)
