@@ -35,7 +35,7 @@ executors.clis executors.mock executors.probe executors.executor_registry execut
 executors.command_runner executors.write_rules executors.settings executors.executor_types executors.plugins
 executors.adapter executors.json_lines executors.events executors
 agents knowledge simulated
-store.health store.migration store.state_commit store.note_updates store.inbox store.conflicts
+store.health store.migration store.state_commit store.note_updates store.inbox store.planning store.conflicts
 store.state_watcher store.git_watch store.workflows store.file_kinds store.projects store.runs store.knowledge
 store.user store.layout store.files store.formats store
 plans.workflow_plan plans.write_back plans.reader plans.task_lists plans.describe plans.markdown plans.yaml_status

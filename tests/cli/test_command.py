@@ -28,6 +28,7 @@ COLLECTED = {
     "agent resume": TURN,
     "workflow run": LIMITS,
     "run": LIMITS | CHOICES,
+    "plan new": {"from", "executor", "timeout"},
     **dict.fromkeys(("plan show", "plan validate", "plan waves", "plan simulate", "plan import"), LISTS),
 }
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)

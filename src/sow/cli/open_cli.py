@@ -1,17 +1,22 @@
-"""Opens an agent CLI in the user's terminal with a first prompt."""
+"""Opens an agent CLI in the user's terminal with a first prompt, and finds the user's editor."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 
 from sow.config import Config
+from sow.domain.inputs import checked_line
 from sow.engine.turns.sow_command import session_command
 from sow.errors import SowError
+from sow.executors.executor import find_binary
 from sow.executors.executor_types import adapter
 from sow.system.process import program
 from sow.system.process.exit_code import ending_text
 from sow.system.terminal import err, escape_line, is_interactive
+
+MOST_EDITOR = 4000  # characters
 
 
 class InteractiveCli:
@@ -37,6 +42,23 @@ class InteractiveCli:
         if code:
             err(f"note: {escape_line(os.path.basename(self.command[0]))} {ending_text(code)}")
         return code
+
+
+def editor(environment: Mapping[str, str], instead: str) -> list[str]:
+    """Returns the command of the user's editor, with its options; `instead` is the hint if there is none."""
+    for name in ("VISUAL", "EDITOR"):
+        if not environment.get(name, "").strip():
+            continue
+        value = checked_line(environment[name], name, MOST_EDITOR)
+        try:
+            command = shlex.split(value)
+        except ValueError as error:
+            raise SowError(f"{name} is {value!r}: {error}", f"set {name} to a command line such as: nano") from None
+        binary = find_binary(os.path.expanduser(command[0]), environment)
+        if not binary:
+            raise SowError(f"{name} is {value!r}, and there is no program {command[0]}", f"set {name} to an editor")
+        return [binary, *command[1:]]
+    raise SowError("no editor is set", f"set EDITOR, as in: export EDITOR=nano; or {instead}")
 
 
 def require_terminal(agent: str, instead: str) -> None:

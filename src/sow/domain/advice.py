@@ -43,7 +43,8 @@ def next_step(
         item = inbox[0]
         if item["kind"] == "delivery":
             return _step(item["text"], item["do"])
-        agent = f"agent {item['agent']}" if item["agent"] else "the project"
+        other = "the planner" if str(item["number"]).startswith("p") else "the project"
+        agent = f"agent {item['agent']}" if item["agent"] else other
         subject = f"task {item['task']}" if item["task"] else agent
         if item["kind"] == "failed" and item["task"]:
             return _step(f"{subject} failed: {without_details(item['text'])}; try again", item["do"])

@@ -27,6 +27,7 @@ from sow.gitwork.worktree import Worktree
 from sow.gitwork.worktrees import Worktrees
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, remove_tree_quietly
+from sow.store.planning import PREFIX
 from sow.system import clock
 from sow.system.process import process_tree
 
@@ -86,10 +87,10 @@ class _Pruning:
     result: PruneResult = field(default_factory=PruneResult)
 
     def integration_worktrees(self) -> None:
-        """Remove the worktrees of integration branches, which sow had until version 1.0."""
+        """Remove worktrees of integration branches, which sow had until version 1.0, and those of killed planners."""
         folder = f"{self.repository.home.sow}/local/worktrees"
         for name in list_folder(folder):
-            if not name.startswith(INTEGRATION):
+            if not name.startswith((INTEGRATION, PREFIX)):
                 continue
             for pid, process in process_tree.processes_in_folder(f"{folder}/{name}").items():
                 self.result.kept[name] = f"process {pid} ({process}) works there"

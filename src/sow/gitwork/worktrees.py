@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sow.domain.ids import is_task_id
@@ -282,6 +283,30 @@ class Worktrees:
                 f"worktree {task} has a repository of its own: {repositories[0]}", f"look at {worktree.path}"
             )
         return None
+
+
+@contextmanager
+def reading_checkout(repository: Repository, name: str, commit: str) -> Iterator[str]:
+    """Give an agent that only reads a checkout of a commit. It is removed afterwards, with all changes in it."""
+    with repository.locked():
+        _remove_reading_checkout(repository, name)  # of a process that was killed
+        worktree = Worktree(repository, name)
+        ensure_linked(worktree, "", commit)
+        worktree.checkout_files(commit)
+    try:
+        yield worktree.path
+    finally:
+        with repository.locked():
+            _remove_reading_checkout(repository, name)
+
+
+def _remove_reading_checkout(repository: Repository, name: str) -> None:
+    worktree = Worktree(repository, name)
+    if os.path.isdir(worktree.path):
+        make_readable(worktree.path)
+    if worktree.git_dir:
+        repository.run_git(["worktree", "remove", "--force", "--force", "--", worktree.path])
+    remove_tree_quietly(worktree.path)
 
 
 def check_run_id(run: str) -> str:

@@ -23,6 +23,8 @@ from yaml12 import parse_yaml
 from sow.errors import SowError
 
 MAX_BYTES = 1 << 20
+WANTED = "each line after a bar"  # the line before a planner's goal
+MOST_GOAL = 80  # characters
 NONCE = 36  # characters of a UUID
 NONCE_LETTERS = frozenset("0123456789abcdef-")
 Step = dict[str, Any]
@@ -37,6 +39,29 @@ DEFAULT: list[Step] = [
 ]
 # The answers of a judge without a scenario, by the title of the form that its prompt asks for.
 JUDGEMENTS = {
+    "BEGIN PLAN": """\
+BEGIN PLAN {nonce}
+# {goal}
+
+## Task 1: Do it: {goal}
+**File(s)**: simulated/010.md
+**Estimated time**: 10m
+
+Do what the goal says: {goal}
+
+**Success Criteria**:
+- the goal is met
+
+## Task 2: Describe it
+**File(s)**: simulated/020.md
+**Depends on**: 1
+**Estimated time**: 5m
+
+Describe in the documentation what task 1 has changed.
+
+**Success Criteria**:
+- the description is true
+END PLAN {nonce}""",
     "Quality Control:": "Quality Control: GREEN\n\nFeedback: A simulated review. Nobody read the work.",
     "Verification:": "Verification: PASSED\n\nFeedback: A simulated verification. Nobody read the work.",
 }
@@ -48,9 +73,10 @@ def steps(
     """Returns the steps for this turn of this task; the last scripted turn repeats."""
     task = environment.get("SOW_TASK", "default")
     values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", ""), "nonce": nonce_in(prompt)}
+    values["goal"] = goal_in(prompt)
     title = max(JUDGEMENTS, key=prompt.rfind)
     if not path and judging and title in prompt:
-        return [{"say": JUDGEMENTS[title]}]
+        return [_fill({"say": JUDGEMENTS[title]}, values)]
     if not path:
         return [_fill(step, values) for step in DEFAULT]
     turns = _turns(_read(path), task, path)
@@ -61,6 +87,13 @@ def nonce_in(prompt: str) -> str:
     """Returns the one-time code that the prompt asks a judge to return: the UUID after the last `nonce `."""
     after = prompt.rpartition("nonce ")[2] if "nonce " in prompt else ""
     return after[:NONCE] if len(after) >= NONCE and NONCE_LETTERS.issuperset(after[:NONCE]) else ""
+
+
+def goal_in(prompt: str) -> str:
+    """Returns the first line of what a planner is asked for."""
+    after = prompt.rpartition(WANTED)[2] if WANTED in prompt else ""
+    lines = (line.removeprefix("| ").strip("#* ") for line in after.split("\n")[1:])
+    return next((line for line in lines if line), "Nothing")[:MOST_GOAL]
 
 
 def _read(path: str) -> Any:

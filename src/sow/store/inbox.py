@@ -16,9 +16,10 @@ from sow.store.projects import task_folder
 
 def waiting(home: Home) -> list[Item]:
     """Returns everything that waits for a person in this checkout's project and workflow."""
-    workflow_items = workflow_inbox_items(home)
-    if workflow_items is not None and not projects.exists(home):
-        return ranked(workflow_items)
+    if not projects.exists(home):
+        items_outside = items_outside_project(home)
+        if items_outside is not None:
+            return ranked(items_outside)
     project = projects.load(home)
     readable, broken = task_folder.load_readable(home, project)
     return project_inbox_items(home, project, [task for _, task in readable], broken)
@@ -41,7 +42,7 @@ def project_inbox_items(
     run_items, unreviewed = _run_items(home, project["project_id"], tasks, {entry["task"] for entry in project_items})
     hidden = {*(busy or ()), *unreviewed}
     shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in hidden]
-    return [*run_items, *ranked([*shown, *(workflow_inbox_items(home) or ())])]
+    return [*run_items, *ranked([*shown, *(items_outside_project(home) or ())])]
 
 
 def _run_items(
@@ -76,8 +77,18 @@ def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
     return live_run.run["tasks"] if live_run is not None and live_run.run["project_id"] == project_id else ()
 
 
-def workflow_inbox_items(home: Home) -> list[Item] | None:
-    """Returns what a workflow asks, or None if there is no workflow."""
+def items_outside_project(home: Home) -> list[Item] | None:
+    """Returns what planners and a workflow ask, or None if no planner asks and there is no workflow."""
+    asked: list[Item] = []
+    if os.path.lexists(f"{home.sow}/local/planning"):
+        from sow.store import planning
+
+        asked = planning.items(home)
+    workflow_items = _workflow_items(home)
+    return None if workflow_items is None and not asked else [*asked, *(workflow_items or ())]
+
+
+def _workflow_items(home: Home) -> list[Item] | None:
     if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         return None
     from sow.domain.workflows import inbox

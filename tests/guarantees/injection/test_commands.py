@@ -107,10 +107,24 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--max-concurrency": (EXAMPLE, NEVER, ""),
         "--schedule": (EXAMPLE, NEVER, ""),
     },
-    "plan import": {"plan": ("{}", NEVER, ""), "--tag": (EXAMPLE, NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
+    "plan new": {
+        "goal": ("{} --executor=nobody", NEVER, ""),  # with an executor it would start an agent
+        **dict.fromkeys(("--from", "--output", "--timeout"), ("goal --executor=nobody", NEVER, "")),
+        "--issue": ("", NEVER, ""),
+        "--executor": ("goal", NEVER, ""),
+    },
+    "plan import": {
+        "plan": ("{}", NEVER, ""),
+        "--tag": (EXAMPLE, NEVER, ""),
+        "--phase": (EXAMPLE, NEVER, ""),
+        "--issue": ("", NEVER, ""),
+        "--label": (EXAMPLE, NEVER, ""),  # without a plan it would ask git for the remote
+    },
     "plan update": {"plan": ("{}", NEVER, "")},
     "run": {
         "plan": ("{} --executor=simulated --dry-run", NEVER, ""),
+        "--issue": ("--dry-run", NEVER, ""),
+        "--label": (RUN, NEVER, ""),
         "--tag": (RUN, NEVER, ""),
         "--max-concurrency": (RUN, NEVER, ""),
         "--executor": (f"{EXAMPLE} --dry-run", NEVER, ""),

@@ -6,6 +6,22 @@ from sow.cli.command import ISSUE_OPTIONS, LIST_OPTIONS, PLAN, PLAN_OR_ISSUES, A
 
 COMMANDS = (
     Command(
+        "plan new",
+        "plans.new_plan:new_plan",
+        "Have the planner write a plan for a goal or an issue",
+        Argument("goal", "What you want (TEXT, @FILE or -)", optional=True),
+        Option("--from", "FILE", "Read the goal from this file", completes="files"),
+        Option("--issue", "N", "Plan this issue of GitHub or GitLab"),
+        Option("--output", "FILE", "Write the plan to this new file (default: plans/NAME.md)", completes="files"),
+        Option("--executor", "NAME", "Use this executor for the planner", completes="executors"),
+        Option("--timeout", "DURATION", "The time limit of one turn, such as 45m"),
+        Option("--headless", help="Ask nothing; print the path of the plan and the next command"),
+        json=True,
+        details="The planner only reads: its checkout is removed afterwards. A plan with mistakes goes back to it\n"
+        "up to three times. If the planner asks, answer with 'sow answer' and run the same command again.\n"
+        "Exit codes: 0 the plan is valid, 1 it is not, 4 a question or an approval waits for you, 130 interrupted.",
+    ),
+    Command(
         "plan show",
         "plans.show:show",
         "Show the tasks, waves and critical path of a plan",

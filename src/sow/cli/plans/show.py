@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from sow.cli.context import Context
@@ -12,7 +12,7 @@ from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan, PlanFinding, PlanTask
 from sow.domain.runs.forecast import GUESS
 from sow.domain.task import DEFAULT_AGENT
-from sow.domain.text.units import counted, format_minutes
+from sow.domain.text.units import counted, dollars, format_minutes
 from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.system.terminal import escape_line, out, paint
 
@@ -100,6 +100,15 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
     if any(task.implied_dependencies for task in plan.tasks):
         out("(n): waits for task n, because both write the same file or share a worktree group")
     return 0
+
+
+def cost_text(reading: LoadedPlan, roles: Mapping[str, str], limit: float | None = None) -> str:
+    """Returns the expected cost of these tasks as text, with a warning if it is above --max-cost."""
+    money = reading.expected_cost(roles)["cost_usd"]
+    if money is None:
+        return "cost: unknown, because no task with a known cost has finished here"
+    warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money > limit else ""
+    return f"cost: about {dollars(money)}, from earlier tasks{warning}"
 
 
 def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:

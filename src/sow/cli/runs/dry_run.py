@@ -7,17 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 from sow.cli.output import emit
-from sow.cli.plans.show import finding, print_plan
+from sow.cli.plans.show import cost_text, finding, print_plan
 from sow.cli.plans.write_back import statuses_of
 from sow.config import Config
 from sow.domain.documents.state import RunSettings
 from sow.domain.plans import graph
 from sow.domain.plans.command_line import is_plain
 from sow.domain.runs.dry_run import DryRun
-from sow.domain.text.units import counted, dollars, format_minutes
+from sow.domain.text.units import counted, format_minutes
 from sow.engine import consent
 from sow.engine.launch import preflight, setup_questions
-from sow.engine.launch.loaded_plan import LoadedPlan
 from sow.engine.launch.run_request import RunRequest
 from sow.engine.turns.allowed_commands import NO_LIST, commands_text, worker_commands
 from sow.errors import InvalidFile
@@ -44,7 +43,7 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
     slots = play(dry_run.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
     roles = {task: settings.get("agent") or role for task, role in reading.roles().items() if task in dry_run.needs}
-    money = _money(reading, roles)
+    money = reading.expected_cost(roles)
     crew = _crew(config, settings, [*roles.values()], request.reviewers)
     for member in crew:
         if member["role"] in roles.values():
@@ -74,7 +73,7 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
         return 0
     at_once = f"{counted(len(roles), 'task')} with {settings['max_concurrency']} at once"
     out(f"{at_once}: about {format_minutes(length)} of work, without waiting times")
-    out(_price(money, settings.get("max_cost")))
+    out(cost_text(reading, roles, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
 
@@ -169,18 +168,3 @@ def _crew(
         }
         for role, does in jobs.items()
     ]
-
-
-def _money(reading: LoadedPlan, roles: dict[str, str]) -> dict[str, Any]:
-    """Returns the expected cost of all tasks, and the number of tasks whose cost is unknown."""
-    forecast = reading.forecast()
-    costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
-    return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
-
-
-def _price(money: dict[str, Any], limit: float | None) -> str:
-    """Returns the cost as text, with a warning if it is above --max-cost."""
-    if money["cost_usd"] is None:
-        return "cost: unknown, because no task with a known cost has finished here"
-    warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money["cost_usd"] > limit else ""
-    return f"cost: about {dollars(money['cost_usd'])}, from earlier tasks{warning}"

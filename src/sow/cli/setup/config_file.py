@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from sow import config as configs
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
+from sow.cli.open_cli import editor
 from sow.cli.output import emit, print_error
 from sow.cli.setup import config_show
 from sow.cli.setup.config_check import Finding, check, located, print_finding
-from sow.domain.inputs import checked_line
 from sow.domain.text.units import counted
 from sow.errors import SowError, SystemFailure, Waiting
-from sow.executors.executor import find_binary
 from sow.store.files import user_file
 from sow.system.process.exit_code import ending_text
 from sow.system.process.program import run_in_front
 from sow.system.terminal import confirm, escape_control, escape_line, is_interactive, out, require_yes
 
-MOST_EDITOR = 4000
 TEMPLATE = os.path.join(os.path.dirname(__file__), "config_template.yaml")
 
 
@@ -83,13 +80,13 @@ def show(context: Context, *, json: bool) -> int:
 def edit(context: Context) -> int:
     context.require_non_worker("change the user's settings")
     file = configs.path(context.environment)
-    editor = _editor(context, file)
+    command = editor(context.environment, f"edit {file} yourself")
     is_new = not os.path.exists(file)
     if is_new:
         _write_template(file)
     edit_again = True
     while edit_again:
-        _run_editor(editor, file, is_new=is_new)
+        _run_editor(command, file, is_new=is_new)
         findings = check(context)
         problems = [escape_line(message) for message, _ in _problems(findings, file)]
         edit_again = bool(problems) and is_interactive() and confirm("\n".join([*problems, "Edit it again?"]))
@@ -99,31 +96,14 @@ def edit(context: Context) -> int:
     return 0
 
 
-def _run_editor(editor: list[str], file: str, *, is_new: bool) -> None:
+def _run_editor(command: list[str], file: str, *, is_new: bool) -> None:
     """Runs the editor; if it fails, removes a new template that the user did not change."""
-    code = run_in_front([*editor, file])
+    code = run_in_front([*command, file])
     if not code:
         return
     if is_new and configs.read(file) == template(configs.abbreviated_path(file)):
         os.unlink(file)
-    raise SystemFailure(f"{editor[0]} {ending_text(code)}", f"set EDITOR to another editor, or edit {file} yourself")
-
-
-def _editor(context: Context, file: str) -> list[str]:
-    """Returns the command of the user's editor, with its options."""
-    for name in ("VISUAL", "EDITOR"):
-        if not context.environment.get(name, "").strip():
-            continue
-        value = checked_line(context.environment[name], name, MOST_EDITOR)
-        try:
-            command = shlex.split(value)
-        except ValueError as error:
-            raise SowError(f"{name} is {value!r}: {error}", f"set {name} to a command line such as: nano") from None
-        binary = find_binary(os.path.expanduser(command[0]), context.environment)
-        if not binary:
-            raise SowError(f"{name} is {value!r}, and there is no program {command[0]}", f"set {name} to an editor")
-        return [binary, *command[1:]]
-    raise SowError("no editor is set", f"set EDITOR, as in: EDITOR=nano sow config edit; or edit {file} yourself")
+    raise SystemFailure(f"{command[0]} {ending_text(code)}", f"set EDITOR to another editor, or edit {file} yourself")
 
 
 def template(location: str) -> str:

@@ -15,6 +15,7 @@ from sow.domain.text import similar_text
 from sow.domain.workflows.escalation import without_note_numbers
 from sow.errors import Interrupted, SowError
 from sow.reports.idle_tasks import ProjectRuns
+from sow.store import planning
 from sow.store.files.checkout_home import Home
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks
@@ -96,6 +97,12 @@ def take(
 ) -> TaskChange | None:
     """Records an answer; returns the change of the task, if a task had asked. A run may follow in the same call."""
     words = inputs.checked_text(text, "the answer", 100_000)
+    if str(asked["number"]).startswith(planning.NUMBER):
+        if always:
+            raise SowError("an answer to a planner cannot be saved", ALWAYS)
+        command = planning.answer(home, asked["number"], words, actor=actor)
+        out(escape_line(f"{asked['number']} is answered; continue with: {command}"))
+        return None
     if asked["agent"]:
         if always:
             _save_agent_answer(context, home, asked, words)

@@ -167,7 +167,7 @@ class CheckoutView:
     def inbox(self) -> list[Item]:
         """Returns what waits for the user."""
         if self.project is None:
-            return ranked(store_inbox.workflow_inbox_items(self.home) or ())
+            return ranked(store_inbox.items_outside_project(self.home) or ())
         tasks = [cached.task for cached in self.cache.tasks.values() if cached.task]
         busy = self.run.folder.run["tasks"] if self.run and self.run.live else ()
         items = store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))

@@ -79,6 +79,12 @@ class LoadedPlan:
         """Returns a forecast from the finished tasks of this checkout."""
         return Forecast(past_tasks.finished_tasks(self.home) if self.home is not None else ())
 
+    def expected_cost(self, roles: Mapping[str, str]) -> dict[str, float | int | None]:
+        """Returns the expected cost of these tasks, and the number of tasks whose cost is unknown."""
+        forecast = self.forecast()
+        costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
+        return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
+
     def intake(self, home: Home, phase: str = "") -> PlanImport:
         """Returns everything that the import of the plan needs."""
         return PlanImport(

@@ -1,9 +1,10 @@
-"""Talks to roles outside the plan (the architect, its sub-roles, the design verifier), each in its own session."""
+"""Talks to roles that work on no task (architect, sub-roles, design verifier, planner), each in its own session."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sow.agents.agent import Agent
 from sow.agents.registry import AgentRegistry
 from sow.domain.checks import refusals
 from sow.engine.runs.job import LIMITED
@@ -13,7 +14,7 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SystemFailure, Waiting
 from sow.executors.adapter import Outcome
 from sow.store.runs.sessions import SessionRecord
-from sow.store.workflows.folder import DesignFolder
+from sow.store.workflows.folder import AgentFolder, DesignFolder
 from sow.system import clock
 from sow.system.process.steps import Steps
 
@@ -29,26 +30,44 @@ class RoleConversations:
 
     def open(self, role: str) -> Conversation:
         """Return a conversation with a role in an agent folder of its name; checks that its program exists."""
-        agent = self.agents.get(role)
-        executors, notes = self.settings.config.executors_of(role, self.settings.environment, self.executor)
-        self.settings.announce(notes)
         folder = DesignFolder(self.settings.home, self.workflow_id, role.replace("-", "_"))
-        turns = [AgentTurn(self.settings, folder, agent, executor) for executor in executors]
-        for turn in turns:
-            turn.check()
-        return Conversation(folder, turns)
+        return converse(self.settings, self.agents.get(role), folder, executor=self.executor)
+
+
+def converse(
+    settings: TurnSettings,
+    agent: Agent,
+    folder: AgentFolder,
+    *,
+    executor: str = "",
+    cwd: str = "",
+    read_only: bool = False,
+) -> Conversation:
+    """Return a conversation with a role, whose sessions belong to a folder; checks that its program exists."""
+    executors, notes = settings.config.executors_of(agent.name, settings.environment, executor)
+    settings.announce(notes)
+    turns = [AgentTurn(settings, folder, agent, each, cwd=cwd, judging=read_only) for each in executors]
+    for turn in turns:
+        turn.check()
+    return Conversation(folder, turns)
 
 
 class Conversation:
     """A conversation: the first message starts a session, each later one continues it."""
 
-    def __init__(self, folder: DesignFolder, turns: list[AgentTurn]) -> None:
+    def __init__(self, folder: AgentFolder, turns: list[AgentTurn]) -> None:
         self.folder = folder
         self.turns = turns
         self.turn = turns[0]
         self.record: SessionRecord | None = None
         self.first_prompt = ""
         self.remarks: list[str] = []
+
+    def continue_session(self, record: SessionRecord) -> None:
+        """Continue an earlier session with the next message, if its executor is still one of this role."""
+        for turn in self.turns:
+            if turn.executor.name == record.session["executor"] and turn.adapter.type == record.session["type"]:
+                self.turn, self.record = turn, record
 
     def send(self, text: str) -> Steps[str]:
         """Take a turn with this text; returns the role's final text, or raises if the turn did not end well."""
