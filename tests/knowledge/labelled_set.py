@@ -17,7 +17,15 @@ from sow.store.formats import VERSION
 from sow.system.checkout import Checkout
 
 SETS = Path(__file__).parent / "labelled_sets"
-HELD_OUT = ("newsroom", "taxoffice", "arcade", "theatre", "insurer", "grid")  # the weights were not fitted to them
+HELD_OUT = (
+    "newsroom",
+    "taxoffice",
+    "arcade",
+    "theatre",
+    "insurer",
+    "grid",
+    "dairy",
+)  # the weights were not fitted to them
 SOURCE = "https://git.example.org/shop.git"
 
 

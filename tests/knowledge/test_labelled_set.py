@@ -9,8 +9,9 @@ import pytest
 
 from knowledge.labelled_set import SETS, Outcome, load, outcomes, precision, recall, within_reach
 
-# The least precision and recall of each set, and the least recall with the documents that may fit. Six are held out:
-# the weights were not fitted to them. The judges are `insurer` and `grid`: measured once, after the last change.
+# The least precision and recall of each set, and the least recall with the documents that may fit. Seven are held
+# out: the weights were not fitted to them. The judges are `insurer`, `grid` and `dairy`: measured last.
+# The aim is 0.9 for both on a fitted set and on a held-out one: `clinic` and `insurer` hold it (B8).
 # "with hints": every document says when to read it, as after `sow sinks describe` and `sow context describe`.
 FLOORS = {
     "clinic": (0.9, 0.95, 0.95),
@@ -35,7 +36,11 @@ FLOORS = {
     "insurer with hints": (0.9, 0.95, 0.95),
     "grid": (0.85, 0.7, 0.9),
     "grid with hints": (0.9, 0.8, 0.95),
+    "dairy": (0.85, 0.75, 0.9),
+    "dairy with hints": (0.85, 0.85, 0.95),
 }
+DESCRIBED = ("arcade", "insurer", "grid", "dairy")  # all sets with hints that the weights were not fitted to
+LEAST_OF_DESCRIBED = 0.89  # for both, over all tasks of these sets
 MISTAKEN = ("arcade", "lending", "taxoffice")  # here one document is chosen for a task that needs none
 MOST_NAMED = 4.5  # documents that may fit, on average over all sets
 
@@ -58,6 +63,17 @@ def test_precision_and_recall_are_high(
     assert chosen_well >= least_precision
     assert found >= least_recall
     assert reached >= least_reached
+
+
+def test_described_libraries_that_nothing_was_fitted_to(
+    tmp_path: Path, record_property: Callable[[str, str], None]
+) -> None:
+    """Over all their tasks, precision and recall of held-out libraries with hints are nearly 0.9 (B8)."""
+    results = [each for name in DESCRIBED for each in outcomes(tmp_path / name, name, with_hints=True)]
+    chosen_well, found = precision(results), recall(results)
+    said = f"documents for {', '.join(DESCRIBED)} with hints: precision {chosen_well:.3f}, recall {found:.3f}"
+    record_property("measured", said)
+    assert min(chosen_well, found) >= LEAST_OF_DESCRIBED
 
 
 def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
