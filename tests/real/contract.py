@@ -261,6 +261,25 @@ class Contract:
         assert cli_repo.resume("Look again [[play:write]]").code == 0
         assert not made.exists() and not touched.exists()
 
+    def test_a_planner_answers_with_a_plan(self, cli_repo: CliRepo) -> None:
+        """It reads a checkout of its own, gets the findings about its plan in the same session, and writes nothing."""
+        plan = "BEGIN PLAN {NONCE}\n# Crane\n\n## Task 1: Lift\n**Depends on**: {NEED}\n\nLift it.\nEND PLAN {NONCE}"
+        made = cli_repo.repo.root / ".sow/local/worktrees/plan-new-1/made.txt"
+        cli_repo.stub.patterns["NONCE"] = "BEGIN PLAN ([0-9a-f-]{36})"
+        cli_repo.stub.phrases["The plan was checked"] = " again"
+        cli_repo.stub.plays |= {
+            "plan": ["sh:git log -1 --format=%H", f"sh:touch {made}", "text:" + plan.replace("{NEED}", "7")],
+            "plan again": ["text:" + plan.replace("{NEED}", "None")],
+        }
+        done = cli_repo.sow("plan", "new", "Add a crane [[play:plan]]", "--executor", self.name, "--json")
+        assert done.code == 0, done
+        assert "depends on task 7" in done.err and done.json["plan"] == "plans/crane.md", done
+        said = cli_repo.stub.conversations()[-1]
+        head = cli_repo.repo.git("rev-parse", "HEAD").strip()
+        assert any(kind == "tool_result" and head in text for _, kind, text in said), said
+        assert any("line 4: task 1 depends on task 7" in text for _, _, text in said), said
+        assert not list(cli_repo.repo.root.rglob("made.txt"))
+
     def test_the_doctor_knows_it(self, cli_repo: CliRepo) -> None:
         """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
         found = {each["name"]: each for each in cli_repo.sow("doctor", "--json").json["executors"]}[self.name]

@@ -6,7 +6,7 @@ A directive stands in the prompt: `[[text:T]]`, `[[sh:COMMAND]]` (call the CLI's
 `[[play:NAME]]`: the steps in `stub.plays[NAME]`, directives without brackets, one for each request of the turn.
 The last text of a user that has a directive counts, so a conversation that goes on is not confused by its past.
 After a text that has a phrase of `stub.phrases`, `[[play:NAME]]` is `stub.plays[NAME + suffix]`, with that suffix.
-In a command, `{NAME}` is what the pattern `stub.patterns[NAME]` found last in the conversation.
+In a command or a text, `{NAME}` is what the pattern `stub.patterns[NAME]` found last in the conversation.
 """
 
 from __future__ import annotations
@@ -180,10 +180,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _said(self, api: str, body: dict[str, Any], verb: str, rest: str, results: list[str]) -> Answer:
         offered = model_apis.tools(api, body)
+        for name, pattern in self.stub.patterns.items() if verb in ("sh", "text") else ():
+            found = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
+            rest = rest.replace(f"{{{name}}}", found[-1] if found else "")
         if verb == "sh":
-            for name, pattern in self.stub.patterns.items():
-                found = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
-                rest = rest.replace(f"{{{name}}}", found[-1] if found else "")
             call = model_apis.shell_call(offered, rest)
             return Answer(tool=call[0], arguments=call[1]) if call else Answer("there is no shell tool")
         if verb == "call":
