@@ -6,7 +6,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import channel, command_line, context, deciding, plans, running, sinks, slots, spawning, ui, worktrees
+from bench import (
+    channel,
+    command_line,
+    context,
+    deciding,
+    planning,
+    plans,
+    running,
+    sinks,
+    slots,
+    spawning,
+    ui,
+    worktrees,
+)
 from bench.report import Report
 from bench.row import Row
 from bench.timing import best_times
@@ -73,6 +86,7 @@ def run_rows(scratch: Path) -> list[Row]:
         Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),
         Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
         Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
+        Row("sow plan new, beside its planner, at most", planning.added(scratch), planning.ADDED, 1),
         Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
     ]
 

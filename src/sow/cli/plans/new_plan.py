@@ -15,7 +15,6 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.plans import load
 from sow.cli.plans.show import cost_text, finding, print_plan
-from sow.cli.tasks.inbox import show_item
 from sow.domain import inputs
 from sow.domain.ids import branch_slug
 from sow.domain.plans import graph
@@ -167,6 +166,8 @@ def _command(home: Home, folder: PlannerFolder, goal: PlanGoal, given: Mapping[s
 
 def _asked(home: Home, folder: PlannerFolder) -> str:
     """Asks the planner's question on the terminal; returns the answer, or an empty text."""
+    from sow.cli.tasks.inbox import show_item  # few planners ask
+
     number = f"{planning.NUMBER}{folder.number}"
     for item in planning.items(home):
         if item["number"] == number:

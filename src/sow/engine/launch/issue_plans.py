@@ -10,7 +10,6 @@ from sow.agents.prompts import quoted
 from sow.domain.inputs import printable_line
 from sow.domain.text.units import counted
 from sow.errors import SowError
-from sow.forge.connect import connect
 from sow.forge.forge import GITHUB, OPEN, Forge, ForgeError, Issue, Remote
 from sow.store.files.checkout_home import Home
 from sow.store.formats import yaml_text
@@ -72,6 +71,8 @@ class OpenIssue:
 
 def read_issues(root: str, environment: Mapping[str, str], *, numbers: str = "", label: str = "") -> list[OpenIssue]:
     """Return the open issues with these numbers and those with this label."""
+    from sow.forge.connect import connect  # a plan from a goal does not load it
+
     wanted = _numbers(numbers)
     forge = connect(root, environment)
     if label:
