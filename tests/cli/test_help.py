@@ -113,8 +113,8 @@ def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
 
 
 def test_sow_alone_without_a_project(bare_repo: Repo):
-    """In a repository without a project, `sow` offers the two ways to begin."""
-    assert first_screen(bare_repo)[1:] == ['    sow start "GOAL"', "    sow run PLAN"]
+    """In a repository without a project, `sow` offers the ways to begin."""
+    assert first_screen(bare_repo)[1:] == ['    sow start "GOAL"', '    sow plan new "GOAL"', "    sow run PLAN"]
 
 
 def test_sow_alone_in_a_project(task_repo: Repo):

@@ -224,6 +224,7 @@ def first_screen(context: Context) -> int:
 def _next_step(context: Context) -> Row:
     """Returns the next step in this folder: a sentence, and a command or several lines of them."""
     from sow.cli.project.status import document
+    from sow.store import planning
     from sow.store.projects import project as projects
     from sow.store.workflows.summary import summary
 
@@ -235,9 +236,15 @@ def _next_step(context: Context) -> Row:
         if projects.exists(home):
             step = document(home, context.hints())["next"]
             return step["text"], step["command"]
+        asked = planning.items(home)
+        if asked:
+            return f"answer the planner: {asked[0]['text']}", asked[0]["do"]
         workflow = summary(home)
         if workflow and workflow["name"]:
             return f"workflow {workflow['name']} is {workflow['status']}", workflow["next"]
     except SowError as error:
         return error.message, error.hint
-    return "This branch has no project. Begin one for a goal, or run a plan.", 'sow start "GOAL"\nsow run PLAN'
+    return (
+        "This branch has no project. Begin one for a goal, or run a plan.",
+        'sow start "GOAL"\nsow plan new "GOAL"\nsow run PLAN',
+    )

@@ -43,7 +43,7 @@ def next_step(
         item = inbox[0]
         if item["kind"] == "delivery":
             return _step(item["text"], item["do"])
-        other = "the planner" if str(item["number"]).startswith("p") else "the project"
+        other = "the planner" if _asks_planner(item) else "the project"
         agent = f"agent {item['agent']}" if item["agent"] else other
         subject = f"task {item['task']}" if item["task"] else agent
         if item["kind"] == "failed" and item["task"]:
@@ -124,8 +124,11 @@ def _broken_by_user(run: Mapping[str, Any]) -> str:
     return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
 
 
-def without_project(workflow: Mapping[str, Any] | None, start_command: str) -> Step:
+def without_project(workflow: Mapping[str, Any] | None, inbox: Sequence[Item], start_command: str) -> Step:
     """Return the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
+    for item in inbox:
+        if _asks_planner(item):
+            return _step(f"answer the planner: {without_details(item['text'])}", item["do"])
     if workflow:
         return _step(f"the workflow is {workflow['status']}", workflow["next"])
     return _step("start a project on this branch", start_command)
@@ -142,6 +145,11 @@ def resume_command(task: Task, *, resumes: bool) -> str:
     if "question" in task:
         return answer_command(str(task["question"]["number"]), task["question"]["text"])
     return f"{spawn} --fresh" if "session_id" in task else spawn
+
+
+def _asks_planner(item: Item) -> bool:
+    """Return whether a planner asks: its questions have numbers such as p1."""
+    return str(item["number"]).startswith("p")
 
 
 def _step(text: str, command: str) -> Step:

@@ -78,14 +78,13 @@ def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
 
 
 def items_outside_project(home: Home) -> list[Item] | None:
-    """Returns what planners and a workflow ask, or None if no planner asks and there is no workflow."""
-    asked: list[Item] = []
-    if os.path.lexists(f"{home.sow}/local/planning"):
-        from sow.store import planning
-
-        asked = planning.items(home)
+    """Returns what planners and a workflow ask, or None if no planner ever worked here and there is no workflow."""
     workflow_items = _workflow_items(home)
-    return None if workflow_items is None and not asked else [*asked, *(workflow_items or ())]
+    if not os.path.lexists(f"{home.sow}/local/planning"):
+        return workflow_items
+    from sow.store import planning
+
+    return [*planning.items(home), *(workflow_items or ())]
 
 
 def _workflow_items(home: Home) -> list[Item] | None:

@@ -152,6 +152,18 @@ def test_a_question_waits_in_the_inbox_and_its_answer_resumes_the_planner(planne
     assert planner.repo.sow("answer", "p1", "Red").code == 2
 
 
+def test_without_a_project_the_question_is_the_next_step(bare_repo: Repo, tmp_path: Path):
+    """Neither a project nor a branch of its own is needed, before the question and after the answer."""
+    planner = Planner(bare_repo, tmp_path)
+    planner.script(QUESTION)
+    assert bare_repo.sow("plan", "new", GOAL).code == 4
+    assert 'next: answer the planner: Which colour?: sow answer p1 "…"' in bare_repo.ok("status").out
+    assert 'answer the planner: Which colour?\n    sow answer p1 "…"' in bare_repo.ok().out
+    bare_repo.ok("answer", "p1", "Blue")
+    assert bare_repo.ok("inbox").out == "nothing needs your answer\n"
+    assert "start a project" in bare_repo.ok("status").out
+
+
 def test_a_program_without_memory_gets_the_goal_and_the_answer(planner: Planner, tmp_path: Path):
     """A planner that is a program of the user needs to remember nothing of its first turn."""
     program = tmp_path / "plan.sh"

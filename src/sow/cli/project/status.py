@@ -14,7 +14,7 @@ from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.store.files.checkout_home import Home
-from sow.store.inbox import project_inbox_items
+from sow.store.inbox import items_outside_project, project_inbox_items
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.workflows import summary
@@ -38,7 +38,7 @@ def status(context: Context, *, json: bool) -> int:
 
 def _no_project(home: Home, *, json: bool) -> int:
     workflow = summary.summary(home)
-    step = without_project(workflow, projects.start_command(home))
+    step = without_project(workflow, items_outside_project(home) or (), projects.start_command(home))
     if json:
         emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
     else:

@@ -188,7 +188,7 @@ class CheckoutView:
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
-            return advice.without_project(self.crew.summary, projects.start_command(self.home))
+            return advice.without_project(self.crew.summary, inbox, projects.start_command(self.home))
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
