@@ -240,6 +240,18 @@ def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str
     return []
 
 
+def worktree_name(task: Task) -> str:
+    """Return the name of the task's worktree. A follow-up that continues a conversation works in its owner's."""
+    return task["follows"].get("worktree", task["id"]) if "follows" in task else task["id"]
+
+
+def unused_worktrees(tasks: Iterable[Task]) -> dict[str, Task]:
+    """Return the ended tasks by id, except those in whose worktree a follow-up is done."""
+    loaded = list(tasks)
+    used = {worktree_name(task) for task in loaded if task["status"] not in ENDED_STATUSES}
+    return {task["id"]: task for task in loaded if task["status"] in ENDED_STATUSES and task["id"] not in used}
+
+
 def user_references(task: Task) -> list[str]:
     """Return the references that a person gave the task, without those that sow chose."""
     chosen_paths = {choice["path"] for choice in task.get("context", ())}

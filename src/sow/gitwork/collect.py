@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sow.domain.documents.state import Task
+from sow.domain.task import worktree_name
 from sow.errors import SowError
 from sow.gitwork.diffs import changed_paths
 from sow.gitwork.kept_commits import LARGEST, KeptCommits, commits_in
@@ -357,7 +358,7 @@ CONFLICT = b"<<<<<<< "  # starts a line where git left a conflict
 def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> None:
     """Record the current state of a task's worktree and the number of turns so far."""
     with repository.locked():
-        worktree = Worktree(repository, folder.id)
+        worktree = Worktree(repository, worktree_name(task))
         if worktree.is_ready:
             git_worktree_files.write(
                 f"{worktree.git_dir}/{MARK}", f"{_work_and_turns(folder, task)} {_worktree_state(worktree)}\n"
@@ -366,7 +367,7 @@ def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> N
 
 def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) -> bool:
     """Whether a person has changed the work since then and resolved all conflicts."""
-    worktree = Worktree(repository, folder.id)
+    worktree = Worktree(repository, worktree_name(task))
     mark = git_worktree_files.first_line(f"{worktree.git_dir}/{MARK}") if worktree.is_ready else ""
     since = _work_and_turns(folder, task) if mark else ""
     if not mark.startswith(f"{since} "):
@@ -375,10 +376,10 @@ def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) ->
         return _is_resolved(worktree) and mark != f"{since} {_worktree_state(worktree)}"
 
 
-def commit_resolved_merge(repository: Repository, task: str) -> None:
+def commit_resolved_merge(repository: Repository, task: Task) -> None:
     """Commit a merge that a person has resolved but not committed, because collecting would abort it."""
     with repository.locked():
-        worktree = Worktree(repository, task)
+        worktree = Worktree(repository, worktree_name(task))
         if not git_worktree_files.unfinished_operations(worktree.git_dir) or not _is_resolved(worktree):
             return
         head, merge_head = worktree.head(), worktree.git("rev-parse", "--verify", "MERGE_HEAD").strip()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from sow.domain.documents.state import Task
 from sow.domain.reviews.line_comment import LineComment
+from sow.domain.task import worktree_name
 from sow.errors import SowError
 from sow.gitwork.diffs import OPTIONS
 from sow.gitwork.repository import Repository
@@ -30,13 +31,18 @@ def with_quotes(
     """
     name = tree or (task["work"]["commit"] if "work" in task else "")
     if not name:
-        worktree = f"{repository.home.sow}/local/worktrees/{task['id']}"
+        worktree = f"{repository.home.sow}/local/worktrees/{worktree_name(task)}"
         folder = worktree if os.path.isdir(worktree) else repository.home.root
         return "", [comment.quoting(_line(_file(folder, comment.file), comment)) for comment in comments]
     found = repository.run_git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}"]).out.strip()
     if not found:
         raise SowError(f"there is no tree {name!r:.60} in {repository.home.root}", "leave --tree out for the last work")
-    return found, [comment.quoting(_line(_blob_text(repository, found, comment.file), comment)) for comment in comments]
+    return found, [with_quote(repository, found, comment) for comment in comments]
+
+
+def with_quote(repository: Repository, tree: str, comment: LineComment) -> LineComment:
+    """Return the comment with the line of a tree that it is about."""
+    return comment.quoting(_line(_blob_text(repository, tree, comment.file), comment))
 
 
 def _file(folder: str, path: str) -> str:

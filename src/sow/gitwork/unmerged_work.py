@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sow.domain.documents.state import Task
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import ENDED_STATUSES, worktree_name
 from sow.domain.text.units import listed
 from sow.errors import SowError
 from sow.gitwork.repository import Repository
@@ -47,7 +47,7 @@ def _has_work_elsewhere(repository: Repository, task: Task) -> bool:
     head = repository.commit_of("HEAD")
     if repository.not_contained_in(repository.only_commits(_collected(task)), [head]):
         return True
-    worktree = Worktree(repository, task["id"])
+    worktree = Worktree(repository, worktree_name(task))
     if worktree.is_ready and (
         git_worktree_files.unfinished_operations(worktree.git_dir) or worktree.dirty_paths(setup_paths(worktree))
     ):
@@ -70,8 +70,10 @@ def _branches(repository: Repository, task: str) -> dict[str, str]:
 
 
 def _merge_command(repository: Repository, task: Task) -> str:
-    worktree, branches = Worktree(repository, task["id"]), _branches(repository, task["id"])
+    worktree, branches = Worktree(repository, worktree_name(task)), _branches(repository, task["id"])
     ref = (worktree.branch() if worktree.is_ready else "") or max(branches, default="")
     name = ref.removeprefix("refs/heads/") or "".join(_collected(task))
-    preparation = f"commit what is open in .sow/local/worktrees/{task['id']}, then " if worktree.is_ready else ""
+    preparation = (
+        f"commit what is open in .sow/local/worktrees/{worktree_name(task)}, then " if worktree.is_ready else ""
+    )
     return f"{preparation}git merge {name}"

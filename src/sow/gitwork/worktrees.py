@@ -28,13 +28,17 @@ FOUND = "found"  # the name of pins for what was in a worktree before this run t
 class Worktrees:
     """All worktrees of one run. Every commit of a worker stays reachable."""
 
-    def __init__(self, repository: Repository, run: str) -> None:
+    def __init__(self, repository: Repository, run: str, names: Mapping[str, str] | None = None) -> None:
         self.repository = repository
         self.run = check_run_id(run)
+        self.names = names or {}  # of worktrees that are not named for their task
 
     def path(self, task: str) -> str:
         """Return the folder of a task's worktree, whether it exists or not."""
-        return f"{self.repository.home.sow}/local/worktrees/{_check_task_id(task)}"
+        return f"{self.repository.home.sow}/local/worktrees/{self._name(task)}"
+
+    def _name(self, task: str) -> str:
+        return _check_task_id(self.names.get(task, task))
 
     def branch(self, task: str) -> str:
         """Return the branch of a task in this run."""
@@ -52,7 +56,7 @@ class Worktrees:
 
     def _worktree(self, task: str) -> Worktree:
         """Return a task's worktree, with the commits that a killed sow left in the sandbox of its worker."""
-        worktree = Worktree(self.repository, _check_task_id(task))
+        worktree = Worktree(self.repository, self._name(task))
         PrivateGit(worktree).take_over()
         return worktree
 
@@ -152,12 +156,12 @@ class Worktrees:
     def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
         """Link and copy ignored files into a worktree. Returns the set-up commands that must still run there."""
         with self.repository.locked():
-            return setup_files.install_setup_files(Worktree(self.repository, _check_task_id(task)), settings)
+            return setup_files.install_setup_files(Worktree(self.repository, self._name(task)), settings)
 
     def record_setup(self, task: str, settings: Mapping[str, Any]) -> None:
         """Record that the set-up commands have run."""
         with self.repository.locked():
-            setup_files.record_setup(Worktree(self.repository, _check_task_id(task)), settings)
+            setup_files.record_setup(Worktree(self.repository, self._name(task)), settings)
 
     def collect(self, task: str, iteration: int, message: str, base: str) -> CollectedWork:
         """Collect a worker's changes into one commit on the task's branch, and pin every commit that it made."""
@@ -190,7 +194,7 @@ class Worktrees:
     def _drop_branch(self, ref: str, commit: str, task: str) -> None:
         pins = KeptCommits(self.repository, self.run, task or "integration")
         if task and is_task_id(task):
-            worktree = Worktree(self.repository, task)
+            worktree = Worktree(self.repository, self._name(task))
             if worktree.is_ready and worktree.branch() == ref:
                 pins.keep_unreachable(FOUND, commits_in(worktree, ref), excluding=[])
                 worktree.git("update-ref", "--no-deref", "-m", "sow: the run is over", "HEAD", commit)
@@ -237,7 +241,7 @@ class Worktrees:
     def remove(self, task: str, *, dry_run: bool = False) -> DeliveryRefused | None:
         """Remove a worktree if its work is pinned, it is clean and no process uses it. Otherwise return the reason."""
         with self.repository.locked():
-            worktree = Worktree(self.repository, _check_task_id(task))
+            worktree = Worktree(self.repository, self._name(task))
             if not worktree.git_dir:
                 return _unknown_folder(worktree) if os.path.lexists(worktree.path) else None
             if not process_tree.processes_in_folder(worktree.path):

@@ -24,7 +24,9 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
     home = homes.find(option=str(root or repo.root), environment={}, cwd="/")
     project = projects.load(home)
     return list(
-        write_rules.write_protected(desks.find(home, project, "010"), [each["name"] for each in project["phases"]])
+        write_rules.write_protected(
+            desks.find(home, project, "010"), [each["name"] for each in project["phases"]], "010"
+        )
     )
 
 

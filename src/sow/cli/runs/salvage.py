@@ -7,7 +7,7 @@ from typing import Any
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import unused_worktrees
 from sow.domain.text.branch_name import is_branch_name
 from sow.errors import SowError, Waiting
 from sow.gitwork.prune import PruneResult, prune
@@ -100,7 +100,7 @@ def _ended(home: Home) -> set[str]:
     if not projects.exists(home):
         return _tasks_of_removed_projects(home)
     project = projects.load(home)
-    return {task["id"] for _, task in task_folder.load_readable(home, project)[0] if task["status"] in ENDED_STATUSES}
+    return set(unused_worktrees(task for _, task in task_folder.load_readable(home, project)[0]))
 
 
 def _tasks_of_removed_projects(home: Home) -> set[str]:

@@ -10,7 +10,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
 from sow.domain.advice import STOP_COMMAND
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import unused_worktrees
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks
@@ -95,12 +95,12 @@ def _leftovers(context: Context) -> list[dict[str, str]]:
         readable, _ = task_folder.load_readable(home, projects.load(home))
     except SowError:
         return []
-    statuses = {task["id"]: task["status"] for _, task in readable if task["status"] in ENDED_STATUSES}
-    worktrees = leftover_worktrees(home, statuses) if home.claim_holder("run") is None else []
+    ended = unused_worktrees(task for _, task in readable)
+    worktrees = leftover_worktrees(home, ended) if home.claim_holder("run") is None else []
     findings = []
     for name in worktrees:
         task = name.partition("-")[0]
-        message = f".sow/local/worktrees/{name} is left over from task {task}, which is {statuses[task]}"
+        message = f".sow/local/worktrees/{name} is left over from task {task}, which is {ended[task]['status']}"
         findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})
     return findings
 

@@ -9,7 +9,7 @@ from sow.dashboard.data.page_errors import PageNotFound
 from sow.domain.checks import check_list, refusals
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.inbox import accept_command
-from sow.domain.task import is_approved
+from sow.domain.task import is_approved, worktree_name
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
 from sow.reports import crew_rows
@@ -77,7 +77,7 @@ def document(home: Home, ident: str) -> Document:
         "evidence": [_evidence(piece) for piece in page.get("evidence", ())],
         "reviews": page.get("reviews", []),
         "branch": _branch(home, ident),
-        "worktree": _worktree(home, ident),
+        "worktree": _worktree(home, worktree_name(folder.task()) if isinstance(folder, TaskFolder) else ident),
     }
 
 
@@ -166,6 +166,6 @@ def _branch(home: Home, ident: str) -> str | None:
     return branches[-1].removeprefix("refs/heads/") if branches else None
 
 
-def _worktree(home: Home, ident: str) -> str | None:
-    path = f"{home.sow}/local/worktrees/{ident}"
+def _worktree(home: Home, name: str) -> str | None:
+    path = f"{home.sow}/local/worktrees/{name}"
     return path if os.path.isdir(path) else None

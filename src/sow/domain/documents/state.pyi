@@ -103,6 +103,7 @@ class Follows(TypedDict):
     task: NotRequired[str]
     head: NotRequired[str]
     session: NotRequired[str]
+    worktree: NotRequired[str]
 
 class Chosen(TypedDict):
     path: str

@@ -188,7 +188,7 @@ def _execute(
             verbs=request.verbs,
         )
         started = {
-            **_start_facts(folder, project),
+            **start_facts(folder, project),
             "asked": [*request.typed_options],
             "recovered": goes_on,
             "sandbox": run_context.sandbox_text(),
@@ -196,7 +196,7 @@ def _execute(
         return execute(run_context, PlanLoop, started=started, tick=live.tick, bell=live.ring_bell)
 
 
-def _start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
+def start_facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
     """Returns the facts about the run and its tasks for the first journal entry."""
     chosen = [
         {

@@ -8,7 +8,7 @@ from typing import Any
 from sow.domain.checks.consent import ASK_AGAIN, NO_SETUP, REFUSED_SETUP
 from sow.domain.plans.command_line import split_words
 from sow.domain.plans.plan_import import checks_of
-from sow.domain.task import OPEN_STATUSES
+from sow.domain.task import OPEN_STATUSES, worktree_name
 from sow.engine.checks import outside_imports
 from sow.engine.checks.outside_imports import ACCEPTED, WHY, OutsideImport
 from sow.engine.checks.setup_detection import Read
@@ -80,7 +80,7 @@ def _reads_of_open_work(home: Home) -> list[Read]:
             continue
         if "work" in task:
             reads.append(commit_reader(home.root, task["work"]["commit"]))
-        folder = f"{home.sow}/local/worktrees/{task['id']}"
+        folder = f"{home.sow}/local/worktrees/{worktree_name(task)}"
         if os.path.isdir(folder):
             reads.append(folder_reader(folder))
     return reads

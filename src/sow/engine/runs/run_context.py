@@ -13,7 +13,7 @@ from sow.config import Config, ExecutorConfig
 from sow.domain.checks.consent import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
 from sow.domain.network import ALL, Hosts
-from sow.domain.task import DEFAULT_AGENT
+from sow.domain.task import DEFAULT_AGENT, worktree_name
 from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
@@ -33,6 +33,8 @@ from sow.gitwork.slots import Slots
 from sow.gitwork.worktrees import Worktrees
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
 from sow.store.projects.task_updates import RUNNER as RUNNER
 from sow.store.runs.run_folder import RunFolder
 from sow.store.state_watcher import StateWatcher
@@ -119,7 +121,15 @@ def _open_isolation(home: Home, folder: RunFolder) -> Isolation | None:
     repository = Repository(home)
     integration = Integration(repository, folder)
     integration.begin(folder.run["base"])
-    return Isolation(Worktrees(repository, folder.id), integration)
+    return Isolation(Worktrees(repository, folder.id, _worktree_names(home, folder)), integration)
+
+
+def _worktree_names(home: Home, folder: RunFolder) -> dict[str, str]:
+    """Return the worktree of each follow-up of the run; only a run without a plan has follow-ups."""
+    if folder.run["plans"]:
+        return {}
+    tasks = task_folder.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])
+    return {task["id"]: worktree_name(task) for task in tasks}
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
-from sow.domain.task import ENDED_STATUSES
+from sow.domain.task import unused_worktrees
 from sow.engine.turns.recovery import is_needed, recover
 from sow.errors import SowError
 from sow.gitwork.check_processes import remarks_on_left_checks
@@ -98,7 +98,7 @@ def recover_turn(folder: TaskFolder | AgentFolder, environment: Mapping[str, str
 def _swept(home: Home, project: ProjectState) -> list[str]:
     """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
     loaded = task_folders.load_readable(home, project)[0]
-    ended = {task["id"] for _, task in loaded if task["status"] in ENDED_STATUSES and not home.task_holder(task["id"])}
+    ended = {name for name in unused_worktrees(task for _, task in loaded) if not home.task_holder(name)}
     if not leftover_worktrees(home, ended):
         return []
     swept = remove_leftovers(home, ended)

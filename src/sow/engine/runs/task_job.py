@@ -73,7 +73,7 @@ class TaskJob(RunJob):
         if stage in handlers:
             return (yield from handlers[stage](task))
         if stage == "hand_in":
-            self._hand_in(reason)
+            self._hand_in(task, reason)
         elif stage == "collect":
             self._collect(task)
         elif stage == "waive":
@@ -128,11 +128,11 @@ class TaskJob(RunJob):
         isolation = self.context.isolation
         return isolation is not None and collect.changed_by_person(isolation.repository, self.folder, task)
 
-    def _hand_in(self, reason: str) -> None:
+    def _hand_in(self, task: Task, reason: str) -> None:
         """Hand in work that needs no worker any more, so that it is checked and reviewed."""
         self.context.progress(self.id, reason)
         if self.context.isolation is not None:
-            collect.commit_resolved_merge(self.context.isolation.repository, self.id)
+            collect.commit_resolved_merge(self.context.isolation.repository, task)
         task_updates.resubmit(self.folder, self.project)
 
     def _end(self, task: Task, stage: str, reason: str) -> JobEnd:
@@ -258,7 +258,7 @@ class TaskJob(RunJob):
             return
         isolation.adopt_earlier_work(self.id)
         if rules.is_approved(task):  # the person may have resolved a conflict there
-            collect.commit_resolved_merge(isolation.repository, self.id)
+            collect.commit_resolved_merge(isolation.repository, task)
         base = isolation.base_of(self.id)
         collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.commit_message(task), base)
         self.remarks += collected.remarks

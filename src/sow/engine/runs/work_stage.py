@@ -9,8 +9,9 @@ from sow.engine.runs import budget
 from sow.engine.runs.job import LIMITED, JobEnd, did_nothing
 from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
 from sow.engine.turns import recovery, task_turn
+from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.folder_changes import HomeSnapshot
-from sow.store.projects import task_updates
+from sow.store.projects import task_folder, task_updates
 from sow.store.runs import sessions
 
 TYPE_CHECKING = False
@@ -29,9 +30,21 @@ GO_ON = "Your last turn was interrupted. Look at what is there (git status, git 
 
 
 def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
-    """Start a new session, with the feedback on an earlier iteration if there is some."""
-    role = job.context.role_of(task)
+    """Start a new session, with the feedback on an earlier iteration if there is some.
+
+    A follow-up begins in the session of the task that it follows, if that can continue here.
+    """
     text = task_updates.latest_feedback(job.folder, task)
+    owner, executor = _owner_session(job, task)
+    if owner is not None and executor is not None:
+        taken = yield from _take_executor(job, task, [executor])
+        if isinstance(taken, JobEnd):
+            return taken
+        role = _role(job, task, owner)
+        settings = job.context.turn_settings(job.on_worker_event)
+        turn = task_turn.follow(settings, job.id, role, taken, text, owner, actor=RUNNER)
+        return (yield from _run_turn(job, task, turn, role.name, taken, "resume"))
+    role = job.context.role_of(task)
     return (yield from _spawn(job, task, role, job.context.executors_of(role.name), text))
 
 
@@ -58,6 +71,19 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
         context.turn_settings(job.on_worker_event), job.id, role, taken, text or GO_ON, actor=RUNNER, recorded=True
     )
     return (yield from _run_turn(job, task, turn, role.name, taken, "resume"))
+
+
+def _owner_session(job: TaskJob, task: Task) -> tuple[SessionRecord | None, ExecutorConfig | None]:
+    """Return the session that a follow-up continues, and its executor, or None if it cannot continue here."""
+    follows = task.get("follows", {})
+    if "session_id" in task or not ("task" in follows and "session" in follows):
+        return None, None
+    owner = task_folder.TaskFolder(job.context.home, "", follows["task"])
+    record = sessions.current(owner, follows["session"])
+    executor = _executor(job, record) if _is_in_folder(job, record) else None
+    if record is None or executor is None or not find_adapter(executor.type).capabilities.resumes:
+        return None, None
+    return task_turn.resumable(record, executor)[0], executor
 
 
 def _settle(job: TaskJob, record: SessionRecord) -> bool:

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 INTERRUPTED_KINDS = ("interrupted", "timeout", "limited", "overloaded")  # ends that say nothing about the worker
 MOST_LOGGED = 2000
 ALLOWED = "You may run these commands, with any arguments: {commands}. All others are refused."
+FOLLOWS = (
+    "Your work on task {owner} is completed, merged and shared with others. They found something in it: that is task "
+    "{id}, which you begin now in the same folder. Task {owner} stays completed. The folder has all merged work."
+)
 UNREAD = "Answers and feedback that you have not read yet:"
 RESUME_ACTION = "agent_resume"  # in the project's log; the text may be an order or only a question
 SUBAGENT_TYPES = ("claude",)  # CLIs that find .claude/agents themselves and offer such roles as subagents
@@ -138,6 +142,51 @@ def resume(
         remarks += settings.announce(choose_references(turn, answered, actor))
         record, outcome = yield from _first_turn(turn, "recovery", actor, reason, text)
         return (yield from _finish(turn, _settled(turn, record, outcome, remarks)))
+
+
+def follow(
+    settings: TurnSettings,
+    task: str,
+    agent: Agent,
+    executor: ExecutorConfig,
+    text: str,
+    owner: SessionRecord,
+    *,
+    actor: Actor,
+) -> Steps[TurnResult]:
+    """Begin a task in the session of another one, whose worker wrote what the task is about.
+
+    The task gets a record of its own for the session, with its own turns. The other task's record stays as it is.
+    """
+    turn = spawn_turns(settings, task, agent, [executor], cwd=owner.session["cwd"])[0]
+    turn.check()
+    with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
+        remarks = settings.announce(recover(turn.folder, settings.environment))
+        task_before = _begin(turn, actor, fresh=False)
+        remarks += settings.announce(choose_references(turn, task_before, actor))
+        record = turn.open_session("resume", owner.session)
+        session_id = record.session.get("session_id") or record.session["key"]
+        changed = tasks.start_worker(settings.home, task, session_id, agent.name, actor=actor)
+        allowed = turn.allowed_text(record.session["cwd"])
+        parts = [
+            FOLLOWS.format(owner=owner.session["task"], id=task),
+            briefing.task_prompt(turn.folder, changed, sow_command(), turn.cwd),
+            *([ALLOWED.format(commands=allowed)] if allowed else []),
+            *(
+                []
+                if turn.adapter.capabilities.runs_commands
+                else [briefing.task_without_commands(turn.folder, changed)]
+            ),
+            *([text] if text else []),
+        ]
+        outcome = yield from turn.run(record, "resume", "\n\n".join(parts) + "\n")
+        finished = _settled(turn, record, outcome, remarks)
+        if outcome.kind == "not_found":
+            gone = f"the session of task {owner.session['task']} is gone ({outcome.reason}): a fresh one starts"
+            remarks = [*finished.remarks, *settings.announce([gone])]
+            record, outcome = yield from _first_turn(turn, "recovery", actor, "the CLI does not know it any more", text)
+            finished = _settled(turn, record, outcome, remarks)
+        return (yield from _finish(turn, finished))
 
 
 def _folder(folder: TaskFolder) -> str:

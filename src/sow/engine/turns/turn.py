@@ -192,10 +192,16 @@ class AgentTurn:
 
         return commands_text(self.allowed_commands(folder))
 
-    def open_session(self, kind: str) -> SessionRecord:
-        """Create a new session with its first turn on disk, before the task's state names it."""
+    def open_session(self, kind: str, continued: Session | None = None) -> SessionRecord:
+        """Create a new session with its first turn on disk, before the task's state names it.
+
+        If another task's session is continued, the CLI knows the new one by the same names.
+        """
         turn = sessions.new_turn(1, kind, self.folder.iteration, self._secrets())
-        return sessions.create(self.folder, {**self.new_session(), "turns": [turn]})
+        session = self.new_session()
+        if continued is not None:
+            session = {**continued, **{key: session[key] for key in ("project_id", "task", "mark", "started_at")}}  # type: ignore[typeddict-item]
+        return sessions.create(self.folder, {**session, "turns": [turn]})
 
     def _secrets(self) -> list[str]:
         return redaction.names_of_secrets(self.settings.environment, self.extra_variables())

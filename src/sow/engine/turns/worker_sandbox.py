@@ -61,8 +61,10 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     """Make the sandbox of a turn, and take over what the turn left in it: commits and a refreshed login."""
     settings = turn.settings
     home, environment, repository = settings.home, settings.environment, Repository(settings.home)
-    name = f"{turn.folder.id}-judge" if turn.read_only else turn.folder.id
     private_git = _private_git(repository, turn, request.cwd)
+    # A follow-up has the home of the task whose conversation it continues.
+    worker = private_git.worktree.name if private_git is not None else turn.folder.id
+    name = f"{turn.folder.id}-judge" if turn.read_only else worker
     folder = _home_folder(home, environment, turn.folder.owner, name)
     logins = Logins(turn.adapter.capabilities.private_home, environment, folder)
     box = Box(environment, home=folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.ids import is_task_id
+from sow.domain.task import worktree_name
 from sow.errors import InvalidFile, SowError
 from sow.store.files import backup, state_file
 from sow.store.files.disk import list_folder
@@ -114,7 +115,8 @@ class TaskFolder(WorkerFolder):
         """Returns patterns of the files that the task's worker must not write."""
         from sow.store.projects import write_rules
 
-        return write_rules.write_protected(self, [phase["name"] for phase in self._project()["phases"]])
+        phases = [phase["name"] for phase in self._project()["phases"]]
+        return write_rules.write_protected(self, phases, worktree_name(self.task()))
 
     def worker_environment(self) -> dict[str, str]:
         """Returns environment variables for the worker, in addition to its task and its role."""

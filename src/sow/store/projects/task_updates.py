@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from sow.domain import ids, phase
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.documents.state import Concern, Evidence, ProjectState, Review, Task, Waiver
+from sow.domain.documents.state import Check, Concern, Evidence, Follows, ProjectState, Review, Task, Waiver
 from sow.domain.text.similar_text import DETAILS, without_changing_parts
+from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair
-from sow.store.projects import feedback, log, notes, restore, task_folder
+from sow.store.projects import feedback, log, notes, restore, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
@@ -390,6 +392,47 @@ def said_again(task_folder: TaskFolder, task: Task, folder: str, text: str) -> s
 
 def _body(text: str) -> list[str]:
     return without_changing_parts(text.partition("\n")[2]).split()
+
+
+def create_follow_up(
+    home: Home,
+    owner: Task | None,
+    follows: Follows,
+    *,
+    role: str,
+    depends_on: list[str],
+    checks: list[Check],
+    description: str,
+) -> Task:
+    """Creates the task that settles what others found in delivered work, of one owner or of several tasks."""
+    now = clock.now()
+    with home.lock():
+        project = projects.load(home)
+        ident = ids.next_id(folder.id for folder in task_folder.all_folders(home, project))
+        about = f"task {owner['id']}" if owner is not None else "the request"
+        task: Task = {
+            "id": ident,
+            "name": f"Follow-up on {about}: {counted(len(follows['findings']), 'finding')}",
+            "status": "pending",
+            "assigned_agent": role,
+            "iteration": 1,
+            "priority": "high",
+            "depends_on": depends_on,
+            "criteria": [],
+            "references": [],
+            "questions": [],
+            "checks": checks,
+            "follows": follows,
+            "created_at": now,
+            "updated_at": now,
+        }
+        if owner is not None and "protected" in owner:
+            task["protected"] = owner["protected"]
+        tasks.log_act(home, RUNNER, action="task_create", text=f"task {ident}: {task['name']}", now=now)
+        folder = TaskFolder(home, phase.default_phase(project["phases"]), ident)
+        text = tasks.description_text(task["name"], description, [])
+        tasks.write_task_folder(folder, task, text, project["project_id"])
+    return task
 
 
 def commit_message(task: Task) -> str:

@@ -201,7 +201,7 @@ def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str, action: 
 def _is_unmerged(home: Home, task: Task) -> bool:
     """Returns whether the work is in a worktree or on a run's branch, from which only a run merges it."""
     collected = "work" in task and task["work"]["iteration"] >= task["iteration"] - (task["status"] == "paused")
-    return collected or os.path.lexists(f"{home.sow}/local/worktrees/{task['id']}")
+    return collected or os.path.lexists(f"{home.sow}/local/worktrees/{rules.worktree_name(task)}")
 
 
 def _log(folder: TaskFolder, agent: str, action: str, text: str, now: str) -> None:

@@ -21,7 +21,7 @@ WORKFLOW = ("state.yaml", "shared_status.json", "verification_report.md", "workf
 LOCAL = ("sessions", "runs", "removed", "litter", "fetching", "describing")
 
 
-def write_protected(folder: TaskFolder, phases: Iterable[str]) -> tuple[str, ...]:
+def write_protected(folder: TaskFolder, phases: Iterable[str], worktree: str) -> tuple[str, ...]:
     """Returns patterns for settings, sessions, runs, project state, other tasks and their worktrees, and the backups.
 
     A worker changes these only through `sow`. Knowledge stays writable, because it is part of the work. Other tasks are
@@ -31,7 +31,7 @@ def write_protected(folder: TaskFolder, phases: Iterable[str]) -> tuple[str, ...
     sow, project = literal(home.sow), literal(home.project)
     files = [f"{sow}/config.yaml", f"{sow}/.gitignore", f"{project}/state.yaml", f"{project}/log.md"]
     folders = [f"{sow}/sinks", f"{sow}/repos", f"{project}/context", *(f"{sow}/local/{name}" for name in LOCAL)]
-    folders += [f"{sow}/local/worktrees/{pattern}" for pattern in (*other_ids(folder.id), "integration-*", "slot-*")]
+    folders += [f"{sow}/local/worktrees/{pattern}" for pattern in (*other_ids(worktree), "integration-*", "slot-*")]
     folders += [f"{project}/phases/{phase}" for phase in phases if phase != folder.phase]
     folders += [f"{project}/phases/{folder.phase}/tasks/{pattern}" for pattern in other_ids(folder.id)]
     folders += [*_backup_folders(home), literal(f"{home.root}/orchestration")]

@@ -143,6 +143,7 @@ DOCUMENT = record({
             'findings': (array(text(1, 400, form='sow-line')), REQUIRED),
             'head': (text(form='sow-digest'), OPTIONAL),
             'session': (text(1, 200, form='sow-line'), OPTIONAL),
+            'worktree': (TASK_ID, OPTIONAL),
         }), OPTIONAL),
     }, ('status', ('completed',), {'completed_at': anything, 'approval': anything}), ('status', ('abandoned',), {'abandoned_reason': anything})), REQUIRED),
 })
