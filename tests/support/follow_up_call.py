@@ -1,4 +1,4 @@
-"""Settles findings as `sow deliver watch` does: `follow_up_call.py FILE`, with findings and head as JSON in the file."""
+"""Settles findings of a request: `follow_up_call.py FILE`, with the findings and the pushed commit as JSON."""
 
 from __future__ import annotations
 

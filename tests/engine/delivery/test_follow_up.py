@@ -157,7 +157,7 @@ def test_hostile_text_is_only_quoted(request_: Request) -> None:
 
 
 def test_what_has_no_single_owner_goes_to_the_integrator(request_: Request) -> None:
-    """A comment without a line, a line of a person, and a log with lines of two tasks are one task of the integrator."""
+    """A comment without a line, a line of a person, and a log with lines of two tasks are one integrator task."""
     request_.deliver()
     repo = request_.repo
     (repo.root / "mine.py").write_text("by hand\n")

@@ -153,7 +153,7 @@ def follow(
     owner: SessionRecord,
     *,
     actor: Actor,
-) -> Steps[TurnResult]:
+) -> Steps[FinishedTurn]:
     """Begin a task in the session of another one, whose worker wrote what the task is about.
 
     The task gets a record of its own for the session, with its own turns. The other task's record stays as it is.
@@ -168,23 +168,20 @@ def follow(
         session_id = record.session.get("session_id") or record.session["key"]
         changed = tasks.start_worker(settings.home, task, session_id, agent.name, actor=actor)
         allowed = turn.allowed_text(record.session["cwd"])
-        parts = [
+        runs_commands = turn.adapter.capabilities.runs_commands
+        parts = (
             FOLLOWS.format(owner=owner.session["task"], id=task),
             briefing.task_prompt(turn.folder, changed, sow_command(), turn.cwd),
-            *([ALLOWED.format(commands=allowed)] if allowed else []),
-            *(
-                []
-                if turn.adapter.capabilities.runs_commands
-                else [briefing.task_without_commands(turn.folder, changed)]
-            ),
-            *([text] if text else []),
-        ]
-        outcome = yield from turn.run(record, "resume", "\n\n".join(parts) + "\n")
+            ALLOWED.format(commands=allowed) if allowed else "",
+            "" if runs_commands else briefing.task_without_commands(turn.folder, changed),
+            text,
+        )
+        outcome = yield from turn.run(record, "resume", "\n\n".join(filter(None, parts)) + "\n")
         finished = _settled(turn, record, outcome, remarks)
         if outcome.kind == "not_found":
             gone = f"the session of task {owner.session['task']} is gone ({outcome.reason}): a fresh one starts"
             remarks = [*finished.remarks, *settings.announce([gone])]
-            record, outcome = yield from _first_turn(turn, "recovery", actor, "the CLI does not know it any more", text)
+            record, outcome = yield from _first_turn(turn, "spawn", actor, "", text)
             finished = _settled(turn, record, outcome, remarks)
         return (yield from _finish(turn, finished))
 
