@@ -86,6 +86,21 @@ def by_id(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in document["tasks"]}
 
 
+def test_reasons_are_told_once(crew):
+    """A task that failed in an earlier run has its reason, and a question is not repeated as one (C16)."""
+    tale = Tale(crew, ["010", "040"])
+    tale.begin()
+    tale.work(5, 8, "040", "paused")
+    tale.end(9, "waiting", 4)
+    put(crew, tale, "010", status="failed", failed_reason="there is no such library")
+    asked = {"number": 3, "text": "the review is RED", "asked_at": stamp(8)}
+    put(crew, tale, "040", status="paused", question=asked, review_feedback="the review is RED")
+    document = run_report.report_data(tale.home, tale.folder)
+    assert by_id(document)["010"]["why"] == "there is no such library"
+    lines = run_report.render_markdown(document).partition("## What is not done")[2].split("\n")
+    assert next(line for line in lines if "Sessions" in line).count("the review is RED") == 1
+
+
 def test_tasks_by_outcome(crew):
     """A task is completed, failed, waiting with its question, or blocked with what it waits for."""
     tale = Tale(crew, IDS)

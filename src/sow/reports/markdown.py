@@ -69,7 +69,8 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
         details = [row["outcome"]]
         details += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
         details += [f"asks: {without_details(row['question']['text'])}"] if row["question"] else []
-        details += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
+        is_told = row["question"] or row["outcome"] not in ("failed", "waiting")
+        details += [row["why"]] if row["why"] and not is_told else []
         yield f"- {escape(words.task_label(row))} {escape(row['name'])}: {escape('; '.join(details))}"
 
 

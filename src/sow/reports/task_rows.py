@@ -32,6 +32,7 @@ STATE_FIELDS = (
     "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
     "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
     "refusals", "concerns", "waivers", "approval", "checks", "work",
+    "failed_reason",
 )  # fmt: skip
 
 
@@ -99,9 +100,9 @@ def _why(record: TaskRecord, task: State, outcome: str) -> str:
     """Return the reason why a task is not completed."""
     if outcome == "completed":
         return ""
-    return (
-        with_finding(record.reason, task) if outcome == "failed" else record.reason or task.get("review_feedback", "")
-    )
+    if outcome == "failed":
+        return with_finding(record.reason or task.get("failed_reason", ""), task)
+    return record.reason or task.get("review_feedback", "")
 
 
 def task_outcome(run: Run, record: TaskRecord, task: State, *, running: bool) -> str:
