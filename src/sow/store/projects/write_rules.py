@@ -18,7 +18,7 @@ SPECIAL = frozenset("\\*?[]{}()!")
 DIGITS = "0123456789"
 WORKFLOW = ("state.yaml", "shared_status.json", "verification_report.md", "workflow_coordination_plan.md")
 # A task's worktree is beside these folders, and stays writable.
-LOCAL = ("sessions", "runs", "removed", "litter", "fetching", "describing")
+LOCAL = ("sessions", "runs", "removed", "litter", "fetching", "describing", "issues", "planning")
 
 
 def write_protected(folder: TaskFolder, phases: Iterable[str], worktree: str) -> tuple[str, ...]:
