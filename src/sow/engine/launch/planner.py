@@ -114,7 +114,10 @@ class PlanWriter:
             conversation = converse(self.settings, agent, self.folder, executor=self.executor, cwd=cwd, read_only=True)
             conversation.first_prompt = self._first_prompt(commit)
             text = self._continue(conversation) or conversation.first_prompt
-            return (yield from self._ask(conversation, text))
+            try:
+                return (yield from self._ask(conversation, text))
+            finally:
+                self.settings.announce(conversation.remarks)
 
     def _continue(self, conversation: Conversation) -> str:
         """Continue the session that asked, if the user answered; return the message with the goal and the answers."""
