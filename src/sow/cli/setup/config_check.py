@@ -11,6 +11,7 @@ from sow import config as configs
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
 from sow.config import Config
+from sow.domain.health_finding import Finding, found
 from sow.errors import InvalidFile, suggestion
 from sow.executors.executor import find_binary, program_advice
 from sow.executors.executor_types import adapter
@@ -18,12 +19,7 @@ from sow.store.formats.all_problems import all_problems, line_of, without_proble
 from sow.store.validators.user_config import validate
 from sow.system.terminal import escape_control, escape_line, out, paint
 
-Finding = dict[str, Any]
 MARKS = {"ok": ("✓", "green"), "warning": ("⚠ Warning:", "yellow")}
-
-
-def _finding(state: str, text: str, hint: str = "") -> Finding:
-    return {"state": state, "what": text, "hint": hint}
 
 
 def check(context: Context, text: str | None = None) -> list[Finding]:
@@ -48,17 +44,17 @@ def read(context: Context, text: str | None = None) -> tuple[Config | None, list
     try:
         text = configs.read(path) if text is None else text
         if text is None:
-            findings = [_finding("ok", "No file: sow uses the built-in defaults")]
+            findings = [found("ok", "No file: sow uses the built-in defaults")]
             return configs.Config(path, None, context.environment), findings
         data = configs.document(text, path)
     except InvalidFile as error:
-        return None, [_finding("problem", error.message.removeprefix(f"{path}: "), error.hint)]
+        return None, [found("problem", error.message.removeprefix(f"{path}: "), error.hint)]
     checked = configs.copy(data)
     mistakes = all_problems(text, checked, validate)
-    findings = [_finding("ok", "YAML syntax valid")]
+    findings = [found("ok", "YAML syntax valid")]
     if not mistakes:
-        return configs.Config(path, data, context.environment), [*findings, _finding("ok", "CUE schema valid")]
-    findings += [{**_finding("problem", what, configs.FIX_HINT), "line": line} for line, what in mistakes]
+        return configs.Config(path, data, context.environment), [*findings, found("ok", "CUE schema valid")]
+    findings += [{**found("problem", what, configs.FIX_HINT), "line": line} for line, what in mistakes]
     if isinstance(data, dict):
         findings += problems(configs.Config(path, _usable_part(data, checked), context.environment))
         _add_lines(findings, text)
@@ -110,10 +106,10 @@ def problems(config: Config) -> list[Finding]:
 def _types(config: Config, role_names: list[str]) -> list[Finding]:
     """Checks the settings of each executor against its type."""
     misfits = [configs.executor_error(executor) for executor in config.executors.values()]
-    findings = [_finding("problem", misfit, configs.FIX_HINT) for misfit in misfits if misfit]
+    findings = [found("problem", misfit, configs.FIX_HINT) for misfit in misfits if misfit]
     executors = (config.executors.get(name) for name in config.executors_in_use(role_names))
     types = dict.fromkeys(executor.type for executor in executors if executor is not None)
-    return findings or [_finding("ok", f"Executor types valid ({', '.join(types)})")]
+    return findings or [found("ok", f"Executor types valid ({', '.join(types)})")]
 
 
 def _bindings(config: Config) -> list[Finding]:
@@ -126,11 +122,11 @@ def _bindings(config: Config) -> list[Finding]:
     references += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
     available = "the executors are: " + ", ".join(sorted(config.executors))
     findings = [
-        _finding("problem", f"{setting}: unknown executor: {name}", suggestion(name, config.executors) or available)
+        found("problem", f"{setting}: unknown executor: {name}", suggestion(name, config.executors) or available)
         for setting, name in references
         if name not in config.executors
     ]
-    return findings or [_finding("ok", "All bindings reference defined executors")]
+    return findings or [found("ok", "All bindings reference defined executors")]
 
 
 def notify(config: Config, context: Context) -> list[Finding]:
@@ -138,12 +134,12 @@ def notify(config: Config, context: Context) -> list[Finding]:
     try:
         command = config.notify_command()
     except InvalidFile as error:
-        return [_finding("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
+        return [found("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
     if not command or find_binary(command[0], context.environment):
-        return [_finding("ok", "The notification command exists")] if command else []
+        return [found("ok", "The notification command exists")] if command else []
     suffix = "" if "/" in command[0] else " on PATH"
     advice = "runs continue without it; install it, or fix notify.command"
-    return [_finding("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
+    return [found("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
 
 
 def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Finding]:
@@ -151,16 +147,16 @@ def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Findi
     for role in config.roles(()):
         if role not in role_names:
             advice = suggestion(role, role_names) or "list the roles: sow agent list"
-            yield _finding("warning", f"{_source_of_role(config, role)}: unknown role: {role}", advice)
+            yield found("warning", f"{_source_of_role(config, role)}: unknown role: {role}", advice)
     for name in config.executors_in_use(role_names):
         executor = config.executors.get(name)
         if executor is None or configs.executor_error(executor):
             continue
         if warning := configs.yolo_warning(executor):
             command = f"sow config set agents.executors.{name}.settings.yolo_mode true"
-            yield _finding("warning", warning, f"if you trust it, run: {command}")
+            yield found("warning", warning, f"if you trust it, run: {command}")
     if os.path.exists(config.path) and os.stat(config.path).st_mode & stat.S_IWOTH:
-        yield _finding("warning", "all users of this machine can change the file", f"run: chmod o-w {config.path}")
+        yield found("warning", "all users of this machine can change the file", f"run: chmod o-w {config.path}")
 
 
 def _source_of_role(config: Config, role: str) -> str:
@@ -186,4 +182,4 @@ def _binaries(config: Config, role_names: list[str], context: Context) -> Iterat
         need = f"{', '.join(names)} executor requires" if len(names) == 1 else f"{', '.join(names)} executors require"
         suffix = "" if "/" in program else " on PATH"
         hint = f"The {need} {program} CLI to be installed.\n{advice[program]}"
-        yield _finding("warning", f"{program} binary not found{suffix}", hint)
+        yield found("warning", f"{program} binary not found{suffix}", hint)

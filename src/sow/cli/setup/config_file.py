@@ -10,7 +10,8 @@ from sow.cli.context import Context
 from sow.cli.open_cli import editor
 from sow.cli.output import emit, print_error
 from sow.cli.setup import config_show
-from sow.cli.setup.config_check import Finding, check, located, print_finding
+from sow.cli.setup.config_check import check, located, print_finding
+from sow.domain.health_finding import Finding
 from sow.domain.text.units import counted
 from sow.errors import SowError, SystemFailure, Waiting
 from sow.store.files import user_file

@@ -13,6 +13,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.setup import config_check, config_show
 from sow.config import Config
+from sow.domain.health_finding import Finding, found
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.executor_types import DEFAULT_EXECUTORS
 from sow.executors.settings import TYPE_OF_SETTING
@@ -144,7 +145,7 @@ def set_value(context: Context, *, key: str, value: list[str]) -> int:
     variable = configs.role_variable(parts[-1])
     if parts[:2] == ["agents", "bindings"] and variable in keys.config.overrides:
         what = f"{variable}={keys.config.overrides[variable]} overrides it in this shell"
-        config_check.print_finding({"state": "warning", "what": what, "hint": f"run: unset {variable}"})
+        config_check.print_finding(found("warning", what, f"run: unset {variable}"))
     return 0
 
 
@@ -209,7 +210,7 @@ def _change_file(context: Context, key: str, edit: Callable[[str, dict[str, Any]
         config_check.print_finding(warning)
 
 
-def _check(context: Context, new_text: str, path: str) -> list[config_check.Finding]:
+def _check(context: Context, new_text: str, path: str) -> list[Finding]:
     """Returns the warnings that a new text adds; raises for a text that cannot be used."""
     before, after = config_check.check(context), config_check.check(context, new_text)
     known = [finding["what"] for finding in before]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from sow.agents.layer import LAYERS, layer
@@ -10,6 +11,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
 from sow.domain.advice import STOP_COMMAND
+from sow.domain.health_finding import Finding, found, of_error
 from sow.domain.task import unused_worktrees
 from sow.domain.text.units import counted
 from sow.errors import SowError
@@ -35,8 +37,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
         findings += examine_layers(context)
         findings += examine_sandbox(context)
         findings += examine_setup(context)
-        findings += _idle(context)
-        findings += _leftovers(context)
+        findings += _examine_tasks(context)
         executor_findings, executors = examine_executors(context)
         findings += executor_findings
         findings = list({finding["what"]: finding for finding in reversed(findings)}.values())[::-1]  # each once
@@ -66,43 +67,29 @@ def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
     return git_changes.keep(home, yes=yes) if keep else git_changes.undo(home, yes=yes)
 
 
-def _idle(context: Context) -> list[dict[str, str]]:
-    """Finds tasks in progress without a worker; an unreadable project is reported elsewhere."""
-    try:
-        home = context.project_home()
-        readable, _ = task_folder.load_readable(home, projects.load(home))
-    except SowError:
-        return []
-    runs = ProjectRuns(home, context.hints())
-    unsupervised, idle = idle_tasks(readable, runs)
-    messages = [
-        (f"an earlier turn on task {task} is still running, unsupervised", f"stop it: {STOP_COMMAND}")
-        for task in unsupervised
-    ]
-    messages += [
-        (f"task {task} is in progress, but no worker is on it", f"continue it: {command}")
-        for task, command in idle.items()
-    ]
-    return [{"state": "warning", "what": message, "hint": hint} for message, hint in messages]
+def _examine_tasks(context: Context) -> Iterator[Finding]:
+    """Finds tasks in progress without a worker, and worktrees of ended tasks that a killed run left.
 
-
-def _leftovers(context: Context) -> list[dict[str, str]]:
-    """Finds worktrees of ended tasks that a killed run left; a live run removes its own."""
+    An unreadable project is reported elsewhere, and a live run removes its own worktrees.
+    """
     from sow.gitwork.prune import leftover_worktrees
 
     try:
         home = context.project_home()
         readable, _ = task_folder.load_readable(home, projects.load(home))
     except SowError:
-        return []
+        return
+    unsupervised, idle = idle_tasks(readable, ProjectRuns(home, context.hints()))
+    for task in unsupervised:
+        message = f"an earlier turn on task {task} is still running, unsupervised"
+        yield found("warning", message, f"stop it: {STOP_COMMAND}")
+    for task, command in idle.items():
+        yield found("warning", f"task {task} is in progress, but no worker is on it", f"continue it: {command}")
     ended = unused_worktrees(task for _, task in readable)
-    worktrees = leftover_worktrees(home, ended) if home.claim_holder("run") is None else []
-    findings = []
-    for name in worktrees:
+    for name in leftover_worktrees(home, ended) if home.claim_holder("run") is None else ():
         task = name.partition("-")[0]
         message = f".sow/local/worktrees/{name} is left over from task {task}, which is {ended[task]['status']}"
-        findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})
-    return findings
+        yield found("warning", message, "remove it: sow salvage prune --older-than 0s")
 
 
 COMMANDS = (
@@ -120,7 +107,7 @@ COMMANDS = (
 )
 
 
-def examine_layers(context: Context) -> list[dict[str, str]]:
+def examine_layers(context: Context) -> list[Finding]:
     """Returns a finding for each layer installed in this repository or in the user's home."""
     targets = []
     with suppress(SowError):  # outside of a repository; reported elsewhere
@@ -131,7 +118,7 @@ def examine_layers(context: Context) -> list[dict[str, str]]:
     return [finding for target in targets for name in LAYERS for finding in _findings(target, name)]
 
 
-def _findings(target: InstallTarget, name: str) -> list[dict[str, str]]:
+def _findings(target: InstallTarget, name: str) -> list[Finding]:
     scope = "in your home" if target.is_home else "here"
     command = f"sow install {name}{' --user' if target.is_home else ''}"
     try:
@@ -139,10 +126,8 @@ def _findings(target: InstallTarget, name: str) -> list[dict[str, str]]:
             return []
         steps = installed_layer.plan_steps(target, layer(name, user=target.is_home), remove=False)
     except SowError as error:
-        return [{"state": "warning", "what": error.message, "hint": error.hint}]
+        return [of_error("warning", error)]
     if all(step.action in (SAME, FOREIGN) for step in steps):
-        return [{"state": "ok", "what": f"the execution layer for {name} {scope} is current", "hint": ""}]
+        return [found("ok", f"the execution layer for {name} {scope} is current")]
     message = f"the execution layer for {name} {scope} is not current"
-    return [
-        {"state": "warning", "what": message, "hint": f"update it: {command} (see the changes first with --dry-run)"}
-    ]
+    return [found("warning", message, f"update it: {command} (see the changes first with --dry-run)")]

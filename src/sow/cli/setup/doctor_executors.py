@@ -9,8 +9,9 @@ from sow import config as configs
 from sow.cli.agents.dry_run import SESSIONS
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
-from sow.cli.setup.config_check import Finding, located, notify, problems, read, suspicious_settings
+from sow.cli.setup.config_check import located, notify, problems, read, suspicious_settings
 from sow.config import Config, ExecutorConfig
+from sow.domain.health_finding import Finding, found, of_error
 from sow.errors import SowError
 from sow.executors.adapter import Capabilities
 from sow.executors.executor import program_advice
@@ -27,19 +28,17 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
         config, read_findings = read(context)
         role_names = list(roles(context, config).agents) if config else []
     except SowError as error:
-        return [{"state": "problem", "what": error.message, "hint": error.hint}], []
+        return [of_error("problem", error)], []
     if config is None:
         path = configs.path(context.environment)
         mistakes = [finding for finding in read_findings if finding["state"] == "problem"]
         return [{**finding, "what": located(finding, path)} for finding in mistakes], []
     issues = [*problems(config), *suspicious_settings(config, role_names)]
     state = "are valid" if config.exists else "do not exist, so sow uses the defaults"
-    findings = issues or [
-        {"state": "ok", "what": f"your settings at {configs.abbreviated_path(config.path)} {state}", "hint": ""}
-    ]
+    findings = issues or [found("ok", f"your settings at {configs.abbreviated_path(config.path)} {state}")]
     executors = _facts(config, role_names, context)
-    found = [*findings, *notify(config, context), *(_finding(executor) for executor in executors), *_plugins()]
-    return found, executors
+    findings += [*notify(config, context), *(_executor_finding(executor) for executor in executors), *_plugins()]
+    return findings, executors
 
 
 def _plugins() -> Iterator[Finding]:
@@ -49,14 +48,14 @@ def _plugins() -> Iterator[Finding]:
         what = f"executor type {plugin.type}: from {plugin.package}"
         if plugin.type in used:
             what += f"; not used, because {used[plugin.type]} has the same type"
-            yield {"state": "warning", "what": what, "hint": "uninstall one of them"}
+            yield found("warning", what, "uninstall one of them")
             continue
         try:
             plugin.load()
             used[plugin.type] = plugin.package
-            yield {"state": "ok", "what": what, "hint": ""}
+            yield found("ok", what)
         except SowError as error:
-            yield {"state": "warning", "what": error.message, "hint": error.hint}
+            yield of_error("warning", error)
 
 
 def _facts(config: Config, role_names: list[str], context: Context) -> list[dict[str, Any]]:
@@ -97,7 +96,7 @@ def _executor(
     }
 
 
-def _finding(facts: dict[str, Any]) -> Finding:
+def _executor_finding(facts: dict[str, Any]) -> Finding:
     """Returns the finding about one executor."""
     features = adapter(facts["type"]).capabilities
     name, binary = facts["name"], facts["binary"]
@@ -106,24 +105,17 @@ def _finding(facts: dict[str, Any]) -> Finding:
         more = f" and {len(roles) - MOST_LISTED} more" if len(roles) > MOST_LISTED else ""
         users = f"; needed by: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
         advice += "\nor use another executor for all roles: sow config set agents.default NAME" if roles else ""
-        return {"state": "warning", "what": f"{name}: {binary} is not installed{users}", "hint": advice}
+        return found("warning", f"{name}: {binary} is not installed{users}", advice)
     prefix = f"{name}: {facts['path']}"
     if facts["trouble"]:
-        return {
-            "state": "warning",
-            "what": f"{prefix}: {facts['trouble']}",
-            "hint": f"run it yourself: {binary} --version",
-        }
+        return found("warning", f"{prefix}: {facts['trouble']}", f"run it yourself: {binary} --version")
     version = f" {facts['version']}" if facts["version"] else ""
     if facts["missing_flags"]:
         missing = ", ".join(facts["missing_flags"])
-        return {
-            "state": "warning",
-            "what": f"{prefix}{version}: this version does not support {missing}; {_abilities(features)}",
-            "hint": f"install a supported version: {features.install}",
-        }
+        what = f"{prefix}{version}: this version does not support {missing}; {_abilities(features)}"
+        return found("warning", what, f"install a supported version: {features.install}")
     flags = "supports all needed flags; " if features.required_flags else ""
-    return {"state": "ok", "what": f"{prefix}{version}: {flags}{_abilities(features)}", "hint": ""}
+    return found("ok", f"{prefix}{version}: {flags}{_abilities(features)}")
 
 
 def _abilities(features: Capabilities) -> str:

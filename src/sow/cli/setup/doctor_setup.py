@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.domain.checks.consent import ASK_AGAIN
+from sow.domain.health_finding import Finding, found, of_error
 from sow.engine.checks.outside_imports import import_lines
 from sow.engine.checks.setup_detection import Read
 from sow.engine.checks.setup_plan import Setups, commit_reader
@@ -17,7 +18,7 @@ from sow.store.projects import task_folder
 PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
-def examine_setup(context: Context) -> list[dict[str, str]]:
+def examine_setup(context: Context) -> list[Finding]:
     """Returns findings about the checkouts in which checks run; none outside of a repository."""
     try:
         home = context.checkout()
@@ -27,20 +28,20 @@ def examine_setup(context: Context) -> list[dict[str, str]]:
         return []
 
 
-def examine_sandbox(context: Context) -> list[dict[str, str]]:
+def examine_sandbox(context: Context) -> list[Finding]:
     """Returns whether agents and checks run in a sandbox here, and how to get one."""
     try:
         state = require_sandbox(context.config(), context.environment)
     except SowError as error:
-        return [{"state": "problem", "what": error.message, "hint": error.hint}]
+        return [of_error("problem", error)]
     if state.is_on:
-        return [{"state": "ok", "what": "agents and checks run in a sandbox (bubblewrap)", "hint": ""}]
+        return [found("ok", "agents and checks run in a sandbox (bubblewrap)")]
     hint = state.hint or "allow it: sandbox.mode: auto (sow config edit)"
     what = f"agents and checks run without a sandbox{f': {state.problem}' if state.problem else ''}"
-    return [{"state": "warning" if state.problem else "ok", "what": what, "hint": hint}]
+    return [found("warning" if state.problem else "ok", what, hint)]
 
 
-def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
+def _findings(setups: Setups, read: Read) -> list[Finding]:
     setup, imports = setup_and_outside_imports(setups, read, _commands(setups.home, read))
     findings = []
     if setup.commands:
@@ -48,13 +49,12 @@ def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
         hint = ASK_AGAIN if refused else ""
         state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
         message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
-        findings.append({"state": "ok", "what": message, "hint": hint})
+        findings.append(found("ok", message, hint))
     for tool, file in ({} if setups.is_declared else setups.proposal(read).missing_tools).items():
         message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
-        findings.append({"state": "warning", "what": message, "hint": f"install {tool}, or {OWN_SETUP_HINT}"})
-    for line in import_lines(imports):
-        findings.append({"state": "warning", "what": f"in a clean checkout, {line}", "hint": OWN_SETUP_HINT})
-    return findings
+        findings.append(found("warning", message, f"install {tool}, or {OWN_SETUP_HINT}"))
+    lines = import_lines(imports)
+    return [*findings, *(found("warning", f"in a clean checkout, {line}", OWN_SETUP_HINT) for line in lines)]
 
 
 def _commands(home: Home, read: Read) -> list[str]:

@@ -1,0 +1,19 @@
+"""Holds what `sow doctor` and `sow config validate` find: what is in order, and what to do about everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sow.errors import SowError
+
+Finding = dict[str, Any]
+
+
+def found(state: str, text: str, hint: str = "") -> Finding:
+    """Return a finding; its state is ok, warning or problem."""
+    return {"state": state, "what": text, "hint": hint}
+
+
+def of_error(state: str, error: SowError) -> Finding:
+    """Return the finding for an error."""
+    return found(state, error.message, error.hint)
