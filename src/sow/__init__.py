@@ -4,7 +4,7 @@ __version__ = "1.0.0"
 
 
 def version_text() -> str:
-    """Return the version and the commit that it was built from, such as `1.0.0 (3f2a91c0d4e8)`."""
+    """Returns the version and the commit that it was built from, such as `1.0.0 (3f2a91c0d4e8)`."""
     import os
 
     package = os.path.dirname(os.path.abspath(__file__))
@@ -15,7 +15,7 @@ def version_text() -> str:
 
 
 def _checkout_commit(git: str) -> str:
-    """Return the commit of HEAD from git's files; to start git would double the time of `sow --version`."""
+    """Returns the commit of HEAD from git's files; to start git would double the time of `sow --version`."""
     head = _read(f"{git}/HEAD")
     if head.startswith("ref: "):
         ref = head[5:]

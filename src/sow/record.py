@@ -35,4 +35,4 @@ class Record:
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Complete fields that follow from others."""
+        """Completes fields that follow from others."""

@@ -29,17 +29,17 @@ class Agent(Record):
 
     @property
     def is_judge(self) -> bool:
-        """True if the agent only reads and answers."""
+        """Returns whether the agent only reads and answers."""
         return self.name in JUDGES and self.name not in ("orchestrator", "integrator")
 
     @property
     def is_custom(self) -> bool:
-        """True if no built-in role has this name."""
+        """Returns whether no built-in role has this name."""
         return bool(self.path) and not self.prompt_path
 
     @property
     def can_be_subagent(self) -> bool:
-        """True if a CLI that reads the same file may play the role as its subagent.
+        """Returns whether a CLI that reads the same file may play the role as its subagent.
 
         The CLI would also apply other frontmatter fields (model, hooks, servers); if there are any, sow sends the text.
         """

@@ -37,7 +37,7 @@ def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id
             f"You are {name} in the workflow {workflow}; your task is {task_id}.",
             f"Your folder: {folder}/",
             f"Call sow by its full path: {sow}",
-            f"Read first, and follow: {folder}/agent_instructions.md (the agent contract stands at its end; "
+            f"Read first, and follow: {folder}/agent_instructions.md (the agent contract is at its end; "
             f"`{sow} prompt {CONTRACT}` prints it too).",
             *end_of_turn(sow),
         ]

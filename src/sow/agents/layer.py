@@ -108,8 +108,8 @@ def hooks(*, asks: bool = False) -> dict[str, object]:
     for event, (matcher, name) in HOOKS.items():
         command = f"command -v sow >/dev/null 2>&1 || exit 0; sow hook {name}"
         if asks and name == "session-start":
-            told = f"""echo 'export {ASKS}=1' >> "${{CLAUDE_ENV_FILE:-/dev/null}}\""""
-            command = command.replace("; ", f"; {told}; ")
+            export = f"""echo 'export {ASKS}=1' >> "${{CLAUDE_ENV_FILE:-/dev/null}}\""""
+            command = command.replace("; ", f"; {export}; ")
         entry: dict[str, object] = {"matcher": matcher} if matcher else {}
         groups[event] = [{**entry, "hooks": [{"type": "command", "command": command, "timeout": 20}]}]
     return {"hooks": groups}

@@ -60,7 +60,7 @@ def resume_workflow(situation: Situation, *, name: str) -> Situation:
     sow = situation.sow
     situation.facts.append(f"A workflow is under way: {name}")
     situation.steps += [
-        f"Read where it stands: `{sow} workflow status` names the next step, and `{sow} inbox` what waits.",
+        f"Read its state: `{sow} workflow status` names the next step, and `{sow} inbox` what waits.",
         "Take that step with the person, who approves the design and answers what the crew asks.",
     ]
     return situation

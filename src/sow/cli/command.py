@@ -87,8 +87,8 @@ class Command:
         self.name = name
         self.run = run
         self.summary = summary
-        self.arguments = tuple(each for each in parameters if isinstance(each, Argument))
-        options = tuple(each for each in parameters if isinstance(each, Option))
+        self.arguments = tuple(parameter for parameter in parameters if isinstance(parameter, Argument))
+        options = tuple(parameter for parameter in parameters if isinstance(parameter, Option))
         self.options = (*options, JSON) if json else options
         self.details = details
         self.forwarded = forwarded
@@ -277,14 +277,14 @@ def _task_option(command: Command) -> Option | None:
     for option in command.options:
         if option.flag in ("--task", "--id"):
             return None if option.repeat else option
-    return Option("--task", "ID") if any(each.completes in NAMES_TASK for each in command.arguments) else None
+    return Option("--task", "ID") if any(argument.completes in NAMES_TASK for argument in command.arguments) else None
 
 
 def _place_task(command: Command, task: Option, values: dict[str, Any], positional: list[str]) -> None:
     """Moves the task's id to where the command takes it: from the option to its argument, or the other way round."""
     if task not in command.options:
         if task.name in values:
-            index = next(at for at, each in enumerate(command.arguments) if each.completes in NAMES_TASK)
+            index = next(at for at, argument in enumerate(command.arguments) if argument.completes in NAMES_TASK)
             positional.insert(index, values.pop(task.name))
     elif task.name not in values and len(positional) == len(command.arguments) + 1 and is_task_id(positional[0]):
         values[task.name] = positional.pop(0)

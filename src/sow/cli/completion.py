@@ -108,7 +108,7 @@ def _names(context: Context, kind: str) -> list[str]:
         case "runs":
             from sow.store.runs import run_folder
 
-            return [*(run.id for run in run_folder.listed(context.project_home())), "last"]
+            return [*(run.id for run in run_folder.all_folders(context.project_home())), "last"]
         case "members":
             from sow.store.workflows.folder import WorkflowFolder
 

@@ -155,7 +155,7 @@ def command_help(command: Command, *, for_docs: bool = False) -> str:
     parts += [f"\n{_rows(rows, room=room)}"] if rows else []
     if command.details and not for_docs:
         paragraphs = PARAGRAPH_END.split(command.details)
-        parts.append("\n" + "".join(f"{textwrap.fill(each, room)}\n" for each in paragraphs))
+        parts.append("\n" + "".join(f"{textwrap.fill(paragraph, room)}\n" for paragraph in paragraphs))
     parts.append(_examples(examples(command)))
     parts += [] if for_docs else [f"\nOptions of every command:\n{_global_rows()}"]
     return "".join(parts)
@@ -163,15 +163,15 @@ def command_help(command: Command, *, for_docs: bool = False) -> str:
 
 def examples(command: Command) -> list[str]:
     """Returns the example command lines of a command."""
-    two_words = {each.name for each in commands(command.name.split()[0])}
+    two_words = {other.name for other in commands(command.name.split()[0])}
     with open(EXAMPLES, encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line in file]
-    found = []
+    matching = []
     for line in lines:
         name = " ".join(line.split()[1:3])
         if (name if name in two_words else line.split()[1]) == command.name:
-            found.append(line)
-    return found
+            matching.append(line)
+    return matching
 
 
 def _examples(lines: list[str]) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CHANNEL = "SOW_CHANNEL"  # the socket of the supervising sow, in a sandbox
 USUAL_VERBS = ("task set", "note add", "log")
 HELP = ("help", "--help", "-h")
-LEADING = ("--root", "--debug", "--quiet", "-q", "--verbose", "-v")  # options that may stand before the command
+LEADING = ("--root", "--debug", "--quiet", "-q", "--verbose", "-v")  # options that may come before the command
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
 GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
@@ -106,7 +106,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _split_global_options(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Splits off global options that stand before the command."""
+    """Splits off global options before the command."""
     leading: list[str] = []
     while arguments and arguments[0].partition("=")[0] in LEADING:
         if arguments == ["--root"]:

@@ -19,5 +19,5 @@ class Actor:
 
     @property
     def is_worker(self) -> bool:
-        """Return whether the actor is a supervised agent."""
+        """Returns whether the actor is a supervised agent."""
         return self.kind == WORKER

@@ -18,7 +18,7 @@ Step = dict[str, "Any"]
 
 
 def ready(tasks: Sequence[Task]) -> list[Task]:
-    """Return the pending tasks whose dependencies are completed, the most important first."""
+    """Returns the pending tasks whose dependencies are completed, the most important first."""
     statuses = {task["id"]: task["status"] for task in tasks}
     startable = [task for task in tasks if task["status"] == "pending" and not waits_for(task, statuses)]
     return sorted(startable, key=lambda task: (RANK[task["priority"]], int(task["id"])))
@@ -33,7 +33,7 @@ def next_step(
     left: Sequence[str] = (),
     plan_command: Callable[[Task], str] | None = None,
 ) -> Step:
-    """Return the next step for a person or an agent without history. `phase_of` maps each task to its phase.
+    """Returns the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
     `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
     turn that still runs although its sow process has ended. `plan_command` returns the command that runs the plan of an
@@ -98,12 +98,12 @@ def next_step(
 
 
 def has_open(run: Mapping[str, Any], tasks: Sequence[Task]) -> bool:
-    """Tell whether the next call of a run has work to do; it does not retry failed tasks."""
+    """Tells whether the next call of a run has work to do; it does not retry failed tasks."""
     return not {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}.issuperset(run["tasks"])
 
 
 def delivery(run: Mapping[str, Any], *, is_open: bool) -> Step | None:
-    """Return the step that brings a run's result to the user's branch, if the run ended or broke off without it.
+    """Returns the step that brings a run's result to the user's branch, if the run ended or broke off without it.
 
     `is_open` tells whether the next call of the run has work to do, and delivers.
     """
@@ -135,7 +135,7 @@ def without_project(workflow: Mapping[str, Any] | None, inbox: Sequence[Item], s
 
 
 def resume_command(task: Task, *, resumes: bool) -> str:
-    """Return the command that continues a task. `resumes` tells whether its session can be resumed."""
+    """Returns the command that continues a task. `resumes` tells whether its session can be resumed."""
     ident, spawn = task["id"], f"sow agent spawn {task['assigned_agent']} {task['id']}"
     if task["status"] in ENDED_STATUSES:
         return f"sow task show {ident}"

@@ -15,7 +15,7 @@ MAX_MEMBER = 63
 
 
 def is_task_id(text: str) -> bool:
-    """Return whether the text has the form of a task id."""
+    """Returns whether the text has the form of a task id."""
     return (
         WIDTH <= len(text) <= MAX_DIGITS
         and text.isascii()
@@ -25,7 +25,7 @@ def is_task_id(text: str) -> bool:
 
 
 def is_member(text: str) -> bool:
-    """Return whether the text can be the name of a workflow's agent: a lowercase letter, then a-z, 0-9, _ and -."""
+    """Returns whether the text can be the name of a workflow's agent: a lowercase letter, then a-z, 0-9, _ and -."""
     letters = text.replace("_", "").replace("-", "")
     return (
         0 < len(text) <= MAX_MEMBER
@@ -37,7 +37,7 @@ def is_member(text: str) -> bool:
 
 
 def task_id(text: str) -> str:
-    """Return the task id for what a person typed: `10` is 010."""
+    """Returns the task id for what a person typed: `10` is 010."""
     padded = text.zfill(WIDTH) if text.isascii() and text.isdigit() else text
     if not is_task_id(padded):
         raise SowError(
@@ -47,7 +47,7 @@ def task_id(text: str) -> str:
 
 
 def next_id(used_ids: Iterable[str]) -> str:
-    """Return the id for a new last task: the next multiple of ten."""
+    """Returns the id for a new last task: the next multiple of ten."""
     last = max((int(used_id) for used_id in used_ids), default=0)
     following = str((last // GAP + 1) * GAP).zfill(WIDTH)
     if not is_task_id(following):
@@ -56,7 +56,7 @@ def next_id(used_ids: Iterable[str]) -> str:
 
 
 def id_after(anchor: str, used_ids: Iterable[str]) -> str:
-    """Return a free id between the anchor and the task that follows it."""
+    """Returns a free id between the anchor and the task that follows it."""
     numbers = {int(used_id) for used_id in used_ids}
     start = int(anchor)
     if start not in numbers:
@@ -72,12 +72,12 @@ def id_after(anchor: str, used_ids: Iterable[str]) -> str:
 
 
 def agent_id(role: str, iteration: int) -> str:
-    """Return how a worker signs its log entries: implementer-3 is the third iteration."""
+    """Returns how a worker signs its log entries: implementer-3 is the third iteration."""
     return f"{role}-{iteration}"
 
 
 def note_id(count: int) -> str:
-    """Return the id of the next note in a session that has `count` notes."""
+    """Returns the id of the next note in a session that has `count` notes."""
     return f"note_{count + 1:03d}"
 
 
@@ -86,12 +86,12 @@ def _words(name: str) -> list[str]:
 
 
 def note_session_id(name: str, epoch: int) -> str:
-    """Return a worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
+    """Returns a worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
     return f"{'_'.join(_words(name))[:60] or 'task'}_{epoch}"
 
 
 def is_session_id(text: str) -> bool:
-    """Return whether a text has the form of the id of a session of notes."""
+    """Returns whether a text has the form of the id of a session of notes."""
     slug, _, epoch = text.rpartition("_")
     letters = slug.replace("_", "")
     is_slug = slug.isascii() and (not letters or letters.isalnum()) and slug == slug.lower()
@@ -99,5 +99,5 @@ def is_session_id(text: str) -> bool:
 
 
 def branch_slug(name: str) -> str:
-    """Return a name as part of a branch name: `Add a login` becomes add-a-login."""
+    """Returns a name as part of a branch name: `Add a login` becomes add-a-login."""
     return "-".join(_words(name))[:60].strip("-")

@@ -16,7 +16,7 @@ Item = dict[str, "Any"]
 
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
-    """Return questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
+    """Returns questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
     abandoned = {task["id"] for task in tasks if task["status"] == "abandoned"}
     asking = [
         task for task in tasks if _asks(task) or (task["status"] == "pending" and abandoned & {*task["depends_on"]})
@@ -41,14 +41,14 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
 
 
 def _asks(task: Task) -> bool:
-    """Return whether a task waits for a person. An approved task waits for a run to merge it."""
+    """Returns whether a task waits for a person. An approved task waits for a run to merge it."""
     if task["status"] == "needs_review" and is_approved(task):
         return False
     return task["status"] in ("paused", "needs_review", "failed") or "question" in task
 
 
 def ranked(entries: Iterable[Item]) -> list[Item]:
-    """Sort items by how many tasks they block, then by how long they have waited."""
+    """Sorts items by how many tasks they block, then by how long they have waited."""
     return sorted(entries, key=lambda entry: (-entry["blocks"], entry["since"], entry["task"] or entry["agent"] or ""))
 
 
@@ -64,7 +64,7 @@ def item(
     since: str = "",
     blocks: int = 0,
 ) -> Item:
-    """Return an item for a task, an agent of a workflow, or a phase. `do` is the command that settles it."""
+    """Returns an item for a task, an agent of a workflow, or a phase. `do` is the command that settles it."""
     return {
         "number": number,
         "kind": kind,
@@ -82,7 +82,7 @@ def item(
 
 
 def accept_command(task: Task) -> str:
-    """Return the command that accepts the work of a task as it is, or '' if it has handed in no work."""
+    """Returns the command that accepts the work of a task as it is, or '' if it has handed in no work."""
     question = task.get("question", {}).get("text", "")
     is_red = task.get("result") == "RED" and not question.startswith(UNMERGEABLE_PREFIX)
     is_red = task["status"] == "paused" and (is_red or question.startswith(NO_VERDICT_PREFIX))
@@ -109,8 +109,8 @@ def _of_task(task: Task, blocks: int) -> Item:
     if task["status"] == "failed":
         do = f"sow task set --id {ident} status in_progress"
         failing = check_list.failing(task)
-        told = task.get("failed_reason", "") or (f"`{failing[0]}` fails" if failing else "")
-        reason = with_finding(told, task)
+        failure = task.get("failed_reason", "") or (f"`{failing[0]}` fails" if failing else "")
+        reason = with_finding(failure, task)
         text = f"{name}: {reason}" if reason else name
         return item("failed", task=ident, text=text, since=since, blocks=blocks, do=do)
     text = f"{name} (iteration {task['iteration']})"
@@ -118,14 +118,14 @@ def _of_task(task: Task, blocks: int) -> Item:
 
 
 def with_finding(reason: str, task: Mapping[str, Any]) -> str:
-    """Return the reason of a failure with the finding of the last review, if that was RED."""
+    """Returns the reason of a failure with the finding of the last review, if that was RED."""
     reviews, feedback = task.get("reviews") or [{}], task.get("review_feedback", "")
     is_red = reviews[-1].get("verdict") == "RED" and feedback and feedback not in reason
     return "; ".join(filter(None, (reason, f"the last review is RED: {feedback}" if is_red else "")))
 
 
 def _of_orphan(task: Task, abandoned: Collection[str], blocks: int) -> Item:
-    """Return the item for a task that waits for an abandoned one and so can never start."""
+    """Returns the item for a task that waits for an abandoned one and so can never start."""
     ident, gone = task["id"], [dependency for dependency in task["depends_on"] if dependency in abandoned]
     text = f"{task['name']}: waits for task {', '.join(gone)}, which was abandoned"
     do = start_without(ident, [dependency for dependency in task["depends_on"] if dependency not in abandoned])
@@ -137,12 +137,12 @@ def _of_orphan(task: Task, abandoned: Collection[str], blocks: int) -> Item:
 
 
 def start_without(ident: str, kept: Sequence[str]) -> str:
-    """Return the command that leaves a task only some of its dependencies."""
+    """Returns the command that leaves a task only some of its dependencies."""
     return f'sow task set --id {ident} depends_on "{", ".join(kept)}"'
 
 
 def _with_refusals(entry: Item, task: Task) -> Item:
-    """Return the item with a remark on the commands that the agent CLI refused, and how to allow them."""
+    """Returns the item with a remark on the commands that the agent CLI refused, and how to allow them."""
     refusal = refusals.current_refusals(task)
     return {**entry, "remark": refusals.summary(refusal)}
 
@@ -156,7 +156,7 @@ def _of_phase(phase: Phase) -> Item:
 def blocked_task_counts(
     tasks: Sequence[Task], broken: Iterable[str] = (), only: Collection[str] | None = None
 ) -> dict[str, int]:
-    """Return how many open tasks wait for each task, directly or indirectly. A broken task blocks others too."""
+    """Returns how many open tasks wait for each task, directly or indirectly. A broken task blocks others too."""
     waits = {task["id"]: task["depends_on"] for task in tasks if task["status"] not in ("completed", "abandoned")}
     return waiting_counts((*(task["id"] for task in tasks), *broken), waits, only)
 
@@ -164,7 +164,7 @@ def blocked_task_counts(
 def waiting_counts(
     names: Iterable[str], waits: Mapping[str, Sequence[str]], only: Collection[str] | None = None
 ) -> dict[str, int]:
-    """Return for each name how many others wait for it, directly or indirectly.
+    """Returns for each name how many others wait for it, directly or indirectly.
 
     `waits` maps each name that is not done to the names that it waits for.
     """

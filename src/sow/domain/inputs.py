@@ -11,7 +11,7 @@ BREAKS = "\u2028\u2029"
 
 
 def is_line(text: str) -> bool:
-    """Return whether a text is one line without control characters."""
+    """Returns whether a text is one line without control characters."""
     return text.isprintable() or not any(
         letter < " " or "\x7f" <= letter <= "\x9f" or letter in BREAKS for letter in text
     )
@@ -22,28 +22,28 @@ def _is_lower_name(text: str, limit: int) -> bool:
 
 
 def is_phase_name(text: str) -> bool:
-    """Return whether a text can be the name of a phase, which is also the name of a folder."""
+    """Returns whether a text can be the name of a phase, which is also the name of a folder."""
     return _is_lower_name(text, 40)
 
 
 def is_role_name(text: str) -> bool:
-    """Return whether a text can be the name of a role."""
+    """Returns whether a text can be the name of a role."""
     return _is_lower_name(text, 64)
 
 
 def is_word(text: str) -> bool:
-    """Return whether a text is one word, for an action or a result."""
+    """Returns whether a text is one word, for an action or a result."""
     return 0 < len(text) <= 64 and WORD.issuperset(text) and text[0] not in "_.:-"
 
 
 def is_tokens(text: str) -> bool:
-    """Return whether a text is a number of tokens, such as 12000 or 8k."""
+    """Returns whether a text is a number of tokens, such as 12000 or 8k."""
     digits = text.removesuffix("k")
     return digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) <= 7
 
 
 def checked_line(value: str, label: str, limit: int = 200) -> str:
-    """Return one line, such as a name, a reason or a purpose, or raise SowError."""
+    """Returns one line, such as a name, a reason or a purpose, or raises SowError."""
     stripped = value.strip()
     _decodable(stripped, label)
     if not stripped:
@@ -56,7 +56,7 @@ def checked_line(value: str, label: str, limit: int = 200) -> str:
 
 
 def one_line(value: str) -> str:
-    """Escape line breaks and other characters that are not printable."""
+    """Escapes line breaks and other characters that are not printable."""
     if value.isprintable():
         return value
     return "".join(
@@ -65,17 +65,17 @@ def one_line(value: str) -> str:
 
 
 def printable_line(value: str) -> str:
-    """Return a text on one line. Line breaks and other characters that are not printable become spaces."""
+    """Returns a text on one line. Line breaks and other characters that are not printable become spaces."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())
 
 
 def plain_path(value: str) -> str:
-    """Return a path without `.`, doubled slashes and a slash at either end."""
+    """Returns a path without `.`, doubled slashes and a slash at either end."""
     return "/".join(part for part in value.split("/") if part not in ("", "."))
 
 
 def checked_text(value: str, label: str, limit: int = MAX_TEXT) -> str:
-    """Return a longer text, or raise SowError. Control characters are escaped when it is written."""
+    """Returns a longer text, or raises SowError. Control characters are escaped when it is written."""
     _decodable(value, label)
     if not value.strip():
         raise SowError(f"{label} is empty", "give it a few words")
@@ -85,14 +85,14 @@ def checked_text(value: str, label: str, limit: int = MAX_TEXT) -> str:
 
 
 def role_name(value: str, label: str = "agent") -> str:
-    """Return the name of an agent's role, or raise SowError."""
+    """Returns the name of an agent's role, or raises SowError."""
     if not is_role_name(value):
         raise SowError(f"{label} {value!r} is not a name of a role", "use a-z, 0-9, - and _, such as: implementer")
     return value
 
 
 def path(value: str, label: str) -> str:
-    """Return a path below the repository's root, or raise SowError."""
+    """Returns a path below the repository's root, or raises SowError."""
     checked = checked_line(value, label, 1000)
     parts = [part for part in checked.split("/") if part not in ("", ".")] or ["."]
     # The normalized path is checked, because ./-x would become a flag.
@@ -104,12 +104,12 @@ def path(value: str, label: str) -> str:
 
 
 def is_model(value: str) -> bool:
-    """Return whether this can be a model's name on a command line: one word that is not a flag."""
+    """Returns whether this can be a model's name on a command line: one word that is not a flag."""
     return value.isprintable() and len(value.split()) == 1 and value == value.strip() and not value.startswith("-")
 
 
 def word(value: str, label: str) -> str:
-    """Return one word, such as modified_file, or raise SowError."""
+    """Returns one word, such as modified_file, or raises SowError."""
     if not is_word(value):
         raise SowError(f"{label} {value!r} is not one word", "use letters, digits and _ . : -, such as: modified_file")
     return value

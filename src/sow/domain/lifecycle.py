@@ -21,11 +21,11 @@ class Lifecycle:
         self.statuses = tuple(dict.fromkeys([start, *(status for pair in self.moves for status in pair)]))
 
     def targets(self, status: str) -> tuple[str, ...]:
-        """Return the statuses that can follow this one."""
+        """Returns the statuses that can follow this one."""
         return tuple(to for source, to in self.moves if source == status)
 
     def move(self, subject: str, status: str, to: str) -> str:
-        """Return the name of the move from `status` to `to`, or raise IllegalStatusChange."""
+        """Returns the name of the move from `status` to `to`, or raises IllegalStatusChange."""
         event = self.moves.get((status, to))
         if event is not None:
             return event

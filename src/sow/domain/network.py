@@ -17,17 +17,17 @@ REFUSED = "refused"  # of a connection, in the log
 
 
 def is_wider(network: str, limit: str) -> bool:
-    """Return whether a mode allows more than a limit."""
+    """Returns whether a mode allows more than a limit."""
     return MODES.index(network) < MODES.index(limit)
 
 
 def narrower(first: str, second: str) -> str:
-    """Return the mode that allows less."""
+    """Returns the mode that allows less."""
     return second if is_wider(first, second) else first
 
 
 def split_host(text: str, port: int = HTTPS) -> tuple[str, int]:
-    """Return the host and the port of `host`, `host:port` or `[::1]:port`; raises ValueError if it is neither."""
+    """Returns the host and the port of `host`, `host:port` or `[::1]:port`; raises ValueError if it is neither."""
     name, colon, number = (
         (text, "", "") if text.endswith("]") else text.rpartition(":") if ":" in text else (text, "", "")
     )
@@ -50,7 +50,7 @@ def _is_label(text: str) -> bool:
 
 
 def host_error(text: str) -> str:
-    """Return what is wrong with a host in the user's settings, or an empty text."""
+    """Returns what is wrong with a host in the user's settings, or an empty text."""
     try:
         host, port = split_host(text.removeprefix("*."))
     except ValueError:
@@ -74,7 +74,7 @@ class Hosts:
         return any(_fits(rule, host, HTTPS) for rule in self.silent)
 
     def local_ports(self) -> list[int]:
-        """Return the allowed ports of this machine on which a program in the sandbox can listen."""
+        """Returns the allowed ports of this machine on which a program in the sandbox can listen."""
         named = (split_host(rule.removeprefix("*.")) for rule in self.allowed)
         return sorted({port for host, port in named if host in LOOPBACK and port >= FIRST_PORT})
 
@@ -87,7 +87,7 @@ def _fits(rule: str, host: str, port: int) -> bool:
 
 
 def host_of_url(url: str) -> str:
-    """Return the host and port of a URL as an entry of a list of hosts, or an empty text."""
+    """Returns the host and port of a URL as an entry of a list of hosts, or an empty text."""
     scheme, _, rest = url.partition("://")
     try:
         host, port = split_host(rest.split("/")[0].rpartition("@")[2], HTTPS if scheme == "https" else HTTP)

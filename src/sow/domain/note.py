@@ -29,12 +29,12 @@ RESOLVED_BY = {actors.WORKER: "agent_self", actors.ORCHESTRATOR: "workflow_execu
 
 
 def unresolved(notes: Iterable[Note]) -> list[str]:
-    """Return the ids of the notes that are not resolved."""
+    """Returns the ids of the notes that are not resolved."""
     return [note["note_id"] for note in notes if note["status"] != "resolved"]
 
 
 def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
-    """Return the note with its resolution. A worker may resolve only matters that it can decide itself."""
+    """Returns the note with its resolution. A worker may resolve only matters that it can decide itself."""
     event = NOTE.move(note["note_id"], note["status"], "resolved")
     if actor.is_worker and event == "answer":
         raise IllegalStatusChange(
@@ -56,13 +56,13 @@ def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
 
 
 def escalate(note: Note, reason: str) -> Note:
-    """Return the note as a question for somebody else."""
+    """Returns the note as a question for somebody else."""
     NOTE.move(note["note_id"], note["status"], "escalated")
     return {**note, "status": "escalated", "escalation_reason": reason}
 
 
 def is_allowed_change(before: Note, after: Note | None, actor: Actor) -> bool:
-    """Return whether this actor could have changed the note from `before` to `after`. Nobody may delete a note."""
+    """Returns whether this actor could have changed the note from `before` to `after`. Nobody may delete a note."""
     if after is None or before["description"] != after["description"]:
         return False
     try:
@@ -76,7 +76,7 @@ def is_allowed_change(before: Note, after: Note | None, actor: Actor) -> bool:
 
 
 def is_answered(before: Note, after: Note | None, answer: str) -> bool:
-    """Return whether the only change to an escalated note is this answer, and another actor gave it."""
+    """Returns whether the only change to an escalated note is this answer, and another actor gave it."""
     if after is None or not answer or before["status"] != "escalated" or after["status"] != "resolved":
         return False
     resolution_fields = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}

@@ -31,19 +31,19 @@ PHASE = Lifecycle(
 
 
 def canonical(name: str) -> str:
-    """Return the full name of a phase: `implement` is an alias of `implementation`."""
+    """Returns the full name of a phase: `implement` is an alias of `implementation`."""
     return ALIASES.get(name, name)
 
 
 def check_name(name: str) -> str:
-    """Return the canonical name, or raise SowError if it cannot be the name of a folder."""
+    """Returns the canonical name, or raises SowError if it cannot be the name of a folder."""
     if not is_phase_name(name):
         raise SowError(f"{name!r} is not a name for a phase", "use up to 40 of a-z, 0-9, - and _, such as: discovery")
     return canonical(name)
 
 
 def find_name(name: str, phases: Sequence[Phase]) -> str:
-    """Return the name of the phase with this name, alias or unique prefix."""
+    """Returns the name of the phase with this name, alias or unique prefix."""
     names = [phase["name"] for phase in phases]
     wanted = canonical(name)
     if wanted in names:
@@ -60,7 +60,7 @@ def find_name(name: str, phases: Sequence[Phase]) -> str:
 
 
 def new_phases(names: Iterable[str], *, now: str) -> list[Phase]:
-    """Return the phases of a new project. The first one is active."""
+    """Returns the phases of a new project. The first one is active."""
     checked = [check_name(name) for name in names] or [DEFAULT_PHASE]
     repeated = {name for name in checked if checked.count(name) > 1}
     if repeated:
@@ -72,12 +72,12 @@ def new_phases(names: Iterable[str], *, now: str) -> list[Phase]:
 
 
 def active(phases: Sequence[Phase]) -> Phase | None:
-    """Return the active phase, or None if all are completed."""
+    """Returns the active phase, or None if all are completed."""
     return next((phase for phase in phases if phase["status"] == "active"), None)
 
 
 def default_phase(phases: Sequence[Phase]) -> str:
-    """Return the phase for a plan's tasks: implementation if it exists, else the active phase, else the last one."""
+    """Returns the phase for a plan's tasks: implementation if it exists, else the active phase, else the last one."""
     names = [phase["name"] for phase in phases]
     current = active(phases)
     return DEFAULT_PHASE if DEFAULT_PHASE in names else current["name"] if current else names[-1]
@@ -86,7 +86,7 @@ def default_phase(phases: Sequence[Phase]) -> str:
 def propose(
     phases: Sequence[Phase], name: str, *, reason: str, before: str = "", after: str = "", question: int, now: str
 ) -> list[Phase]:
-    """Return the phases with a proposed one before or after the named one, by default after the active one."""
+    """Returns the phases with a proposed one before or after the named one, by default after the active one."""
     name = check_name(name)
     if any(phase["name"] == name for phase in phases):
         raise SowError(f"there is a phase {name!r} already", "see 'sow phase list'")
@@ -95,7 +95,7 @@ def propose(
 
 
 def move(phases: Sequence[Phase], name: str, *, before: str = "", after: str = "") -> list[Phase]:
-    """Return the phases with one at another place. The first one that is not completed is active."""
+    """Returns the phases with one at another place. The first one that is not completed is active."""
     name = find_name(name, phases)
     (moved,) = (phase for phase in phases if phase["name"] == name)
     others = [phase for phase in phases if phase["name"] != name]
@@ -118,23 +118,23 @@ def _insert(phases: Sequence[Phase], added: Phase, *, before: str, after: str) -
 
 
 def approve(phases: Sequence[Phase], name: str) -> list[Phase]:
-    """Return the phases with the proposed one approved. If it comes before the active phase, work begins in it."""
+    """Returns the phases with the proposed one approved. If it comes before the active phase, work begins in it."""
     return _begin_first([_with_status(phase, "pending") if phase["name"] == name else phase for phase in phases])
 
 
 def _begin_first(phases: Sequence[Phase]) -> list[Phase]:
-    """Return the phases with the first one active that is neither completed nor proposed."""
+    """Returns the phases with the first one active that is neither completed nor proposed."""
     waiting = [index for index, phase in enumerate(phases) if phase["status"] in ("active", "pending")]
     return _arrange(phases, waiting[0] if waiting else len(phases))
 
 
 def reject(phases: Sequence[Phase], name: str) -> list[Phase]:
-    """Return the phases without the proposed one."""
+    """Returns the phases without the proposed one."""
     return [phase for phase in phases if not (phase["name"] == name and phase["status"] == "proposed")]
 
 
 def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) -> list[Phase]:
-    """Return the phases with the next one active; raises if this or an earlier phase has open tasks."""
+    """Returns the phases with the next one active; raises if this or an earlier phase has open tasks."""
     current = active(phases)
     if current is None:
         raise IllegalStatusChange(
@@ -153,7 +153,7 @@ def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) ->
 
 
 def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
-    """Return the phases with an earlier one active."""
+    """Returns the phases with an earlier one active."""
     current = active(phases)
     current_index = _index(phases, current) if current else len(phases)
     earlier = [index for index in range(current_index) if phases[index]["status"] != "proposed"]
@@ -170,13 +170,13 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
 
 
 def require_approved(phases: Sequence[Phase], name: str) -> None:
-    """Raise IllegalStatusChange if the phase is only proposed, because a rejection would delete its tasks."""
+    """Raises IllegalStatusChange if the phase is only proposed, because a rejection would delete its tasks."""
     if _status(phases, name) == "proposed":
         raise IllegalStatusChange(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
 
 
 def require_begun(phases: Sequence[Phase], name: str) -> None:
-    """Raise IllegalStatusChange if the phase has not begun."""
+    """Raises IllegalStatusChange if the phase has not begun."""
     require_approved(phases, name)
     if _status(phases, name) == "pending":
         current = active(phases)  # there is one, because another phase waits
@@ -197,7 +197,7 @@ def _index(phases: Sequence[Phase], phase: Phase | None) -> int:
 
 
 def _arrange(phases: Sequence[Phase], active_index: int) -> list[Phase]:
-    """Mark all phases before `active_index` as completed and all after it as pending. Proposals stay proposals."""
+    """Marks all phases before `active_index` as completed and all after it as pending. Proposals stay proposals."""
     arranged = []
     for index, phase in enumerate(phases):
         status = "active" if index == active_index else "completed" if index < active_index else "pending"

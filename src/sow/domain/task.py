@@ -53,7 +53,7 @@ NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
 def require_may_move(actor: Actor, task: Task, event: str) -> None:
-    """Raise IllegalStatusChange if this actor may not make this move."""
+    """Raises IllegalStatusChange if this actor may not make this move."""
     if actor.kind != actors.WORKER:
         return
     if actor.task != task["id"]:
@@ -69,7 +69,7 @@ def require_may_move(actor: Actor, task: Task, event: str) -> None:
 
 
 def refuse_ended(task: Task) -> None:
-    """Raise IllegalStatusChange if the task is completed or abandoned."""
+    """Raises IllegalStatusChange if the task is completed or abandoned."""
     hints = {
         "completed": f'completed tasks can\'t be reopened; use sow revert {task["id"]} --reason "…"',
         "abandoned": "create a new task for more work on it: sow task create …",
@@ -79,7 +79,7 @@ def refuse_ended(task: Task) -> None:
 
 
 def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
-    """Return the dependencies that are not completed, each with its status."""
+    """Returns the dependencies that are not completed, each with its status."""
     return [
         f"{dependency} ({statuses.get(dependency, 'missing')})"
         for dependency in task["depends_on"]
@@ -88,7 +88,7 @@ def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
 
 
 def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
-    """Raise IllegalStatusChange if a dependency of the task is not completed."""
+    """Raises IllegalStatusChange if a dependency of the task is not completed."""
     unfinished = waits_for(task, statuses)
     if unfinished:
         raise IllegalStatusChange(
@@ -98,7 +98,7 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
 
 
 def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
-    """Raise IllegalStatusChange if the task folder has a note that is not resolved."""
+    """Raises IllegalStatusChange if the task folder has a note that is not resolved."""
     note_ids = list(unresolved)
     if note_ids:
         raise IllegalStatusChange(
@@ -108,23 +108,23 @@ def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
 
 
 def resolve_command(ident: str, note_id: str) -> str:
-    """Return the command by which a worker or a person resolves a note of a task."""
+    """Returns the command by which a worker or a person resolves a note of a task."""
     return f'sow note resolve {note_id} --task {ident} --resolution "…"'
 
 
 def is_approved(task: Task) -> bool:
-    """Return whether the current iteration is approved. In a run its work may still have to be merged."""
+    """Returns whether the current iteration is approved. In a run its work may still have to be merged."""
     return "approval" in task and task["approval"]["iteration"] == task["iteration"]
 
 
 def shown_result(task: Mapping[str, object]) -> str:
-    """Return a task's result for people. Work that nobody reviewed has no verdict, so it is not shown as GREEN."""
+    """Returns a task's result for people. Work that nobody reviewed has no verdict, so it is not shown as GREEN."""
     result = str(task.get("result") or "")
     return "" if result == "GREEN" and not task.get("reviews") else result
 
 
 def current_concerns(task: Task) -> list[Concern]:
-    """Return the concerns of the current iteration, and those of earlier iterations whose work is merged."""
+    """Returns the concerns of the current iteration, and those of earlier iterations whose work is merged."""
     unique: dict[tuple[str, str], Concern] = {}
     for concern in task.get("concerns", ()):
         if concern["iteration"] == task["iteration"] or concern.get("merged"):
@@ -133,7 +133,7 @@ def current_concerns(task: Task) -> list[Concern]:
 
 
 def approve(task: Task, *, actor: Actor, now: str, reason: str = "") -> Task:
-    """Return the task with an approval, as one that needs review. If its work is not merged, a run merges it later.
+    """Returns the task with an approval, as one that needs review. If its work is not merged, a run merges it later.
 
     A question of the task is answered by this. Work that was RED or failed becomes YELLOW, because somebody accepts it.
     If it was collected before, the next iteration begins: the person may have changed it, and a merge is tried again.
@@ -155,7 +155,7 @@ def approve(task: Task, *, actor: Actor, now: str, reason: str = "") -> Task:
 def move(
     task: Task, to: str, *, actor: Actor, now: str, reason: str = "", may_reopen: bool = False
 ) -> tuple[Task, str]:
-    """Return the task after the move, and the name of the move. The given task is not changed.
+    """Returns the task after the move, and the name of the move. The given task is not changed.
 
     `may_reopen` is for a run whose final checks found that a completed task broke another one.
     """
@@ -189,7 +189,7 @@ def move(
 
 
 def ask(task: Task, text: str, *, number: int, now: str) -> Task:
-    """Return the task with a question. If it already has one, the text is appended, so that one answer covers both."""
+    """Returns the task with a question. If it already has one, the text is appended, so that one answer covers both."""
     previous = task.get("question")
     if previous is None:
         return {**task, "question": {"number": number, "text": text, "asked_at": now}, "updated_at": now}
@@ -198,7 +198,7 @@ def ask(task: Task, text: str, *, number: int, now: str) -> Task:
 
 
 def answer_question(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
-    """Return the task with its question moved to the answered ones."""
+    """Returns the task with its question moved to the answered ones."""
     settled: Task = {**task, "updated_at": now}
     question = settled.pop("question", None)
     if question is not None:
@@ -208,7 +208,7 @@ def answer_question(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
 
 
 def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str, Iterable[str]]) -> None:
-    """Raise SowError if a dependency is unknown, is the task itself, or closes a cycle."""
+    """Raises SowError if a dependency is unknown, is the task itself, or closes a cycle."""
     for dependency in depends_on:
         if dependency == task:
             raise SowError(f"task {task} cannot depend on itself", "leave it out of --depends-on")
@@ -253,13 +253,13 @@ def unused_worktrees(tasks: Iterable[Task]) -> dict[str, Task]:
 
 
 def user_references(task: Task) -> list[str]:
-    """Return the references that a person gave the task, without those that sow chose."""
+    """Returns the references that a person gave the task, without those that sow chose."""
     chosen_paths = {choice["path"] for choice in task.get("context", ())}
     return [path for path in task["references"] if path not in chosen_paths]
 
 
 def set_chosen_references(task: Task, chosen: list[Chosen], *, now: str) -> Task:
-    """Return the task with new chosen references. Those that a person gave stay, and come first."""
+    """Returns the task with new chosen references. Those that a person gave stay, and come first."""
     given_paths = user_references(task)
     kept = [choice for choice in chosen if choice["path"] not in given_paths]
     references = [*given_paths, *(choice["path"] for choice in kept)]

@@ -20,19 +20,19 @@ class NotAgreed(Waiting):
 
 
 def load_consents(home: Home, config: Config, environment: Mapping[str, str]) -> Consent:
-    """Return what the user agreed to for this repository; setup commands of the user's config need no question."""
+    """Returns what the user agreed to for this repository; setup commands of the user's config need no question."""
     return consents.load(
         environment, home.checkout.common, allow=config.setting("checks", "allow"), own=setup_commands(config)
     )
 
 
 def setup_commands(config: Config) -> list[str]:
-    """Return the setup commands of the user's config, as the text that is run."""
+    """Returns the setup commands of the user's config, as the text that is run."""
     return [shlex.join(map(str, arguments)) for arguments in config.setting("worktree", "setup")]
 
 
 def require(agreed: Consent, command: str) -> None:
-    """Refuse a command that the user has not agreed to."""
+    """Refuses a command that the user has not agreed to."""
     if not agreed.reason(command):
         raise NotAgreed(
             f"you have not agreed to this command: {command}", "run 'sow run PLAN' again: it shows the command and asks"

@@ -76,7 +76,7 @@ class Role(Record):
 
     @property
     def reads_only(self) -> bool:
-        """Whether it is a judge or none of its tools can write; for CLIs without a list of tools."""
+        """Returns whether it is a judge or none of its tools can write; for CLIs without a list of tools."""
         return self.judges or (bool(self.tools) and not WRITE_TOOLS & set(self.tools))
 
 

@@ -82,13 +82,13 @@ def find_plugins() -> list[Plugin]:
     """Returns the registered types, those inside a repository last. Reading all metadata takes 50 ms."""
     from importlib.metadata import distributions
 
-    found = []
+    plugins = []
     for path in dict.fromkeys(os.path.abspath(path) for path in sys.path):
         inside = in_repository(path)
         for distribution in distributions(path=[path]):
             package = f"{distribution.metadata['Name']} {distribution.version}"
-            found += [Plugin(entry, package, inside) for entry in distribution.entry_points if entry.group == GROUP]
-    return sorted(found, key=lambda plugin: plugin.inside)
+            plugins += [Plugin(entry, package, inside) for entry in distribution.entry_points if entry.group == GROUP]
+    return sorted(plugins, key=lambda plugin: plugin.inside)
 
 
 def load_plugin(kind: str, built_in: Iterable[str]) -> Adapter:

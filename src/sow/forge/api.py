@@ -68,11 +68,11 @@ class ForgeApi:
         return PROGRAMS[self.kind]
 
     def is_installed(self) -> bool:
-        """Return whether gh or glab is there."""
+        """Returns whether gh or glab is there."""
         return bool(find_binary(self.program, self.environment))
 
     def find_program(self) -> str:
-        """Return the path of gh or glab."""
+        """Returns the path of gh or glab."""
         path = find_binary(self.program, self.environment)
         if not path:
             raise SowError(
@@ -82,7 +82,7 @@ class ForgeApi:
         return path
 
     def require_login(self) -> None:
-        """Raise if the user is not logged in: `gh api` would go on without a token."""
+        """Raises if the user is not logged in: `gh api` would continue without a token."""
         if not self.is_logged_in():
             raise ForgeError(
                 f"{self.program} is not logged in to {self.host}",
@@ -91,11 +91,11 @@ class ForgeApi:
             )
 
     def is_logged_in(self) -> bool:
-        """Return whether the user is logged in to the host."""
+        """Returns whether the user is logged in to the host."""
         return self._run(["auth", "status", "--hostname", self.host]).code == 0
 
     def get(self, path: str) -> Any:
-        """Return what a path holds; an answer that did not change is not sent again."""
+        """Returns what a path holds; an answer that did not change is not sent again."""
         etag, data = self.kept.get(path, ("", None))
         reply = self.call("GET", path, etag=etag)
         if reply.status == 304:
@@ -105,7 +105,7 @@ class ForgeApi:
         return reply.data
 
     def pages(self, path: str) -> list[Any]:
-        """Return the items of a list with all its pages, up to a limit."""
+        """Returns the items of a list with all its pages, up to a limit."""
         items: list[Any] = []
         for _ in range(MOST_PAGES):
             reply = self.call("GET", path)
@@ -117,11 +117,11 @@ class ForgeApi:
         return items
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
-        """Change something; return the answer."""
+        """Changes something; returns the answer."""
         return self.call(method, path, body=body).data
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """Return the data of a GraphQL call."""
+        """Returns the data of a GraphQL call."""
         data = self.send("POST", "graphql", {"query": query, "variables": dict(variables)}) or {}
         if data.get("errors"):
             message = escape_line(str(data["errors"][0].get("message", "")))[:200]
@@ -129,7 +129,7 @@ class ForgeApi:
         return data.get("data")
 
     def call(self, method: str, path: str, *, body: Any = None, etag: str = "") -> ForgeReply:
-        """Return the answer to one call; raise a ForgeError for a refusal."""
+        """Returns the answer to one call; raises a ForgeError for a refusal."""
         arguments = ["api", "--method", method, "--include"]
         arguments += ["--header", "Accept: application/vnd.github+json"] if self.kind == GITHUB else []
         arguments += ["--header", f"If-None-Match: {etag}"] if etag else []
@@ -146,7 +146,7 @@ class ForgeApi:
         return reply
 
     def tail(self, path: str, most: int) -> str:
-        """Return the end of a text such as a log, without secrets, or "" if it is gone."""
+        """Returns the end of a text such as a log, without secrets, or "" if it is gone."""
         output = self._run(["api", path], most=most, keep_end=True)
         return "" if output.code else clean(output.text, self.environment)
 
@@ -165,10 +165,10 @@ class ForgeApi:
         )
 
     def _refusal(self, reply: ForgeReply, act: str) -> SowError:
-        """Return the error for a refused call; a limit says when it ends."""
+        """Returns the error for a refused call; a limit says when it ends."""
         data = reply.data if reply.text.lstrip().startswith("{") else {}
         message = data.get("message") or data.get("error") or ""
-        details = [str(each.get("message", "")) for each in data.get("errors", ()) if isinstance(each, dict)]
+        details = [str(error.get("message", "")) for error in data.get("errors", ()) if isinstance(error, dict)]
         text = escape_line(clean(": ".join(filter(None, [str(message), *details])), self.environment))[:300]
         seconds = wait_seconds(reply)
         if seconds is not None:
@@ -192,7 +192,7 @@ class ForgeApi:
 
 
 def parse_reply(text: str) -> ForgeReply | None:
-    """Return the answer that `api --include` printed, or None if it printed none."""
+    """Returns the answer that `api --include` printed, or None if it printed none."""
     text = text.replace("\r\n", "\n")
     status = STATUS.match(text)
     if not status:
@@ -203,7 +203,7 @@ def parse_reply(text: str) -> ForgeReply | None:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values of a text one after the other; what follows them is a message of the program."""
+    """Yields the JSON values of a text one after the other; what follows them is a message of the program."""
     decoder, position = json.JSONDecoder(), 0
     while True:
         position += len(text[position:]) - len(text[position:].lstrip())
@@ -215,7 +215,7 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def wait_seconds(reply: ForgeReply) -> float | None:
-    """Return how long the forge accepts no calls, or None if that is not why it refused."""
+    """Returns how long the forge accepts no calls, or None if that is not why it refused."""
     if reply.status not in (403, 429):
         return None
     after = reply.headers.get("retry-after", "")
@@ -234,6 +234,6 @@ def wait_seconds(reply: ForgeReply) -> float | None:
 
 
 def clean(text: str, environment: Mapping[str, str]) -> str:
-    """Return a text of the forge without secrets and without what could control a terminal."""
+    """Returns a text of the forge without secrets and without what could control a terminal."""
     text = TOKENS.sub("***", escape_control(text.replace("\r\n", "\n").replace("\r", "\n")))
     return redaction.redact_text(text, redaction.secrets(environment))

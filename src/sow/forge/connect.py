@@ -21,7 +21,7 @@ CLASSES: dict[str, type[GitHub] | type[GitLab]] = {GITHUB: GitHub, GITLAB: GitLa
 
 
 def connect(root: str, environment: Mapping[str, str], remote: str = "origin") -> Forge:
-    """Return the forge of a remote; raise if it has none, or if the user's gh or glab is missing or not logged in."""
+    """Returns the forge of a remote; raises if it has none, or if the user's gh or glab is missing or not logged in."""
     host, path = parse_url(remote_url(root, remote))
     api = _login(host, environment)
     owner, _, name = path.rpartition("/")
@@ -29,19 +29,19 @@ def connect(root: str, environment: Mapping[str, str], remote: str = "origin") -
 
 
 def remote_url(root: str, remote: str) -> str:
-    """Return the URL of a remote, as the user's rewrites (`url.*.insteadOf`) make it."""
+    """Returns the URL of a remote, as the user's rewrites (`url.*.insteadOf`) make it."""
     url = git.run(["remote", "get-url", "--", remote], cwd=root, check=False).strip()
     if not url:
         names = git.run(["remote"], cwd=root, check=False).split()
-        known = f"; there is {', '.join(names)}" if names else ""
+        others = f"; there is {', '.join(names)}" if names else ""
         raise SowError(
-            f"this repository has no remote {escape_line(remote)!r}{known}", f"git remote add {remote or 'origin'} URL"
+            f"this repository has no remote {escape_line(remote)!r}{others}", f"git remote add {remote or 'origin'} URL"
         )
     return url
 
 
 def parse_url(url: str) -> tuple[str, str]:
-    """Return the host and the path of a repository from a remote's URL; passwords in it are not shown."""
+    """Returns the host and the path of a repository from a remote's URL; passwords in it are not shown."""
     host = path = ""
     if "://" in url:
         try:
@@ -65,12 +65,12 @@ def parse_url(url: str) -> tuple[str, str]:
 
 
 def hide_password(url: str) -> str:
-    """Return a URL without the user and the password in it."""
+    """Returns a URL without the user and the password in it."""
     return escape_line(re.sub(r"(?<=://)[^/@]*@", "", url))[:200]
 
 
 def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
-    """Return the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
+    """Returns the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
     name = host.partition(":")[0]
     apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS]
     if name == "github.com" or name.endswith(".ghe.com"):

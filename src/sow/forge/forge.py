@@ -117,56 +117,56 @@ class Forge(Protocol):
         """What a request is called there."""
 
     def facts(self) -> RepositoryFacts:
-        """Return what the user may do."""
+        """Returns what the user may do."""
 
     def issue(self, number: int) -> Issue:
-        """Return an issue with its comments."""
+        """Returns an issue with its comments."""
 
     def issues(self, label: str) -> list[Issue]:
-        """Return the open issues with a label, without their comments."""
+        """Returns the open issues with a label, without their comments."""
 
     def can_write(self, user: str) -> bool:
-        """Return whether a person may write to the repository."""
+        """Returns whether a person may write to the repository."""
 
     def find_request(self, branch: str, owner: str) -> ChangeRequest | None:
-        """Return the open request of a branch in this owner's repository."""
+        """Returns the open request of a branch in this owner's repository."""
 
     def request(self, number: int) -> ChangeRequest:
-        """Return a request as it is now."""
+        """Returns a request as it is now."""
 
     def create_request(
         self, *, branch: str, owner: str, base: str, title: str, body: str, draft: bool
     ) -> ChangeRequest:
-        """Open a request."""
+        """Opens a request."""
 
     def update_request(self, request: ChangeRequest, *, title: str, body: str) -> None:
-        """Replace the texts of a request."""
+        """Replaces the texts of a request."""
 
     def set_draft(self, request: ChangeRequest, draft: bool) -> None:
-        """Make a request a draft, or ready for review."""
+        """Makes a request a draft, or ready for review."""
 
     def checks(self, sha: str, request: ChangeRequest) -> list[ForgeCheck]:
-        """Return all checks that were reported for a commit."""
+        """Returns all checks that were reported for a commit."""
 
     def required_checks(self, base: str) -> set[str]:
-        """Return the names of the checks that a branch requires."""
+        """Returns the names of the checks that a branch requires."""
 
     def job_log(self, check: ForgeCheck, most: int) -> str:
-        """Return the end of a job's log, or "" if there is none."""
+        """Returns the end of a job's log, or "" if there is none."""
 
     def rerun(self, check: ForgeCheck) -> None:
-        """Run a job again."""
+        """Runs a job again."""
 
     def comments(self, request: ChangeRequest) -> list[Comment]:
-        """Return the newest comments and reviews of a request."""
+        """Returns the newest comments and reviews of a request."""
 
     def reply(self, request: ChangeRequest, text: str) -> str:
-        """Comment on a request; return the comment's id."""
+        """Comments on a request; returns the comment's id."""
 
     def merge(self, request: ChangeRequest, *, sha: str, method: str) -> str:
-        """Merge a request if its head is still this commit; return the commit of the merge."""
+        """Merges a request if its head is still this commit; returns the commit of the merge."""
 
 
 def in_order(comments: Sequence[Comment]) -> list[Comment]:
-    """Return comments in the order of their times."""
+    """Returns comments in the order of their times."""
     return sorted(comments, key=lambda comment: (comment.at, comment.id))

@@ -56,11 +56,11 @@ class GitHub:
         if not data or "pull_request" in data:
             raise ForgeError(f"#{number} is a pull request and not an issue", "name an issue by its number")
         comments = self.api.pages(f"{self.path}/issues/{number}/comments?per_page=100") if data.get("comments") else []
-        return self._issue(data, tuple(self._comment(each) for each in comments))
+        return self._issue(data, tuple(self._comment(comment) for comment in comments))
 
     def issues(self, label: str) -> list[Issue]:
-        found = self.api.pages(f"{self.path}/issues?labels={quote(label)}&state=open&per_page=100")
-        return [self._issue(data, ()) for data in found if "pull_request" not in data]
+        entries = self.api.pages(f"{self.path}/issues?labels={quote(label)}&state=open&per_page=100")
+        return [self._issue(data, ()) for data in entries if "pull_request" not in data]
 
     def can_write(self, user: str) -> bool:
         if user not in self.writers:
@@ -75,8 +75,8 @@ class GitHub:
 
     def find_request(self, branch: str, owner: str) -> ChangeRequest | None:
         head = quote(f"{owner}:{branch}", safe="")
-        found = self.api.get(f"{self.path}/pulls?head={head}&state=open&per_page=100") or []
-        return self._request(found[0]) if found else None
+        requests = self.api.get(f"{self.path}/pulls?head={head}&state=open&per_page=100") or []
+        return self._request(requests[0]) if requests else None
 
     def request(self, number: int) -> ChangeRequest:
         return self._request(self.api.get(f"{self.path}/pulls/{number}"))
@@ -104,7 +104,7 @@ class GitHub:
             "check_runs", ()
         )
         statuses = (self.api.get(f"{self.path}/commits/{sha}/status?per_page=100") or {}).get("statuses", ())
-        return [*(_check(each, self.api) for each in runs), *(_status(each) for each in statuses)]
+        return [*(_check(check, self.api) for check in runs), *(_status(check) for check in statuses)]
 
     def required_checks(self, base: str) -> set[str]:
         branch = quote(base, safe="")
@@ -112,7 +112,7 @@ class GitHub:
         for rule in self._optional(f"{self.path}/rules/branches/{branch}") or ():
             if rule.get("type") == "required_status_checks":
                 checks = (rule.get("parameters") or {}).get("required_status_checks") or ()
-                names.update(str(each.get("context") or "") for each in checks)
+                names.update(str(check.get("context") or "") for check in checks)
         protection = (self._optional(f"{self.path}/branches/{branch}") or {}).get("protection") or {}
         names.update(map(str, (protection.get("required_status_checks") or {}).get("contexts") or ()))
         return names - {""}
@@ -128,9 +128,9 @@ class GitHub:
         talk = self.api.get(f"{self.path}/issues/{request.number}/comments{query}") or []
         lines = self.api.get(f"{self.path}/pulls/{request.number}/comments{query}") or []
         reviews = self.api.get(f"{self.path}/pulls/{request.number}/reviews?per_page=100") or []
-        found = [self._comment(each) for each in talk] + [self._comment(each, "line") for each in lines]
-        found += [self._comment(each, "review") for each in reviews if each.get("body") and each.get("submitted_at")]
-        return forge.in_order(found)
+        submitted = [review for review in reviews if review.get("body") and review.get("submitted_at")]
+        kinds = ((talk, "issue"), (lines, "line"), (submitted, "review"))
+        return forge.in_order([self._comment(comment, kind) for comments, kind in kinds for comment in comments])
 
     def reply(self, request: ChangeRequest, text: str) -> str:
         data = self.api.send("POST", f"{self.path}/issues/{request.number}/comments", {"body": text})
@@ -141,7 +141,7 @@ class GitHub:
         return str(self.api.send("PUT", f"{self.path}/pulls/{request.number}/merge", fields).get("sha") or "")
 
     def _optional(self, path: str) -> Any:
-        """Return what a path holds, or None if the plan or the rights of the user do not include it."""
+        """Returns what a path holds, or None if the plan or the rights of the user do not include it."""
         try:
             return self.api.get(path)
         except ForgeError as error:
@@ -153,7 +153,7 @@ class GitHub:
         return clean(str(value or ""), self.api.environment)[:MOST_TEXT]
 
     def _issue(self, data: Any, comments: tuple[Comment, ...]) -> Issue:
-        labels = (each.get("name", "") if isinstance(each, dict) else each for each in data.get("labels") or ())
+        labels = (label.get("name", "") if isinstance(label, dict) else label for label in data.get("labels") or ())
         return Issue(
             number=int(data["number"]),
             title=self._text(data.get("title")),
@@ -200,7 +200,7 @@ def _login(data: Any) -> str:
 
 
 def _check(data: Any, api: ForgeApi) -> ForgeCheck:
-    """Return a check run; a job of GitHub Actions has its own id."""
+    """Returns a check run; a job of GitHub Actions has its own id."""
     state = forge.PENDING
     if data.get("status") == "completed":
         state = CONCLUSIONS.get(str(data.get("conclusion")), forge.FAILED)

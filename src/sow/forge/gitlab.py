@@ -51,22 +51,22 @@ class GitLab:
     def issue(self, number: int) -> Issue:
         data = self.api.get(f"{self.path}/issues/{number}")
         notes = self.api.pages(f"{self.path}/issues/{number}/notes?per_page=100&sort=asc")
-        return self._issue(data, tuple(self._comment(each) for each in notes if not each.get("system")))
+        return self._issue(data, tuple(self._comment(note) for note in notes if not note.get("system")))
 
     def issues(self, label: str) -> list[Issue]:
-        found = self.api.pages(f"{self.path}/issues?labels={quote(label)}&state=opened&per_page=100")
-        return [self._issue(data, ()) for data in found]
+        entries = self.api.pages(f"{self.path}/issues?labels={quote(label)}&state=opened&per_page=100")
+        return [self._issue(data, ()) for data in entries]
 
     def can_write(self, user: str) -> bool:
         if user not in self.writers:
             members = self.api.get(f"{self.path}/members/all?query={quote(user)}&per_page=100") or []
-            levels = [int(each.get("access_level") or 0) for each in members if each.get("username") == user]
+            levels = [int(member.get("access_level") or 0) for member in members if member.get("username") == user]
             self.writers[user] = max(levels, default=0) >= DEVELOPER
         return self.writers[user]
 
     def find_request(self, branch: str, owner: str) -> ChangeRequest | None:
-        found = self.api.get(f"{self.path}/merge_requests?source_branch={quote(branch, safe='')}&state=opened") or []
-        return self._request(found[0]) if found else None
+        requests = self.api.get(f"{self.path}/merge_requests?source_branch={quote(branch, safe='')}&state=opened") or []
+        return self._request(requests[0]) if requests else None
 
     def request(self, number: int) -> ChangeRequest:
         return self._request(self.api.get(f"{self.path}/merge_requests/{number}"))
@@ -92,7 +92,7 @@ class GitLab:
 
     def checks(self, sha: str, request: ChangeRequest) -> list[ForgeCheck]:
         statuses = self.api.get(f"{self.path}/repository/commits/{sha}/statuses?per_page=100") or []
-        return [self._check(each) for each in statuses if not each.get("allow_failure")]
+        return [self._check(status) for status in statuses if not status.get("allow_failure")]
 
     def required_checks(self, base: str) -> set[str]:
         return set()  # GitLab requires the pipeline as a whole
@@ -106,7 +106,7 @@ class GitLab:
     def comments(self, request: ChangeRequest) -> list[Comment]:
         query = "?per_page=100&sort=desc&order_by=updated_at"
         notes = self.api.get(f"{self.path}/merge_requests/{request.number}/notes{query}") or []
-        return forge.in_order([self._comment(each) for each in notes if not each.get("system")])
+        return forge.in_order([self._comment(note) for note in notes if not note.get("system")])
 
     def reply(self, request: ChangeRequest, text: str) -> str:
         data = self.api.send("POST", f"{self.path}/merge_requests/{request.number}/notes", {"body": text})

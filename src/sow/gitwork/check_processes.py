@@ -34,13 +34,13 @@ class CheckMark:
 
 
 def remarks_on_left_checks(folder: str) -> list[str]:
-    """End what checks of dead runs left running; returns a remark if there was anything."""
+    """Ends what checks of dead runs left running; returns a remark if there was anything."""
     count = end_left_checks(folder)
     return [f"an earlier check was cut off; processes of it that had to be ended: {count}"] if count else []
 
 
 def end_left_checks(folder: str) -> int:
-    """End what is left of every check below a folder whose runner is dead; returns the number of processes."""
+    """Ends what is left of every check below a folder whose runner is dead; returns the number of processes."""
     marks = [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
     return sum(_sweep(path) for path in marks if os.path.isfile(path) and not os.path.islink(path))
 

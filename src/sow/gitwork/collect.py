@@ -62,13 +62,13 @@ class Collection:
         return self.worktree.repository
 
     def pin(self) -> None:
-        """Pin every commit of the worker. Nothing in the worktree changes."""
+        """Pins every commit of the worker. Nothing in the worktree changes."""
         self.head = self._find_head()
         self._pin_commits()
         self._pin_nested_repositories()
 
     def pin_and_abort(self) -> None:
-        """Pin every commit of the worker, then end unfinished git operations. The files on disk stay."""
+        """Pins every commit of the worker, then end unfinished git operations. The files on disk stay."""
         self.pin()
         self.remarks += self.worktree.remove_stale_locks()
         self._repair_index()
@@ -77,7 +77,7 @@ class Collection:
                 self._abort(command)
 
     def _find_head(self) -> str:
-        """Return the commit under the files. If the branch was deleted, it is the last commit that HEAD pointed to."""
+        """Returns the commit under the files. If the branch was deleted, it is the last commit that HEAD pointed to."""
         head = self.worktree.head()
         if head:
             return head
@@ -95,8 +95,8 @@ class Collection:
             self.remarks.append(f"commits outside the task's branch are kept: {', '.join(refs)}")
 
     def _pin_nested_repositories(self) -> None:
-        """Fetch and pin the commits of a repository that somebody made in place of the worktree."""
-        for number, folder in enumerate(self.worktree.found(), 1):
+        """Fetches and pins the commits of a repository that somebody made in place of the worktree."""
+        for number, folder in enumerate(self.worktree.displaced_repositories(), 1):
             target = f"{self.pins.prefix}/{self.name}-own-{number}"
             specs = [f"+refs/heads/*:{target}/*", f"+HEAD:{target}/HEAD"]
             args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"]
@@ -106,21 +106,21 @@ class Collection:
                 self.remarks.append(f"what was committed in {folder} could not be pinned: {results[0].message}")
 
     def _repair_index(self) -> None:
-        """Replace the worktree's index by ours if git cannot read it."""
-        if self.worktree.attempt(["ls-files", "--stage", "-z"]).code:
+        """Replaces the worktree's index by ours if git cannot read it."""
+        if self.worktree.run_git(["ls-files", "--stage", "-z"]).code:
             self.remarks.append("the worktree's index could not be read: a new one was made")
             git_worktree_files.copy(self.worktree.index, f"{self.worktree.git_dir}/index")
 
     def _abort(self, command: str) -> None:
-        """Abort an unfinished merge or rebase, after pinning the files as they are."""
+        """Aborts an unfinished merge or rebase, after pinning the files as they are."""
         ref = self.pins.pin_tree(
             self.name, self._gather().tree(), self.head, f"The worktree's files before a {command} was aborted"
         )
         soft, hard = ABORTS[command]
         # Without a refresh, git treats a file that was only touched as changed.
-        self.worktree.attempt(["update-index", "-q", "--refresh"])
-        if self.worktree.attempt(soft).code:
-            self.worktree.attempt(hard)
+        self.worktree.run_git(["update-index", "-q", "--refresh"])
+        if self.worktree.run_git(soft).code:
+            self.worktree.run_git(hard)
         self.remarks.append(f"a {command} was under way: it was aborted, and the files are kept as {ref}")
         self.head = self._find_head()
 
@@ -130,13 +130,13 @@ class Collection:
         return gathered
 
     def snapshot(self) -> None:
-        """Pin the files as they are if they differ from the commit."""
+        """Pins the files as they are if they differ from the commit."""
         tree = self._gather().tree()
         if tree != self.repository.tree_of(self.head):
             self.pins.pin_tree(self.name, tree, self.head, "The worktree's files before it was made again")
 
     def commit(self, message: str) -> CollectedWork:
-        """Make the commit, pin it, and move the branch, HEAD and the index to it."""
+        """Makes the commit, pins it, and moves the branch, HEAD and the index to it."""
         gathered = self._gather()
         everything = gathered.tree()
         gathered.reset_excluded()
@@ -154,7 +154,7 @@ class Collection:
         return CollectedWork(commit=commit, tree=tree, base=self.base, paths=paths, remarks=self.remarks)
 
     def _parent(self) -> str:
-        """Return the parent for the new commit: the worker's commit, or the base if that is not its ancestor."""
+        """Returns the parent for the new commit: the worker's commit, or the base if that is not its ancestor."""
         if self.repository.is_ancestor(self.base, self.head):
             return self.head
         self.remarks.append(
@@ -163,7 +163,7 @@ class Collection:
         return self.base
 
     def _commit(self, tree: str, parent: str, message: str) -> str:
-        """Return a commit of this tree, reusing one that exists."""
+        """Returns a commit of this tree, reusing one that exists."""
         if self.repository.tree_of(parent) == tree:
             return parent
         pinned = self.pins.get(self.name)
@@ -182,7 +182,7 @@ class Collection:
         self.worktree.commit_index(index)
 
     def _remark_links(self, paths: Sequence[str]) -> None:
-        """Remark on new links that lead out of the worktree."""
+        """Remarks on new links that lead out of the worktree."""
         for path in paths:
             file = f"{self.worktree.path}/{path}"
             if os.path.islink(file):
@@ -192,7 +192,7 @@ class Collection:
 
 
 def collect(worktree: Worktree, pins: KeptCommits, *, name: str, branch: str, base: str, message: str) -> CollectedWork:
-    """Collect a worker's changes into a commit on its branch, pinned under a name."""
+    """Collects a worker's changes into a commit on its branch, pinned under a name."""
     if not worktree.git_dir or not os.path.exists(f"{worktree.git_dir}/{INDEX}"):
         raise SowError(f"the worktree {worktree.name} was never prepared", "prepare it first")
     collecting = Collection(worktree, pins, name=name, branch=branch, base=base)
@@ -227,17 +227,17 @@ class WorktreeIndex:
         self._add_forced()
 
     def tree(self) -> str:
-        """Return the tree of the index."""
+        """Returns the tree of the index."""
         return self.worktree.git("write-tree", index=self.index).strip()
 
     def reset_excluded(self) -> None:
-        """Reset the state files in the index to the base, and leave out the files that we put into the folder."""
+        """Resets the state files in the index to the base, and leaves out the files that we put into the folder."""
         paths = (*STATE_PATHS, *setup_paths(self.worktree))
         entries = self.repository.tree_entries(self.base, *paths)
         self.repository.set_index_entries(entries, index=self.index, where=lambda path: is_below(path, paths))
 
     def remove_state(self) -> None:
-        """Remove the state files from the folder, where a worker could mistake them for the real ones."""
+        """Removes the state files from the folder, where a worker could mistake them for the real ones."""
         for path in STATE_PATHS:
             remove_file(self.worktree.path, path)  # a link in place of the folder
             for folder, _, names in os.walk(f"{self.worktree.path}/{path}"):
@@ -246,13 +246,13 @@ class WorktreeIndex:
         self.worktree.skip_state_files(self.index)
 
     def _gather(self, index: str, folder: str, excluded: Sequence[str]) -> None:
-        """Add all files of a folder. Files of a nested repository are added as plain files."""
+        """Adds all files of a folder. Files of a nested repository are added as plain files."""
         nested, links = self._nested(index, folder, excluded), self._gitlinks(index, folder)
         self._add(index, folder, [*nested, *links, *excluded])
         if links:  # `git add` would look into a submodule with its own settings, which can name programs
             arguments = ["update-index", "--add", "--remove", "-z", "--stdin"]
             text = "".join(f"{path}\0" for path in links)
-            done = self.worktree.attempt(arguments, index=index, within=folder, input=text)
+            done = self.worktree.run_git(arguments, index=index, within=folder, input=text)
             self.remarks += [f"not every submodule could be added: {done.message}"] if done.code else []
         for number, path in enumerate(nested):
             inner = self.repository.temp_file(f"{os.path.basename(index)}-{number}")
@@ -263,7 +263,7 @@ class WorktreeIndex:
             self.remarks.append(f"{relative} is a repository of its own: its files are taken, and not its history")
 
     def _remove_stray_gitlinks(self) -> None:
-        """Remove repositories from the index that were added like submodules, so that their files are collected."""
+        """Removes repositories from the index that were added like submodules, so that their files are collected."""
         entries = self.worktree.git("ls-files", "-s", "-z", index=self.index).split("\0")
         links = {path_of(entry) for entry in entries if entry.startswith(GITLINK)} - set(self._submodules())
         if links:
@@ -273,7 +273,7 @@ class WorktreeIndex:
             self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
 
     def _gitlinks(self, index: str, folder: str) -> list[str]:
-        """List the submodules in an index, and those that a worker added to the worktree."""
+        """Lists the submodules in an index, and those that a worker added to the worktree."""
         entries = self.worktree.git("ls-files", "-s", "-z", index=index, within=folder).split("\0")
         known = [path_of(entry) for entry in entries if entry.startswith(GITLINK)]
         named = self._submodules() if folder == self.worktree.path else []
@@ -283,11 +283,11 @@ class WorktreeIndex:
 
     def _submodules(self) -> list[str]:
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
-        settings = self.worktree.attempt(args).out.split("\0")
+        settings = self.worktree.run_git(args).out.split("\0")
         return [setting.partition("\n")[2] for setting in settings if setting]
 
     def _unskip_state_files(self) -> None:
-        """Unhide the state files that a worker made. State files that do not exist stay hidden."""
+        """Unhides the state files that a worker made. State files that do not exist stay hidden."""
         paths = self.worktree.git("ls-files", "-z", "--", *STATE_PATHS, index=self.index).split("\0")
         existing = [path for path in paths if path and self._is_file(path)]
         if existing:
@@ -295,7 +295,7 @@ class WorktreeIndex:
             self.worktree.git("update-index", "-z", "--no-skip-worktree", "--stdin", index=self.index, input=text)
 
     def _nested(self, index: str, folder: str, excluded: Sequence[str]) -> list[str]:
-        """List the folders with a repository that no .gitmodules names."""
+        """Lists the folders with a repository that no .gitmodules names."""
         arguments = ["ls-files", "-z", "--others", "--exclude-standard"]
         paths = self.worktree.git(*arguments, index=index, within=folder).split("\0")
         submodules = self._submodules() if folder == self.worktree.path else []
@@ -303,10 +303,10 @@ class WorktreeIndex:
         return [path for path in nested if path not in submodules and not is_below(path, excluded)]
 
     def _add(self, index: str, folder: str, excluded: Sequence[str]) -> None:
-        """Add everything that is not ignored. Files that git cannot read are made readable, or a remark names them."""
+        """Adds everything that is not ignored. Files that git cannot read are made readable, or a remark names them."""
         paths = [path for path in excluded if not is_behind_link(folder, path)]  # git refuses to exclude the others
         pathspecs = ["--", ".", *(f":(exclude,literal,top){path}" for path in paths)]
-        done = self.worktree.attempt(["add", "--all", *pathspecs], index=index, within=folder)
+        done = self.worktree.run_git(["add", "--all", *pathspecs], index=index, within=folder)
         if not done.code and NOT_PERMITTED not in done.err:
             return
         if done.code < 0:
@@ -321,9 +321,9 @@ class WorktreeIndex:
             self.remarks.append(f"not everything could be added: {done.message}")
 
     def _add_file_by_file(self, pathspecs: Sequence[str], index: str, folder: str) -> GitResult:
-        """Add file by file. If a filter of the repository fails, the files are added without it."""
+        """Adds file by file. If a filter of the repository fails, the files are added without it."""
         while True:
-            done = self.worktree.attempt(["add", "--all", "--ignore-errors", *pathspecs], index=index, within=folder)
+            done = self.worktree.run_git(["add", "--all", "--ignore-errors", *pathspecs], index=index, within=folder)
             broken = FILTER.search(done.err)
             setting = f"filter.{broken[1]}.required=false" if broken else ""
             if not done.code or not broken or setting in self.worktree.git_options:
@@ -332,7 +332,7 @@ class WorktreeIndex:
             self.remarks.append(f"the filter {broken[1]} does not work: files were taken without it")
 
     def _add_forced(self) -> None:
-        """Add files that the worker staged although they are ignored."""
+        """Adds files that the worker staged although they are ignored."""
         staged = self.worktree.git("ls-files", "-s", "-z").split("\0")
         added = set(self.worktree.git("ls-files", "-z", index=self.index).split("\0"))
         excluded = (*setup_paths(self.worktree), *LOCAL_PATHS, *STATE_PATHS)
@@ -352,11 +352,10 @@ class WorktreeIndex:
 
 MARK = "sow-asked"
 MERGE = "merge"
-CONFLICT = b"<<<<<<< "  # starts a line where git left a conflict
-
+CONFLICT = b"
 
 def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> None:
-    """Record the current state of a task's worktree and the number of turns so far."""
+    """Records the current state of a task's worktree and the number of turns so far."""
     with repository.locked():
         worktree = Worktree(repository, worktree_name(task))
         if worktree.is_ready:
@@ -366,6 +365,7 @@ def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> N
 
 
 def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) -> bool:
+<<<<<<< HEAD
     """Whether a person has changed the work since then and resolved all conflicts."""
     worktree = Worktree(repository, worktree_name(task))
     mark = git_worktree_files.first_line(f"{worktree.git_dir}/{MARK}") if worktree.is_ready else ""
@@ -391,19 +391,19 @@ def commit_resolved_merge(repository: Repository, task: Task) -> None:
 
 
 def _work_and_turns(folder: TaskFolder, task: Task) -> str:
-    """Return what no person changes: the work that was asked about and the number of turns."""
+    """Returns what no person changes: the work that was asked about and the number of turns."""
     turns = sum(len(record.session["turns"]) for record in sessions.records(folder))
     return f"{task['work']['commit'] if 'work' in task else ''} {turns}"
 
 
 def _worktree_state(worktree: Worktree) -> str:
-    """Return the commit under the files and the tree of the files."""
+    """Returns the commit under the files and the tree of the files."""
     head = worktree.head()
     return f"{head} {WorktreeIndex(worktree, base=head, head=head).tree()}" if head else ""
 
 
 def _is_resolved(worktree: Worktree) -> bool:
-    """Whether nothing is under way, or only a merge without remaining conflicts."""
+    """Returns whether nothing is under way, or only a merge without remaining conflicts."""
     if not set(git_worktree_files.unfinished_operations(worktree.git_dir).values()) <= {MERGE}:
         return False
     entries = worktree.git("ls-files", "--unmerged", "-z").split("\0")

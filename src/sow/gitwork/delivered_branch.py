@@ -39,14 +39,14 @@ class DeliveredBranch:
     environment: Mapping[str, str]
 
     def heads(self, *branches: str) -> dict[str, str]:
-        """Return the commits of branches on the remote, by name; a branch that does not exist is missing."""
+        """Returns the commits of branches on the remote, by name; a branch that does not exist is missing."""
         refs = [f"{HEADS}{branch}" for branch in branches]
         done = self._ask(["ls-remote", "--", self.address, *refs])
         pairs = (line.split("\t") for line in done.out.splitlines())
         return {ref.removeprefix(HEADS): commit for commit, ref in pairs if ref in refs}
 
     def fetch(self, branch: str, commit: str) -> None:
-        """Fetch a branch of the remote whose head is this commit. No branch or tag of the user moves."""
+        """Fetches a branch of the remote whose head is this commit. No branch or tag of the user moves."""
         if self.repository.find_commit(commit):
             return
         options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules"]
@@ -55,12 +55,12 @@ class DeliveredBranch:
             raise BranchMoved(f"{branch} moved on the forge while it was read", AGAIN)
 
     def contains(self, commit: str, *heads: str) -> bool:
-        """Tell whether one of our commits has a commit of the remote, which may be unknown here."""
+        """Tells whether one of our commits has a commit of the remote, which may be unknown here."""
         known = self.repository.find_commit(commit)
         return bool(known) and any(self.repository.is_ancestor(commit, head) for head in heads if head)
 
     def commit_to_push(self, source: str, pushed: str) -> str:
-        """Return a commit with the tree of `source` without state files, which contains `source` and what was pushed.
+        """Returns a commit with the tree of `source` without state files, which contains `source` and what was pushed.
 
         If only state files changed since then, it is the commit that was pushed.
         """
@@ -76,7 +76,7 @@ class DeliveredBranch:
             return repository.commit_tree(tree, [pushed, source], f"Update {self.name}")
 
     def push(self, commit: str) -> None:
-        """Push a commit to the branch. Git refuses if that would lose a commit there."""
+        """Pushes a commit to the branch. Git refuses if that would lose a commit there."""
         target = f"{commit}:{HEADS}{self.name}"
         done = self.repository.run_git(["push", "--porcelain", "--no-follow-tags", "--", self.address, target])
         if not done.code:
@@ -96,12 +96,12 @@ class DeliveredBranch:
         raise SystemFailure(f"git push failed: {reason}", f"see why: {command}")
 
     def pin(self, name: str, commit: str) -> str:
-        """Keep a commit, even if the branch on the forge is deleted; return the ref."""
+        """Keeps a commit, even if the branch on the forge is deleted; returns the ref."""
         self.repository.set_ref(f"{PINS}/{name}", commit, why="delivered")
         return f"{PINS}/{name}"
 
     def take_in(self, branch: str, theirs: str) -> list[str]:
-        """Merge what others pushed into the user's branch, which keeps its state files; return the changed paths."""
+        """Merges what others pushed into the user's branch, which keeps its state files; returns the changed paths."""
         repository = self.repository
         with repository.locked():
             ours = repository.commit_of(f"{HEADS}{branch}")
@@ -134,12 +134,12 @@ class DeliveredBranch:
 
 
 def state_paths(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Return the folders of a commit that have sow's state; another tool may have a folder named orchestration."""
+    """Returns the folders of a commit that have sow's state; another tool may have a folder named orchestration."""
     is_workflow = any(repository.tree_entries(commit, path) for path in WORKFLOWS)
     return (PROJECT, "orchestration") if is_workflow else (PROJECT,)
 
 
 def _reason(text: str) -> str:
-    """Return the line of git's messages that says why it failed."""
+    """Returns the line of git's messages that says why it failed."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["git gave no reason"]
     return next((line for mark in MARKS for line in lines if line.startswith(mark)), lines[-1])[:300]

@@ -20,13 +20,13 @@ LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the l
 
 
 def changed_paths(repository: Repository, base: str, commit: str) -> list[str]:
-    """Return every path that differs, both old and new names."""
+    """Returns every path that differs, both old and new names."""
     output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
     return [path for path in output.split("\0") if path]
 
 
 def patch(repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()) -> tuple[str, bool]:
-    """Return the difference as a patch of at most `limit` bytes, and whether it is complete."""
+    """Returns the difference as a patch of at most `limit` bytes, and whether it is complete."""
     arguments = ["diff-tree", "-p", "-r", *DIFF_OPTIONS, repository.commit_of(base), repository.commit_of(commit)]
     arguments += paths
     return git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit)
@@ -35,7 +35,7 @@ def patch(repository: Repository, base: str, commit: str, limit: int, paths: Seq
 def changed_files(
     repository: Repository, base: str, commit: str, limit: int, paths: Sequence[str] = ()
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Return at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
+    """Returns at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
     arguments = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
     arguments += [repository.commit_of(base), repository.commit_of(commit), *paths]
     output, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit * LONGEST_NAME)
@@ -48,7 +48,7 @@ def changed_files(
 
 
 def ends_of_run(repository: Repository, run: Run) -> tuple[str, str] | None:
-    """Return the commit on which a run began and the one of its last merge, or None if one of them is not here."""
+    """Returns the commit on which a run began and the one of its last merge, or None if one of them is not here."""
     base, head = repository.find_commit(run["base"]), repository.find_commit(run.get("head") or run["base"])
     return (base, head) if base and head else None
 
@@ -58,7 +58,7 @@ def _count(text: str) -> int | None:
 
 
 def diff(repository: Repository, base: str, commit: str, limit: int) -> str:
-    """Return the difference as a patch of at most `limit` bytes. If it is cut, a list of the files comes first."""
+    """Returns the difference as a patch of at most `limit` bytes. If it is cut, a list of the files comes first."""
     base, commit = repository.commit_of(base), repository.commit_of(commit)
     text, complete_patch = patch(repository, base, commit, limit)
     if complete_patch:

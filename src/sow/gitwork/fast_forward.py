@@ -34,7 +34,7 @@ class Delivered:
 def fast_forward(
     repository: Repository, branch: str, target: str, *, rehearse: bool = False
 ) -> Delivered | DeliveryRefused:
-    """Fast-forward the home's checkout of a branch to the target, or return the reason why not and change nothing.
+    """Fast-forwards the home's checkout of a branch to the target, or returns the reason why not and changes nothing.
 
     With `rehearse`, only test whether it would work.
     """
@@ -56,7 +56,7 @@ def fast_forward(
 
 
 def _refuse_other_branch(repository: Repository, branch: str) -> DeliveryRefused | None:
-    """Refuse if the branch is not checked out or another git operation is under way."""
+    """Refuses if the branch is not checked out or another git operation is under way."""
     checkout = repository.home.checkout
     current = checkout.branch()
     if current != branch:
@@ -73,7 +73,7 @@ def _refuse_other_branch(repository: Repository, branch: str) -> DeliveryRefused
 
 
 def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> DeliveryRefused | None:
-    """Refuse if a file that would change is modified, staged or untracked, so that no user file is overwritten."""
+    """Refuses if a file that would change is modified, staged or untracked, so that no user file is overwritten."""
     entries = [entry for entry in repository.git(*STATUS).split("\0") if entry and not is_below(entry[3:], STATE_PATHS)]
     dirty = {entry[3:].rstrip("/"): entry[:2] for entry in entries}
     touched = list(dict.fromkeys(_overlapping(list(dirty), paths) + _blocking_files(repository, old, paths)))
@@ -87,20 +87,20 @@ def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Del
 
 
 def _overlapping(paths: Sequence[str], changed: Sequence[str]) -> list[str]:
-    """Return the paths that are changed, or lie above or below a changed one."""
+    """Returns the paths that are changed, or lie above or below a changed one."""
     exact = set(changed)
     above = {folder for path in changed for folder in _folders(path)}
     return [path for path in paths if path in exact or path in above or exact & set(_folders(path))]
 
 
 def _folders(path: str) -> list[str]:
-    """List every folder above a path, outermost first."""
+    """Lists every folder above a path, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _blocking_files(repository: Repository, old: str, paths: Sequence[str]) -> list[str]:
-    """List files, even ignored ones, at paths where the branch has no file yet. Git would overwrite ignored files."""
+    """Lists files, even ignored ones, at paths where the branch has no file yet. Git would overwrite ignored files."""
     root = repository.home.root
     committed = {path_of(entry) for entry in repository.tree_entries(old)}
     obstacles = []
@@ -124,7 +124,7 @@ def _has_uncommitted(folder: str, root: str, committed: set[str]) -> bool:
 
 
 def _rehearse(repository: Repository, old: str, target: str) -> DeliveryRefused | None:
-    """Try the move with a copy of the user's index, without writing a file."""
+    """Tries the move with a copy of the user's index, without writing a file."""
     index = repository.temp_file("rehearsal")
     source = f"{repository.home.checkout.git}/index"
     if os.path.exists(source):
@@ -138,13 +138,13 @@ def _rehearse(repository: Repository, old: str, target: str) -> DeliveryRefused 
 
 
 def _copy_state_entries(repository: Repository, target: str, index: str = "") -> None:
-    """Give an index the target's state entries, so that git leaves the state files alone."""
+    """Gives an index the target's state entries, so that git leaves the state files alone."""
     entries = repository.tree_entries(target, *STATE_PATHS)
     repository.set_index_entries(entries, index=index, where=lambda path: is_below(path, STATE_PATHS))
 
 
 def _move(repository: Repository, branch: str, old: str, target: str, paths: list[str]) -> Delivered | DeliveryRefused:
-    """Fast-forward. If git fails in the middle, restore every file."""
+    """Fast-forwards. If git fails in the middle, every file is restored."""
     state_entries = [entry for entry in repository.git("ls-files", "-s", "-z", "--", *STATE_PATHS).split("\0") if entry]
     _copy_state_entries(repository, target)
     # The user's settings may ask for --squash or --no-ff on this branch. That must not apply here.
@@ -159,7 +159,7 @@ def _move(repository: Repository, branch: str, old: str, target: str, paths: lis
 
 
 def _restore_state_files(repository: Repository) -> None:
-    """Write the state files again. If the user's sparse checkout leaves them out, the merge has removed them."""
+    """Writes the state files again. If the user's sparse checkout leaves them out, the merge has removed them."""
     entries = repository.git("ls-files", "-t", "-z", "--", *STATE_PATHS).split("\0")
     hidden = "".join(f"{entry[2:]}\0" for entry in entries if entry.startswith("S "))
     if hidden:
@@ -168,7 +168,7 @@ def _restore_state_files(repository: Repository) -> None:
 
 
 def _restore_files(repository: Repository, old: str, paths: Sequence[str]) -> None:
-    """Restore the changed paths from the branch. They were clean before."""
+    """Restores the changed paths from the branch. They were clean before."""
     committed = {path_of(entry) for entry in repository.tree_entries(old)}
     for path in paths:
         if path not in committed:
@@ -183,7 +183,7 @@ SPECIAL = frozenset("*?[\\")
 
 
 def stash_hint(paths: Sequence[str], *, changed: Collection[str], untracked: Collection[str]) -> str:
-    """Return how to move these paths out of a run's way. Some of them may be untracked or ignored."""
+    """Returns how to move these paths out of a run's way. Some of them may be untracked or ignored."""
     ignored = any(path not in changed and path not in untracked for path in paths)
     by_path = len(paths) <= MOST or ignored or any(path.split("/")[0] in OURS for path in paths)
     pathspecs = _pathspecs(paths) if by_path else shlex.join([":/", *(f":/!{folder}" for folder in OURS)])
@@ -192,7 +192,7 @@ def stash_hint(paths: Sequence[str], *, changed: Collection[str], untracked: Col
 
 
 def _restore_hint(paths: Sequence[str], changed: Collection[str]) -> str:
-    """Return how to restore them. A pop does not overwrite a file of the run that was untracked before."""
+    """Returns how to restore them. A pop does not overwrite a file of the run that was untracked before."""
     pop = ", then 'git stash pop'" if any(path in changed for path in paths) else ""
     untracked = [path for path in paths if path not in changed]
     if not untracked:
@@ -202,5 +202,5 @@ def _restore_hint(paths: Sequence[str], changed: Collection[str]) -> str:
 
 
 def _pathspecs(paths: Sequence[str]) -> str:
-    """Return pathspecs that work in every folder of the checkout, quoted for a shell."""
+    """Returns pathspecs that work in every folder of the checkout, quoted for a shell."""
     return shlex.join(f":(top,literal){path}" if SPECIAL & set(path) else f":/{path}" for path in paths)

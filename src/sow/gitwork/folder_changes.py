@@ -19,13 +19,13 @@ MOST = 8  # names in a remark
 
 
 def folder_state(folder: str) -> str:
-    """Return the commit and every path that differs from it, with the time it was last written."""
+    """Returns the commit and every path that differs from it, with the time it was last written."""
     head = git.run(["rev-parse", "HEAD"], cwd=folder, check=False).strip()
     return "\n".join([head, *(f"{path} {facts}" for path, facts in changed_files(folder).items())])
 
 
 def changed_files(folder: str) -> dict[str, str]:
-    """Return every path that differs from the commit: how it differs, and when it was last written."""
+    """Returns every path that differs from the commit: how it differs, and when it was last written."""
     entries = git.run(LOOK, cwd=folder, check=False).split("\0")
     return {entry[3:]: f"{entry[:2]} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry}
 
@@ -50,11 +50,11 @@ class FolderWatch:
         self.before = folder_state(folder)
 
     def changed(self) -> bool:
-        """Whether the folder has changed."""
+        """Returns whether the folder has changed."""
         return folder_state(self.folder) != self.before
 
     def other_tasks(self) -> list[str]:
-        """List the other tasks that were worked on in this folder meanwhile. The changes may be theirs."""
+        """Lists the other tasks that were worked on in this folder meanwhile. The changes may be theirs."""
         if self.folder != self.home.root:
             return []  # a task's own worktree
         current = claim_times(self.home.claims)
@@ -77,7 +77,7 @@ class HomeSnapshot:
         self.refs = {name: oid for name, oid in refs.items() if not name.startswith("refs/heads/sow/")}
 
     def changes_since(self, earlier: HomeSnapshot) -> list[str]:
-        """List what changed since the earlier snapshot, by the user or by a worker that left its worktree."""
+        """Lists what changed since the earlier snapshot, by the user or by a worker that left its worktree."""
         changes = []
         if self.branch != earlier.branch:
             changes.append(

@@ -71,11 +71,11 @@ class Integration:
 
     @property
     def squashes(self) -> bool:
-        """Whether a merge is one commit with one parent."""
+        """Returns whether a merge is one commit with one parent."""
         return self.record.run["settings"].get("history", "squash") == "squash"
 
     def begin(self, base: str) -> None:
-        """Create the branch, or continue with the one that exists."""
+        """Creates the branch, or continues with the one that exists."""
         with self.repository.locked():
             start = self.pins.get("base") or self.repository.commit_of(base)
             self.pins.pin("base", start)
@@ -86,7 +86,7 @@ class Integration:
             self.pins.replace("head", self.head)
 
     def restore_branch(self, *, after_crash: bool = False) -> None:
-        """Set the branch back to the recorded head if it is elsewhere. Foreign commits are pinned and listed.
+        """Sets the branch back to the recorded head if it is elsewhere. Foreign commits are pinned and listed.
 
         The record is written before the branch moves, and the head is pinned after that. After a crash in between, the
         branch is where the pin is, which is no foreign move. A missing branch is no foreign move either.
@@ -104,11 +104,11 @@ class Integration:
             self.repository.set_ref(self.ref, head, current, why="as recorded")
 
     def merged_work(self) -> dict[tuple[str, int], str]:
-        """Return the merged commit of every recorded merge, by task and iteration."""
+        """Returns the merged commit of every recorded merge, by task and iteration."""
         return {(merge["task"], merge["iteration"]): merge["work"] for merge in self.merges}
 
     def try_merge(self, task: str, iteration: int, commit: str, message: str) -> Merge:
-        """Merge a task's commit into the head without moving a branch, or list the conflicts."""
+        """Merges a task's commit into the head without moving a branch, or lists the conflicts."""
         text = f"{message.strip() or f'Merge task {task}'}\n\n{TRAILER}: {task}/{iteration}"
         with self.repository.locked():
             head, commit = self.head, self.repository.commit_of(commit)
@@ -123,7 +123,7 @@ class Integration:
             return Merge(commit=self.repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
     def merge_user_commits(self, commit: str) -> Merge:
-        """Merge the user's new commits into the head in the same way. The user's state files win."""
+        """Merges the user's new commits into the head in the same way. The user's state files win."""
         with self.repository.locked():
             head, commit = self.head, self.repository.commit_of(commit)
             if self.repository.is_ancestor(commit, head):
@@ -135,7 +135,7 @@ class Integration:
             return Merge(commit=self.repository.commit_tree(tree, [head, commit], message), tree=tree, parent=head)
 
     def _head_with_work(self, task: str) -> str:
-        """Return a commit like the head that also has the task's earlier work as an ancestor.
+        """Returns a commit like the head that also has the task's earlier work as an ancestor.
 
         A squashed merge does not contain the worker's commits. Without them, the next iteration would conflict with its
         own earlier changes. Dropped merges are ancestors too, so that work based on them does not bring them back.
@@ -150,14 +150,14 @@ class Integration:
         )
 
     def _dropped_for(self, task: str) -> list[str]:
-        """List heads that contained dropped merges. If a merge of this task was dropped, list its parent instead."""
+        """Lists heads that contained dropped merges. If a merge of this task was dropped, lists its parent."""
         dropped = self.record.run.get("dropped", [])
         commits = {merge["head"]: merge["head"] for merge in dropped}
         commits.update({merge["head"]: merge["parent"] for merge in dropped if merge["task"] == task})
         return list(commits.values())
 
     def drop(self, tasks: Collection[str], delivered: str) -> dict[str, tuple[str, ...]]:
-        """Drop the merges of some tasks, and make all later merges again on the head before the first of them.
+        """Drops the merges of some tasks, and makes all later merges again on the head before the first of them.
 
         Merges that are on the user's branch stay. A later merge that conflicts now is dropped too. Returns the tasks of
         those merges with the conflicting paths. The user's commits that were merged are brought in again later.
@@ -193,7 +193,7 @@ class Integration:
         return bool(branch) and self.repository.is_ancestor(merge["commit"], branch)
 
     def _merge_again(self, merge: RunMerge, head: str) -> Merge:
-        """Make the change of a recorded merge again on another head."""
+        """Makes the change of a recorded merge again on another head."""
         repository = self.repository
         tree, conflicts, _ = merge_changes(
             repository, base=repository.tree_of(merge["parent"]), ours=repository.tree_of(head), theirs=merge["tree"]
@@ -207,7 +207,7 @@ class Integration:
         return Merge(commit=repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
     def base_of(self, task: str, branch: str) -> str:
-        """Return the commit from which a task's branch differs: its last common commit with the merged work."""
+        """Returns the commit from which a task's branch differs: its last common commit with the merged work."""
         with self.repository.locked():
             return self.repository.git("merge-base", branch, self._head_with_work(task)).strip()
 
@@ -219,7 +219,7 @@ class Integration:
         return "", Merge(conflicts=conflicts, messages=texts)
 
     def record_merge(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
-        """Record the merge of a task, and move the branch to it."""
+        """Records the merge of a task, and moves the branch to it."""
         entry: RunMerge = {
             "task": task,
             "iteration": iteration,
@@ -232,11 +232,11 @@ class Integration:
         self._advance(merge.commit, merge.parent, [*self.merges, entry])
 
     def advance(self, commit: str, expected_old: str) -> None:
-        """Record a new head that is no merge of a task, such as the user's commits, and move the branch to it."""
+        """Records a new head that is no merge of a task, such as the user's commits, and moves the branch to it."""
         self._advance(commit, expected_old, self.merges)
 
     def _advance(self, commit: str, expected_old: str, merges: list[RunMerge]) -> None:
-        """Write the record first, then move the branch. After a crash in between, `begin` moves the branch."""
+        """Writes the record first, then moves the branch. After a crash in between, `begin` moves the branch."""
         with self.repository.locked():
             self._refuse_checked_out()
             if self.head != expected_old:
@@ -250,7 +250,7 @@ class Integration:
                 self.pins.replace("head", commit)
 
     def _refuse_checked_out(self) -> None:
-        """Refuse if the user has the branch checked out: moving it would make the files there look changed."""
+        """Refuses if the user has the branch checked out: moving it would make the files there look changed."""
         checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", self.ref).strip()
         if checkout:
             raise EnvironmentProblem(
@@ -258,7 +258,7 @@ class Integration:
             )
 
     def save_state(self, message: str) -> str:
-        """Commit the home's state files on the integration branch. Returns the head, new or old.
+        """Commits the home's state files on the integration branch. Returns the head, new or old.
 
         If the head only saved state and the user's branch does not have it yet, it is replaced, so a run makes at most
         one such commit. The commit uses our own index, so it does not include what the user has staged.
@@ -278,7 +278,7 @@ class Integration:
         return commit
 
     def _before_state(self, head: str) -> str:
-        """Return the head, or its parent if the head only saved state and is on no branch of the user."""
+        """Returns the head, or its parent if the head only saved state and is on no branch of the user."""
         parents = self.repository.parents(head)
         merges = {merge["commit"] for merge in self.merges}
         if len(parents) != 1 or head in merges or head == self.base:
@@ -290,7 +290,7 @@ class Integration:
         return head if head not in self.repository.not_contained_in([head], others) else parents[0]
 
     def _can_save(self, path: str, head: str) -> bool:
-        """Whether a state folder exists or was saved before, and git does not ignore it."""
+        """Returns whether a state folder exists or was saved before, and git does not ignore it."""
         exists = os.path.lexists(f"{self.repository.home.root}/{path}") or bool(
             self.repository.tree_entries(head, path)
         )
@@ -305,7 +305,7 @@ def with_state_of(
     paths: Sequence[str] = STATE_PATHS,
     message: str = STATE_MESSAGE,
 ) -> str:
-    """Return the commit, or a new one on top with the state files of `source`: state is saved, never merged.
+    """Returns the commit, or a new one on top with the state files of `source`: state is saved, never merged.
 
     Without `source` the new commit has no state files. Call it below `with repository.locked():`.
     """
@@ -319,7 +319,7 @@ def with_state_of(
 
 
 def merge_commits(repository: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Merge two commits in memory: the tree, or the conflicting paths and git's messages about them."""
+    """Merges two commits in memory: the tree, or the conflicting paths and git's messages about them."""
     arguments = ["merge-tree", "--write-tree", "-z", "--messages", ours, theirs]
     done = repository.run_git(arguments)
     if done.code not in (0, 1):
@@ -331,14 +331,14 @@ def merge_commits(repository: Repository, ours: str, theirs: str) -> tuple[str, 
 def merge_changes(
     repository: Repository, *, base: str, ours: str, theirs: str
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Apply the change from one tree to another, `base` to `theirs`, to the tree `ours`, as merge_commits does."""
+    """Applies the change from one tree to another, `base` to `theirs`, to the tree `ours`, as merge_commits does."""
     parent = repository.commit_tree(base, [], "Before")
     trees = [repository.commit_tree(tree, [parent], "After") for tree in (ours, theirs)]
     return merge_commits(repository, *trees)
 
 
 def _parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Parse the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
+    """Parses the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
     tree, _, rest = text.partition("\0")
     paths, _, log = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])
     conflicts = dict.fromkeys(entry.partition("\t")[2] for entry in paths.split("\0") if entry)

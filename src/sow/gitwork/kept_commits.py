@@ -27,22 +27,22 @@ class KeptCommits:
         self.prefix = f"{KEEP}/{run}/{name}"
 
     def all(self) -> dict[str, str]:
-        """Return every pin with its commit."""
+        """Returns every pin with its commit."""
         return self.repository.refs(f"{self.prefix}/")
 
     def get(self, name: str) -> str:
-        """Return the commit that is pinned under this name, or ""."""
+        """Returns the commit that is pinned under this name, or ""."""
         return self.all().get(f"{self.prefix}/{name}", "")
 
     def pin(self, name: str, commit: str) -> None:
-        """Pin a commit under a name. The commit pinned there before stays reachable."""
+        """Pins a commit under a name. The commit pinned there before stays reachable."""
         old = self.get(name)
         if old and self.repository.is_ancestor(commit, old):
             return
         self.replace(name, commit)
 
     def replace(self, name: str, commit: str) -> None:
-        """Pin a commit under a name, even if the name has a newer commit now."""
+        """Pins a commit under a name, even if the name has a newer commit now."""
         old = self.get(name)
         if old and not self.repository.is_ancestor(old, commit):
             self.keep_numbered(name, old)
@@ -50,7 +50,7 @@ class KeptCommits:
             self.repository.set_ref(f"{self.prefix}/{name}", commit, old, why="kept")
 
     def keep_numbered(self, name: str, commit: str) -> str:
-        """Pin a commit under the next free number after a name, unless it is pinned already. Returns the ref."""
+        """Pins a commit under the next free number after a name, unless it is pinned already. Returns the ref."""
         refs = self.all()
         for ref, pinned in refs.items():
             if pinned == commit and ref != f"{self.prefix}/{name}":
@@ -62,20 +62,20 @@ class KeptCommits:
         return f"{self.prefix}/{name}-{number}"
 
     def pin_tree(self, name: str, tree: str, parent: str, message: str) -> str:
-        """Pin a tree as a commit beside a name. An equal tree on the same parent is pinned once."""
+        """Pins a tree as a commit beside a name. An equal tree on the same parent is pinned once."""
         for ref, commit in self.all().items():
             if self.repository.tree_of(commit) == tree and self.repository.parents(commit) == [parent]:
                 return ref
         return self.keep_numbered(name, self.repository.commit_tree(tree, [parent], message))
 
     def keep_unreachable(self, name: str, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
-        """Pin the tips of commits that are neither pinned nor contained in `excluding`. Returns the new refs."""
+        """Pins the tips of commits that are neither pinned nor contained in `excluding`. Returns the new refs."""
         tips = self.repository.tips_not_in(commits, excluding=[*excluding, *self.all().values()])
         return [self.keep_numbered(name, tip) for tip in tips]
 
 
 def commits_in(worktree: Worktree, branch: str) -> list[str]:
-    """List every commit that a worktree has stood on or works with: HEADs, logs and unfinished operations."""
+    """Lists every commit that a worktree has stood on or works with: HEADs, logs and unfinished operations."""
     common = worktree.repository.home.checkout.common
     oids = [oid for path in _files(worktree.git_dir) for oid in OBJECT.findall(_read(path))]
     oids += OBJECT.findall(_read(f"{common}/logs/{branch}"))
@@ -85,7 +85,7 @@ def commits_in(worktree: Worktree, branch: str) -> list[str]:
 
 
 def _files(record: str) -> list[str]:
-    """List git's files about a worktree that can contain commit ids."""
+    """Lists git's files about a worktree that can contain commit ids."""
     paths = []
     for folder, folders, names in os.walk(record):
         folders[:] = [name for name in folders if not name.startswith(NO_NAMES)]
@@ -94,7 +94,7 @@ def _files(record: str) -> list[str]:
 
 
 def _stashed(log: str, branch: str) -> list[str]:
-    """Return the stashes made on the branch. All worktrees share one stash, so a worker's are among the user's."""
+    """Returns the stashes made on the branch. All worktrees share one stash, so a worker's are among the user's."""
     names = (branch, branch.rpartition("/")[2])
     lines = [line for line in log.splitlines() if (match := STASHED.search(line)) and match[1] in names]
     return [line.split()[1] for line in lines]

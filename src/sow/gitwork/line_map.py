@@ -24,7 +24,7 @@ HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 def with_quotes(
     repository: Repository, task: Task, comments: Iterable[LineComment], tree: str = ""
 ) -> tuple[str, list[LineComment]]:
-    """Return the tree that the lines are from, and the comments with the lines that they are about.
+    """Returns the tree that the lines are from, and the comments with the lines that they are about.
 
     Without a tree, the lines are those of the task's last collected work. If there is none, they are those of the
     files in its worktree, or else in the checkout; then the tree is "".
@@ -64,7 +64,7 @@ def _no_file(path: str) -> SowError:
 
 
 def _line(text: str, comment: LineComment) -> str:
-    """Return the line that a comment is about, or raise an error if the file has no such line."""
+    """Returns the line that a comment is about, or raises an error if the file has no such line."""
     lines = text.removesuffix("\n").split("\n") if text else []
     if comment.line > len(lines):
         has = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
@@ -75,7 +75,7 @@ def _line(text: str, comment: LineComment) -> str:
 
 
 def map_lines(repository: Repository, old: str, new: str, places: Iterable[Place]) -> dict[Place, Place | None]:
-    """Return for each line of the old tree where it is in the new one, or None if it was changed or is gone."""
+    """Returns for each line of the old tree where it is in the new one, or None if it was changed or is gone."""
     by_path: dict[str, list[int]] = {}
     for path, line in places:
         by_path.setdefault(path, []).append(line)
@@ -101,14 +101,14 @@ def _blob(repository: Repository, tree: str, path: str) -> str:
 
 
 def _renames(repository: Repository, old: str, new: str) -> dict[str, str]:
-    """Return the new name of each renamed file."""
+    """Returns the new name of each renamed file."""
     arguments = ["diff-tree", "-r", "-z", "-M", "--name-status", "--diff-filter=R", old, new]
     parts = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=MOST)[0].split("\0")
     return {parts[at + 1]: parts[at + 2] for at in range(0, len(parts) - 2, 3)}
 
 
 def _hunks(repository: Repository, old: str, new: str) -> list[tuple[int, int, int]] | None:
-    """Return the first old line, the number of old lines and the number of new lines of each change of a file.
+    """Returns the first old line, the number of old lines and the number of new lines of each change of a file.
 
     Returns None if the files cannot be compared.
     """
@@ -129,7 +129,7 @@ def _hunks(repository: Repository, old: str, new: str) -> list[tuple[int, int, i
 
 
 def _shifted(hunks: list[tuple[int, int, int]], line: int) -> int | None:
-    """Return the new number of a line, or None if a change took it away."""
+    """Returns the new number of a line, or None if a change took it away."""
     moved = line
     for first, removed, added in hunks:
         if first > line:

@@ -45,7 +45,7 @@ MAX_FILE = 1 << 20
 
 
 class PrivateGit:
-    """The git folder of one task's worker. `folder` lies below .sow/local and is kept between turns."""
+    """The git folder of one task's worker. `folder` is below .sow/local and is kept between turns."""
 
     def __init__(self, worktree: Worktree) -> None:
         self.worktree = worktree
@@ -54,16 +54,16 @@ class PrivateGit:
 
     @property
     def pointer(self) -> str:
-        """The file that stands in for the worktree's .git in the sandbox."""
+        """The file that the worktree's .git is replaced by in the sandbox."""
         return f"{os.path.dirname(self.folder)}/pointer"
 
     @property
     def is_open(self) -> bool:
-        """Whether a turn began with this folder and its commits were not taken over yet."""
+        """Returns whether a turn began with this folder and its commits were not taken over yet."""
         return os.path.lexists(f"{os.path.dirname(self.folder)}/{OPEN}")
 
     def open(self) -> None:
-        """Make the folder new, from what the repository and the worktree have now."""
+        """Makes the folder new, from what the repository and the worktree have now."""
         self.take_over()
         home = self.repository.home
         parent = home.folder("local", "sandbox", self.worktree.name)
@@ -97,7 +97,7 @@ class PrivateGit:
         plain_file.write(f"{self.folder}/{name}", text)
 
     def _make_plain(self) -> None:
-        """Remove everything but files and folders, and make these readable: nobody may lead or hold up sow here."""
+        """Removes everything but files and folders, and makes these readable: nobody may lead or hold up sow here."""
         crash_points.crash_point(f"make {self.folder} plain")
         os.chmod(self.folder, 0o700)
         for parent, folders, names in os.walk(self.folder):
@@ -109,7 +109,7 @@ class PrivateGit:
                     git_worktree_files.remove(path)
 
     def take_over(self) -> list[str]:
-        """Copy the worker's commits into the repository, and move the task's branch or HEAD to where its own are.
+        """Copies the worker's commits into the repository, and moves the task's branch or HEAD to where its own are.
 
         Does nothing if it was done before. Returns remarks about what could not be taken over.
         """
@@ -132,16 +132,16 @@ class PrivateGit:
         return remarks
 
     def _named(self) -> list[str]:
-        """List the objects that the folder's refs, HEAD and logs name."""
+        """Lists the objects that the folder's refs, HEAD and logs name."""
         paths = [f"{self.folder}/{RECORD}/{name}" for name in TAKEN if name not in NO_NAMES]
         paths += [f"{self.folder}/{name}" for name in ("packed-refs", "logs/refs/stash")]
         for parent, _, names in os.walk(f"{self.folder}/refs"):  # it follows no links
             paths += [f"{parent}/{name}" for name in names]
-        found = (oid for path in paths for oid in OBJECT.findall(plain_file.read_text(path, LARGEST)))
-        return [oid for oid in dict.fromkeys(found) if oid.strip("0")]
+        oids = (oid for path in paths for oid in OBJECT.findall(plain_file.read_text(path, LARGEST)))
+        return [oid for oid in dict.fromkeys(oids) if oid.strip("0")]
 
     def _import(self, names: list[str]) -> str:
-        """Copy commits with all that they need into the repository. Returns a problem, or ""."""
+        """Copies commits with all that they need into the repository. Returns a problem, or ""."""
         objects = f"{self.folder}/objects"
         if is_folder(f"{objects}/info"):  # its alternates could lead to another repository of the user
             for name in _names(f"{objects}/info"):
@@ -169,14 +169,14 @@ class PrivateGit:
         return "" if set(tips) <= set(self._commits(tips, {})) else "an object is not what its name says"
 
     def _commits(self, names: Iterable[str], variables: dict[str, str]) -> list[str]:
-        """Return those of the names that are commits or tags."""
+        """Returns those of the names that are commits or tags."""
         arguments = ["cat-file", "--batch-check=%(objectname) %(objecttype)"]
         text = "".join(f"{name}\n" for name in names)
         lines = self.repository.git(*arguments, input=text, variables=variables).splitlines()
         return [line.split()[0] for line in lines if line.endswith((" commit", " tag"))]
 
     def _take_record(self, new: list[str]) -> None:
-        """Copy what the worker's git recorded about its work, so that it is collected as without a sandbox."""
+        """Copies what the worker's git recorded about its work, so that it is collected as without a sandbox."""
         record, target = f"{self.folder}/{RECORD}", self.worktree.git_dir
         for name in (*TAKEN, *SEQUENCE):
             if name not in ("HEAD", "index"):
@@ -189,7 +189,7 @@ class PrivateGit:
             self._take_operation(record, branch)
 
     def _take_operation(self, record: str, branch: str) -> None:
-        """Copy an unfinished operation, so that the collection gives it up; it can name no branch but the task's."""
+        """Copies an unfinished operation, so that the collection gives it up; it can name no branch but the task's."""
         target = self.worktree.git_dir
         _copy(f"{record}/index", f"{target}/index", limit=LARGEST)
         if os.path.lexists(f"{record}/BISECT_LOG"):
@@ -205,7 +205,7 @@ class PrivateGit:
                     git_worktree_files.write(f"{target}/{name}/{file}", f"{text}\n")
 
     def _move_head(self, record: str, branch: str) -> None:
-        """Move the task's branch, or HEAD, to the worker's commit."""
+        """Moves the task's branch, or HEAD, to the worker's commit."""
         head = git_worktree_files.first_line(f"{record}/HEAD")
         name = head.removeprefix("ref: ").strip() if head.startswith("ref: ") else ""
         own = self._commit(self._value(branch)) if branch else ""
@@ -216,11 +216,11 @@ class PrivateGit:
             self.worktree.git("update-ref", "--no-deref", "-m", "sow: taken over from the sandbox", "HEAD", commit)
 
     def _commit(self, name: str) -> str:
-        """Return a commit of the repository by its full name, or ""."""
+        """Returns a commit of the repository by its full name, or ""."""
         return next(iter(self.repository.only_commits([name])), "") if OBJECT.fullmatch(name) else ""
 
     def _value(self, name: str) -> str:
-        """Return the commit of a branch in the folder, or ""."""
+        """Returns the commit of a branch in the folder, or ""."""
         if not name.startswith("refs/heads/") or ".." in name.split("/"):
             return ""
         value = git_worktree_files.first_line(f"{self.folder}/{name}").strip()
@@ -232,7 +232,7 @@ class PrivateGit:
 
 @cache
 def read_settings(cwd: str, scope: str) -> list[tuple[str, str | None]]:
-    """Return git settings of a scope, with the files that they include; logins and what the sandbox lacks are left out.
+    """Returns git settings of a scope, with the files that they include, but without logins and what the sandbox lacks.
 
     They are read once. A seal is not used, because it has no global settings.
     """
@@ -244,13 +244,13 @@ def read_settings(cwd: str, scope: str) -> list[tuple[str, str | None]]:
 
 
 def _without_logins(settings: Iterable[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
-    """Return settings without those that hold a login; an address loses its login."""
+    """Returns settings without those that hold a login; an address loses its login."""
     cleaned = ((name, value and LOGIN.sub("", value)) for name, value in settings)
     return [(name, value) for name, value in cleaned if not SECRET.search(f"{name}={value}")]
 
 
 def protect_repository(box: Box, home: Home) -> None:
-    """Hide sow's backups, claims and locks, the sockets of other tasks, and the logins in git's settings.
+    """Hides sow's backups, claims and locks, the sockets of other tasks, and the logins in git's settings.
 
     A file that can be read can be locked, and sow would wait.
     """
@@ -269,7 +269,7 @@ def protect_repository(box: Box, home: Home) -> None:
 
 
 def _submodules(common: str) -> Iterator[str]:
-    """Yield the files of settings of the repository's submodules."""
+    """Yields the files of settings of the repository's submodules."""
     for parent, folders, names in os.walk(f"{common}/modules"):
         if "config" in names:
             yield f"{parent}/config"
@@ -277,7 +277,7 @@ def _submodules(common: str) -> Iterator[str]:
 
 
 def _copy_without_logins(home: Home, path: str) -> str:
-    """Return the path of a copy of git's settings without logins; others may use the present copy."""
+    """Returns the path of a copy of git's settings without logins; others may use the present copy."""
     arguments = ["config", "--file", path, "--no-includes", "--list", "-z"]
     entries = git.run(arguments, cwd=home.root, check=False, is_sealed=False).split("\0")
     pairs = (entry.partition("\n") for entry in entries if entry)
@@ -304,7 +304,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _copy(source: str, target: str, *, limit: int = MAX_FILE, mode: int = 0o600) -> None:
-    """Copy a regular file, or remove the target if there is none."""
+    """Copies a regular file, or removes the target if there is none."""
     try:
         data = plain_file.read(source, limit)
     except OSError:

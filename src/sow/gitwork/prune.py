@@ -45,7 +45,7 @@ class PruneResult:
 def prune(
     home: Home, older_than: float, *, ended: Collection[str], unmerged: bool = False, dry_run: bool = False
 ) -> PruneResult:
-    """Remove what is older than `older_than` seconds and contained in a branch or tag of the user.
+    """Removes what is older than `older_than` seconds and contained in a branch or tag of the user.
 
     Worktrees and branches of ended tasks are removed too if their work is kept. What is contained nowhere else is
     removed only with `unmerged`. A dry run removes nothing and reports what would be removed.
@@ -62,7 +62,7 @@ def prune(
 
 
 def remove_leftovers(home: Home, ended: Collection[str]) -> PruneResult:
-    """Remove the worktrees of ended tasks that a killed run left, if they are clean and their work is pinned."""
+    """Removes the worktrees of ended tasks that a killed run left, if they are clean and their work is pinned."""
     repository = Repository(home)
     with repository.locked():
         pruning = _Pruning(repository, ended)
@@ -71,7 +71,7 @@ def remove_leftovers(home: Home, ended: Collection[str]) -> PruneResult:
 
 
 def leftover_worktrees(home: Home, ended: Collection[str]) -> list[str]:
-    """List the existing worktrees of ended tasks and of their judges."""
+    """Lists the existing worktrees of ended tasks and of their judges."""
     return [name for name in list_folder(f"{home.sow}/local/worktrees") if name.removesuffix(JUDGE) in ended]
 
 
@@ -87,7 +87,7 @@ class _Pruning:
     result: PruneResult = field(default_factory=PruneResult)
 
     def integration_worktrees(self) -> None:
-        """Remove worktrees of integration branches, which sow had until version 1.0, and those of killed planners."""
+        """Removes worktrees of integration branches, which sow had until version 1.0, and those of killed planners."""
         folder = f"{self.repository.home.sow}/local/worktrees"
         for name in list_folder(folder):
             if not name.startswith((INTEGRATION, PREFIX)):
@@ -101,13 +101,13 @@ class _Pruning:
                 self.result.removed.append(name)
 
     def slots(self) -> None:
-        """Remove the slots, unless a process uses them."""
+        """Removes the slots, unless a process uses them."""
         removed, busy = remove_free(self.repository, dry_run=self.dry_run)
         self.result.removed.extend(removed)
         self.result.kept.update(dict.fromkeys(busy, "a check runs there"))
 
     def task_worktrees(self) -> None:
-        """Remove the worktrees of ended tasks and of their judges."""
+        """Removes the worktrees of ended tasks and of their judges."""
         for name in leftover_worktrees(self.repository.home, self.ended):
             task = name.removesuffix(JUDGE)
             run = parse_ref(Worktree(self.repository, task).branch())[0] or UNKNOWN_RUN
@@ -123,14 +123,14 @@ class _Pruning:
             self.result.removed.append(name)
 
     def pins(self) -> None:
-        """Remove the pins that are old and not needed any more."""
+        """Removes the pins that are old and not needed any more."""
         pins = [pin for pin in kept_refs(self.repository) if pin.kind == PIN]
         not_contained = self.repository.not_contained_in({pin.commit for pin in pins}, self._user_commits())
         for pin in pins:
             self._drop(pin, self._reason_too_new(pin) or self._reason_not_contained(pin, not_contained))
 
     def branches(self) -> None:
-        """Remove the branches of ended tasks and of merged runs, if their commits stay reachable."""
+        """Removes the branches of ended tasks and of merged runs, if their commits stay reachable."""
         pins = self.repository.refs(KEEP)
         branches = [branch for branch in kept_refs(self.repository) if branch.kind == BRANCH]
         commits = {branch.commit for branch in branches}
@@ -146,7 +146,7 @@ class _Pruning:
             self._drop(branch, self._reason_too_new(branch) or reason or self._checked_out(branch))
 
     def _user_commits(self) -> list[str]:
-        """Return the user's own refs, and the commits of workers that are merged there."""
+        """Returns the user's own refs, and the commits of workers that are merged there."""
         refs = self.repository.refs(HEADS, "refs/tags/", "refs/remotes/")
         user_refs = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
         return [*user_refs, *merged_works(self.repository, works_by_merge(self.repository), user_refs)]

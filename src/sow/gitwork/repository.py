@@ -35,7 +35,7 @@ class Repository:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the repository, so that only this process changes sow's worktrees and refs.
+        """Locks the repository, so that only this process changes sow's worktrees and refs.
 
         If a git of a killed sow still runs, this waits for it.
         """
@@ -54,12 +54,12 @@ class Repository:
                 self.lock = None
 
     def _remove_temp_files(self) -> None:
-        """Remove temporary files of a killed process. No other process can use them, because we hold the lock."""
+        """Removes temporary files of a killed process. No other process can use them, because we hold the lock."""
         for name in os.listdir(self.folder):
             remove_quietly(f"{self.folder}/{name}")
 
     def temp_file(self, name: str) -> str:
-        """Return the path of a temporary file, such as an index. The next holder of the lock removes it."""
+        """Returns the path of a temporary file, such as an index. The next holder of the lock removes it."""
         path = f"{self.folder}/{name}"
         remove_quietly(path)
         remove_quietly(f"{path}.lock")
@@ -75,8 +75,8 @@ class Repository:
         index: str = "",
         variables: Mapping[str, str] | None = None,
     ) -> GitResult:
-        """Run one git command in the home or in `cwd`. While we hold the lock, git holds it too."""
-        return git.attempt(
+        """Runs one git command in the home or in `cwd`. While we hold the lock, git holds it too."""
+        return git.run_unchecked(
             arguments,
             cwd=cwd or self.home.root,
             options=[*options, *(("-c", "core.splitIndex=false") if index else ())],
@@ -88,14 +88,14 @@ class Repository:
         )
 
     def git(self, *arguments: str, input: str = "", index: str = "", variables: Mapping[str, str] | None = None) -> str:
-        """Return the output of one git command that must not fail."""
+        """Returns the output of one git command that must not fail."""
         done = self.run_git(arguments, input=input, index=index, variables=variables)
         if done.code:
             raise git.failure(arguments, done)
         return done.out
 
     def commit_of(self, name: str) -> str:
-        """Return the full id of a named commit, or raise an error."""
+        """Returns the full id of a named commit, or raises an error."""
         commit = self.find_commit(name)
         if commit:
             return commit
@@ -106,7 +106,7 @@ class Repository:
         raise SowError(f"there is no commit {name!r} in {self.home.root}", "see 'git log --all' for what there is")
 
     def find_commit(self, name: str) -> str:
-        """Return the id of a commit, or "" if there is none."""
+        """Returns the id of a commit, or "" if there is none."""
         arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
         done = self.run_git(arguments)
         if NO_REPOSITORY in done.err:
@@ -114,29 +114,29 @@ class Repository:
         return done.out.strip()
 
     def tree_of(self, commit: str) -> str:
-        """Return the id of a commit's tree."""
+        """Returns the id of a commit's tree."""
         return self.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
 
     def parents(self, commit: str) -> list[str]:
-        """Return the ids of a commit's parents, first parent first."""
+        """Returns the ids of a commit's parents, first parent first."""
         return self.git("rev-list", "--no-walk", "--parents", "--end-of-options", commit).split()[1:]
 
     def is_ancestor(self, older: str, newer: str) -> bool:
-        """Whether the newer commit contains the older one."""
+        """Returns whether the newer commit contains the older one."""
         return older == newer or self.run_git(["merge-base", "--is-ancestor", older, newer]).code == 0
 
     def are_related(self, first: str, second: str) -> bool:
-        """Whether two commits have a common ancestor."""
+        """Returns whether two commits have a common ancestor."""
         return self.run_git(["merge-base", first, second]).code == 0
 
     def only_commits(self, objects: Iterable[str]) -> list[str]:
-        """Return the objects that exist and are commits."""
+        """Returns the objects that exist and are commits."""
         requested = "".join(f"{name}\n" for name in objects)
         lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=requested).splitlines()
         return [line.split()[0] for line in lines if line.endswith(" commit")]
 
     def tips_not_in(self, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
-        """Return the commits that no other of them contains, nor any commit in `excluding`."""
+        """Returns the commits that no other of them contains, nor any commit in `excluding`."""
         revisions = "".join(f"{commit}\n" for commit in commits)
         if not revisions:
             return []
@@ -146,18 +146,18 @@ class Repository:
         return [commit for commit, *_ in lines if commit not in inner]
 
     def not_contained_in(self, commits: Iterable[str], refs: Iterable[str]) -> set[str]:
-        """Return the commits that none of the refs contains."""
+        """Returns the commits that none of the refs contains."""
         wanted = set(commits)
         revisions = "".join(f"{commit}\n" for commit in wanted) + "".join(f"^{commit}\n" for commit in refs)
         return wanted & set(self.git("rev-list", "--stdin", input=revisions).split()) if wanted else set()
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Return every ref below these prefixes with its object."""
+        """Returns every ref below these prefixes with its object."""
         lines = self.git("for-each-ref", "--format=%(refname)%00%(objectname)", *prefixes).splitlines()
         return dict(line.split("\0") for line in lines)
 
     def set_ref(self, name: str, new: str, old: str | None = None, *, why: str) -> None:
-        """Create or move one of sow's refs. With `old`, only if it still has that value ('' means: does not exist)."""
+        """Creates or moves one of sow's refs. With `old`, only if it still has that value ('': does not exist)."""
         if not name.startswith(OWN_REF_PREFIXES):
             raise AssertionError(f"{name} is not ours")
         expected = [] if old is None else [old or "0" * len(new)]
@@ -170,7 +170,7 @@ class Repository:
             raise SystemFailure(f"cannot move {name}: {done.message}", "look at it with 'git show-ref', and run again")
 
     def _refuse_branch_above(self, name: str) -> None:
-        """Refuse if a user's branch blocks the name: git cannot make the branch a/b while there is a branch a."""
+        """Refuses if a user's branch blocks the name: git cannot make the branch a/b while there is a branch a."""
         parts = name.split("/")
         for depth in range(3, len(parts)):
             above = "/".join(parts[:depth])
@@ -178,26 +178,26 @@ class Repository:
                 raise branch_conflict_error(above.removeprefix("refs/heads/"))
 
     def drop_ref(self, name: str, old: str) -> None:
-        """Remove one of sow's refs if it still has this value."""
+        """Removes one of sow's refs if it still has this value."""
         if not name.startswith(OWN_REF_PREFIXES):
             raise AssertionError(f"{name} is not ours")
         self.git("update-ref", "-d", name, old)
 
     def _remove_stale_lock(self, name: str) -> bool:
-        """Remove the lock file of one of sow's refs. Only holders of our lock move it, so its git was killed."""
+        """Removes the lock file of one of sow's refs. Only holders of our lock move it, so its git was killed."""
         path = f"{self.home.checkout.common}/{name}.lock"
         existed = os.path.lexists(path)
         remove_quietly(path)
         return existed and bool(self.lock)
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
-        """Make a commit that is on no branch yet, and return its id."""
+        """Makes a commit that is on no branch yet, and returns its id."""
         options = [option for parent in parents for option in ("-p", parent)]
         text = message.replace("\0", "").strip() + "\n"
         return self.git("commit-tree", tree, *options, "-F", "-", input=text, variables=self.identity()).strip()
 
     def identity(self) -> dict[str, str]:
-        """Return variables that name sow as author, if the user has not configured a name in git."""
+        """Returns variables that name sow as author, if the user has not configured a name in git."""
         if self.cached_identity is None:
             self.cached_identity = {}
             for person in ("AUTHOR", "COMMITTER"):
@@ -208,12 +208,12 @@ class Repository:
         return self.cached_identity
 
     def tree_entries(self, commit: str, *paths: str) -> list[str]:
-        """List a commit's entries at some paths, or all of them, in the format of `git update-index --index-info`."""
+        """Lists a commit's entries at some paths, or all of them, in the format of `git update-index --index-info`."""
         output = self.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths)
         return [entry for entry in output.split("\0") if entry]
 
     def set_index_entries(self, entries: Sequence[str], *, index: str, where: Callable[[str], bool]) -> list[str]:
-        """Make an index have exactly these entries at the paths that `where` selects. Returns the changed paths."""
+        """Makes an index have exactly these entries at the paths that `where` selects. Returns the changed paths."""
         index_entries = self.git("ls-files", "-s", "-z", index=index).split("\0")
         present = {
             path_of(entry): _mode_and_object(entry) for entry in index_entries if entry and where(path_of(entry))
@@ -231,7 +231,7 @@ class Repository:
 
 
 def branch_conflict_error(name: str) -> SowError:
-    """Return the error for a user's branch where sow needs a folder of branches."""
+    """Returns the error for a user's branch where sow needs a folder of branches."""
     return SowError(
         f"your branch {name} blocks sow: git cannot make a branch {name}/… while it exists",
         f"rename it: git branch -m {name} {name}-old",
@@ -239,17 +239,17 @@ def branch_conflict_error(name: str) -> SowError:
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of the folders or lies in one of them."""
+    """Returns whether a path is one of the folders or in one of them."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def path_of(entry: str) -> str:
-    """Return the path in a line of ls-tree or ls-files."""
+    """Returns the path in a line of ls-tree or ls-files."""
     return entry.partition("\t")[2]
 
 
 def _mode_and_object(entry: str) -> tuple[str, str]:
-    """Return mode and object of a line of ls-tree (mode type object) or of ls-files (mode object stage)."""
+    """Returns mode and object of a line of ls-tree (mode type object) or of ls-files (mode object stage)."""
     fields = entry.partition("\t")[0].split()
     return (fields[0], fields[2] if fields[1] in ("blob", "commit") else fields[1])
 

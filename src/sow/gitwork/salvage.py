@@ -48,7 +48,7 @@ class KeptItem:
 
 
 def parse_ref(ref: str) -> tuple[str, str, str]:
-    """Return run, task and iteration from the name of one of sow's refs. For an integration, the task is empty."""
+    """Returns run, task and iteration from the name of one of sow's refs. For an integration, the task is empty."""
     for prefix in (f"{KEEP}/", TASKS, INTEGRATIONS):
         if ref.startswith(prefix):
             run, _, rest = ref.removeprefix(prefix).partition("/")
@@ -58,7 +58,7 @@ def parse_ref(ref: str) -> tuple[str, str, str]:
 
 
 def list_items(home: Home) -> list[KeptItem]:
-    """List the pins, branches and worktrees of all runs, newest first."""
+    """Lists the pins, branches and worktrees of all runs, newest first."""
     repository = Repository(home)
     items = [*kept_refs(repository), *_worktrees(repository)]
     _set_merged(repository, items)
@@ -66,7 +66,7 @@ def list_items(home: Home) -> list[KeptItem]:
 
 
 def kept_refs(repository: Repository) -> list[KeptItem]:
-    """List the pins and branches of all runs."""
+    """Lists the pins and branches of all runs."""
     lines = repository.git("for-each-ref", FORMAT, KEEP, TASKS, INTEGRATIONS).splitlines()
     items = []
     for line in lines:
@@ -97,7 +97,7 @@ def _worktrees(repository: Repository) -> list[KeptItem]:
 
 
 def _set_merged(repository: Repository, items: list[KeptItem]) -> None:
-    """Record for each item which branches contain it. Branches of workers do not count."""
+    """Records for each item which branches contain it. Branches of workers do not count."""
     commits = {item.commit for item in items}
     works = works_by_merge(repository) if commits else {}
     for branch in repository.refs(HEADS) if commits else ():
@@ -109,9 +109,9 @@ def _set_merged(repository: Repository, items: list[KeptItem]) -> None:
 
 
 def works_by_merge(repository: Repository) -> dict[str, list[str]]:
-    """Return the workers' commits of all recorded merges, by the commit that the merge made."""
+    """Returns the workers' commits of all recorded merges, by the commit that the merge made."""
     works_by_merge: dict[str, list[str]] = {}
-    for folder in run_folder.listed(repository.home):
+    for folder in run_folder.all_folders(repository.home):
         for merge in folder.run.get("merges", ()):
             works_by_merge.setdefault(merge["commit"], []).append(merge["work"])
     existing = set(
@@ -125,13 +125,13 @@ def works_by_merge(repository: Repository) -> dict[str, list[str]]:
 
 
 def merged_works(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:
-    """Return the workers' commits whose merges these refs contain. A squashed merge does not have them as ancestors."""
+    """Returns the workers' commits whose merges these refs contain. They are no ancestors of a squashed merge."""
     unmerged = repository.not_contained_in(works, refs)
     return [work for commit, commits in works.items() if commit not in unmerged for work in commits]
 
 
 def restore(home: Home, name: str, branch: str) -> KeptItem:
-    """Make a branch of a kept item."""
+    """Makes a branch of a kept item."""
     repository = Repository(home)
     matches = [item for item in list_items(home) if name and _matches(item, name)]
     if len({item.commit for item in matches}) != 1:

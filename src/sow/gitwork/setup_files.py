@@ -23,7 +23,7 @@ SETTINGS_HINT = "fix 'worktree' in your settings (sow config edit), or put the f
 
 
 def setup_paths(worktree: Worktree) -> list[str]:
-    """List the paths that we linked or copied into a worktree or that its setup made. They are not part of the work."""
+    """Lists the paths that we linked or copied into a worktree or that its setup made. The work excludes them."""
     try:
         with open(f"{worktree.git_dir}/{LIST}", encoding="utf-8", errors="surrogateescape") as file:
             return [path for path in file.read().split("\0") if path]
@@ -32,7 +32,7 @@ def setup_paths(worktree: Worktree) -> list[str]:
 
 
 def install_setup_files(worktree: Worktree, settings: Mapping[str, Any]) -> list[list[str]]:
-    """Link and copy what the settings name. Returns the commands that must still run in the worktree."""
+    """Links and copies what the settings name. Returns the commands that must still run in the worktree."""
     links, copies = list(settings.get("link") or ()), list(settings.get("copy") or ())
     for path in (*links, *copies):
         _check(worktree, path)
@@ -49,12 +49,12 @@ def install_setup_files(worktree: Worktree, settings: Mapping[str, Any]) -> list
 
 
 def record_setup(worktree: Worktree, settings: Mapping[str, Any]) -> None:
-    """Record that the commands of these settings have run here."""
+    """Records that the commands of these settings have run here."""
     git_worktree_files.write(f"{worktree.git_dir}/{SETUP_MARK}", _digest(settings))
 
 
 def remove_setup_files(worktree: Worktree) -> None:
-    """Remove our links and copies from a worktree. The targets of the links stay."""
+    """Removes our links and copies from a worktree. The targets of the links stay."""
     for path in setup_paths(worktree):
         if os.path.islink(f"{worktree.path}/{path}") or not os.path.isdir(f"{worktree.path}/{path}"):
             remove_file(worktree.path, path)
@@ -65,7 +65,7 @@ def remove_setup_files(worktree: Worktree) -> None:
 
 
 def _check(worktree: Worktree, path: object) -> None:
-    """Refuse a path that leads out of the home or the worktree, belongs to sow or is committed."""
+    """Refuses a path that leads out of the home or the worktree, belongs to sow or is committed."""
     clean = inner_path(worktree.repository.home.root, worktree.path, path)
     if worktree.git("ls-files", "-z", "--", f":(literal){clean}", index=worktree.index):
         raise committed_path_error(path)
@@ -76,7 +76,7 @@ def committed_path_error(path: object) -> EnvironmentProblem:
 
 
 def inner_path(root: str, folder: str, path: object) -> str:
-    """Return the normal form of a path to link or copy. Refuses one that leads out of the home or the worktree."""
+    """Returns the normal form of a path to link or copy. Refuses one that leads out of the home or the worktree."""
     if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
         raise EnvironmentProblem(f"worktree: {path!r} is not a path inside the repository", SETTINGS_HINT)
     clean = os.path.normpath(path)
@@ -92,7 +92,7 @@ def inner_path(root: str, folder: str, path: object) -> str:
 
 
 def link_into(root: str, folder: str, path: str) -> None:
-    """Link a path of the home into a folder, unless something exists there."""
+    """Links a path of the home into a folder, unless something exists there."""
     target = f"{folder}/{os.path.normpath(path)}"
     if os.path.lexists(target):  # our earlier link, or the worker's own install, which stays
         return
@@ -105,7 +105,7 @@ def link_into(root: str, folder: str, path: str) -> None:
 
 
 def copy_into(root: str, folder: str, path: str) -> None:
-    """Copy a file or folder of the home into a folder, unless something exists there. A partial copy never appears."""
+    """Copies a file or folder of the home into a folder, unless something exists there. No partial copy appears."""
     target, temporary = f"{folder}/{os.path.normpath(path)}", f"{folder}.copy"
     if os.path.lexists(target):
         return
@@ -121,7 +121,7 @@ def copy_into(root: str, folder: str, path: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy one file, link or folder. Links stay links, and other kinds of files are left out."""
+    """Copies one file, link or folder. Links stay links, and other kinds of files are left out."""
     mode = os.lstat(source).st_mode
     crash_points.crash_point(f"copy to {target}")
     if stat.S_ISLNK(mode):

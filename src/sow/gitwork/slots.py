@@ -66,7 +66,7 @@ class Slot:
         self._index_commit = ""
 
     def try_hold(self) -> bool:
-        """Lock the slot if no process has it. The lock ends with the process."""
+        """Locks the slot if no process has it. The lock ends with the process."""
         path = f"{self.file_prefix}.lock"
         crash_points.crash_point(f"lock {path}")
         descriptor = open_lock(path, os.O_RDWR | os.O_CREAT)
@@ -77,18 +77,18 @@ class Slot:
         return True
 
     def release(self) -> None:
-        """Give the slot back."""
+        """Gives the slot back."""
         os.close(self.descriptor)
         self.descriptor = -1
 
     def checkout(self, commit: str, *, spare: Collection[str] = ()) -> None:
-        """Give the folder exactly the files of a commit. Of everything else, keep only the paths to spare."""
+        """Gives the folder exactly the files of a commit. Of everything else, keep only the paths to spare."""
         record = self._ensure_linked(commit)
         self._read_commit(commit)
         self._restore_files(record, frozenset(spare), clean=True)
 
     def restore(self) -> None:
-        """Restore the tracked files after a command. Other files that it made stay."""
+        """Restores the tracked files after a command. Other files that it made stay."""
         self._restore_files(self._ensure_linked(self._commit), frozenset(), clean=False)
 
     def _restore_files(self, record: str, spare: frozenset[str], *, clean: bool) -> None:
@@ -98,7 +98,7 @@ class Slot:
             raise system_error("fill", error.filename or self.path, error) from None
 
     def untracked(self) -> list[str]:
-        """List the topmost paths in the folder that the commit does not have, except caches of compiled files."""
+        """Lists the topmost paths in the folder that the commit does not have, except caches of compiled files."""
         paths = []
         for folder in sorted(self._folders):
             try:
@@ -111,16 +111,16 @@ class Slot:
         return [path for path in paths if os.path.basename(path) not in CACHES]
 
     def has(self, path: str) -> bool:
-        """Whether the commit has a file at a path, or files below it."""
+        """Returns whether the commit has a file at a path, or files below it."""
         folder, name = os.path.split(path)
         return path in self._folders or name in self._entries_by_folder.get(folder, ())
 
     def has_named(self, name: str) -> bool:
-        """Whether the commit has a file of this name in any folder."""
+        """Returns whether the commit has a file of this name in any folder."""
         return any(name in names for names in self._entries_by_folder.values())
 
     def remove(self) -> None:
-        """Remove the checkout and our files about it."""
+        """Removes the checkout and our files about it."""
         worktree = Worktree(self.repository, self.name)
         with self.repository.locked():
             if worktree.git_dir:
@@ -136,7 +136,7 @@ class Slot:
         self._entries_by_folder = {"": {}}
 
     def _ensure_linked(self, commit: str) -> str:
-        """Make folder and record point to each other, and remove everything from the record that we did not write."""
+        """Makes folder and record point to each other, and removes everything from the record that we did not write."""
         common = self.repository.home.checkout.common
         record = git_worktree_files.record_of(common, self.path)
         if not record or not git_worktree_files.is_valid(record, self.path):
@@ -157,12 +157,12 @@ class Slot:
         return record
 
     def _read_commit(self, commit: str) -> None:
-        """Read which files the commit has, and forget what we know about the files that differ."""
+        """Reads which files the commit has, and forgets what we know about the files that differ."""
         if commit == self._commit:
             return
         tree, old_tree = self.repository.tree_of(commit), self._tree
         self._commit = self._tree = ""  # if a step fails, the next list reads everything again
-        done = self._attempt(["diff-tree", "-r", "-z", "--no-renames", old_tree, tree]) if old_tree else None
+        done = self._run_git(["diff-tree", "-r", "-z", "--no-renames", old_tree, tree]) if old_tree else None
         if done is not None and not done.code:
             changes = _parse_diff_tree(done.out)
         else:
@@ -196,7 +196,7 @@ class Slot:
         self._commit, self._tree = commit, tree
 
     def _compare_content(self) -> None:
-        """Find out by content which files in the folder are right. This runs once per process."""
+        """Finds out by content which files in the folder are right. This runs once per process."""
         signatures: dict[str, Signature] = {}
         for folder, names in self._entries_by_folder.items():
             if any(not _is_real_folder(f"{self.path}/{parent}") for parent in _folder_and_parents(folder)):
@@ -210,14 +210,14 @@ class Slot:
         if not signatures:
             return
         arguments = ["hash-object", "--no-filters", "--stdin-paths"]
-        done = self._attempt(arguments, input="".join(f"{path}\n" for path in signatures))
+        done = self._run_git(arguments, input="".join(f"{path}\n" for path in signatures))
         for path, oid in zip(signatures, done.out.split(), strict=False):
             folder, name = os.path.split(path)
             if self._entries_by_folder[folder][name].endswith(f" {oid}"):
                 self._signatures.setdefault(folder, {})[name] = signatures[path]
 
     def _remove_and_list_missing(self, spare: frozenset[str], *, clean: bool) -> list[str]:
-        """Remove what must not be there, and return the tracked paths that have to be written."""
+        """Removes what must not be there, and returns the tracked paths that have to be written."""
         above_spared = {above for path in spare for above in _folder_and_parents(os.path.dirname(path))}
         missing: list[str] = []
         visited: set[str] = set()
@@ -255,7 +255,7 @@ class Slot:
         return missing
 
     def _is_empty(self, entry: os.DirEntry[str], *, cleans: bool) -> bool:
-        """Whether a submodule's path is an empty folder. Before a list, the folder is emptied."""
+        """Returns whether a submodule's path is an empty folder. Before a list, the folder is emptied."""
         if not entry.is_dir(follow_symlinks=False):
             return False
         if cleans:
@@ -273,7 +273,7 @@ class Slot:
                 return list(entries)
 
     def _write_missing(self, record: str, missing: Sequence[str]) -> None:
-        """Write these files from the commit, and give git a matching index in the folder."""
+        """Writes these files from the commit, and give git a matching index in the folder."""
         index = f"{self.file_prefix}.index"
         if missing or not self._is_ours(index) or self._index_commit != self._commit:
             part = self._new_index()
@@ -287,11 +287,11 @@ class Slot:
         self._remember_written(missing)
 
     def _is_ours(self, index: str) -> bool:
-        """Whether an index is unchanged since this process wrote it."""
+        """Returns whether an index is unchanged since this process wrote it."""
         return bool(self._index_digest) and _digest(index) == self._index_digest
 
     def _new_index(self) -> str:
-        """Make an index of the commit that keeps git's data about unchanged files."""
+        """Makes an index of the commit that keeps git's data about unchanged files."""
         part, index = f"{self.file_prefix}.part", f"{self.file_prefix}.index"
         for path in (part, f"{part}.lock"):
             git_worktree_files.remove(path)
@@ -304,7 +304,7 @@ class Slot:
             paths = self._git("ls-files", "-z", "--", *STATE_PATHS, index=part)
             self._git("update-index", "-z", "--skip-worktree", "--stdin", index=part, input=paths)
         if any(self._signatures.values()):
-            self._attempt(["update-index", "-q", "--refresh"], index=part)
+            self._run_git(["update-index", "-q", "--refresh"], index=part)
         return part
 
     def _write_files(self, index: str, missing: Sequence[str]) -> None:
@@ -314,17 +314,17 @@ class Slot:
         some = len(missing) < total or self._has_state
         arguments = ["checkout-index", "--force", "--index", "--quiet", *(["-z", "--stdin"] if some else ["--all"])]
         names = "".join(f"{path}\0" for path in missing) if some else ""
-        done = self._attempt(arguments, index=index, input=names)
+        done = self._run_git(arguments, index=index, input=names)
         if done.code:
             self._permit(self.path)
-            done = self._attempt(arguments, index=index, input=names)
+            done = self._run_git(arguments, index=index, input=names)
         if done.code:
             raise EnvironmentProblem(
                 f"cannot fill the checkout {self.name}: {done.message}", git_error_hint(done.message)
             )
 
     def _remember_written(self, written: Iterable[str]) -> None:
-        """Remember the files that we wrote, and wait until any later change gets a later change time."""
+        """Remembers the files that we wrote, and wait until any later change gets a later change time."""
         newest = 0
         for path in written:
             folder, name = os.path.split(path)
@@ -344,7 +344,7 @@ class Slot:
             time.sleep(CLOCK_WAIT)
 
     def _remove(self, path: str) -> None:
-        """Remove a file, link or folder. Nothing behind a link is touched."""
+        """Removes a file, link or folder. Nothing behind a link is touched."""
         if not path or not os.path.lexists(path):
             return
         try:
@@ -362,7 +362,7 @@ class Slot:
             raise system_error("remove", path, error) from None
 
     def _permit(self, folder: str) -> None:
-        """Restore the permissions that a command removed."""
+        """Restores the permissions that a command removed."""
         crash_points.crash_point(f"permit {folder}")
         os.chmod(folder, 0o700)
         make_readable(folder)
@@ -370,15 +370,15 @@ class Slot:
     def _absolute(self, folder: str) -> str:
         return f"{self.path}/{folder}" if folder else self.path
 
-    def _attempt(self, arguments: Sequence[str], *, index: str = "", input: str = "") -> git.GitResult:
-        """Run one git command in the folder. If we are killed, git holds the slot until it ends."""
+    def _run_git(self, arguments: Sequence[str], *, index: str = "", input: str = "") -> git.GitResult:
+        """Runs one git command in the folder. If we are killed, git holds the slot until it ends."""
         options = [*OPTIONS, f"--git-dir={self.repository.home.checkout.common}", f"--work-tree={self.path}"]
-        return git.attempt(
+        return git.run_unchecked(
             arguments, cwd=self.path, options=options, index=index, input=input, timeout=git.LONG, hold=self.descriptor
         )
 
     def _git(self, *arguments: str, index: str = "", input: str = "") -> str:
-        done = self._attempt(arguments, index=index, input=input)
+        done = self._run_git(arguments, index=index, input=input)
         if done.code:
             raise git.failure(arguments, done)
         return done.out
@@ -389,7 +389,7 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _parse_ls_tree(text: str) -> list[tuple[str, str]]:
-    """Parse `git ls-tree -r -z`: each path with its mode and object."""
+    """Parses `git ls-tree -r -z`: each path with its mode and object."""
     entries = []
     for line in text.split("\0"):
         facts, _, path = line.partition("\t")
@@ -400,7 +400,7 @@ def _parse_ls_tree(text: str) -> list[tuple[str, str]]:
 
 
 def _parse_diff_tree(text: str) -> list[tuple[str, str]]:
-    """Parse `git diff-tree -r -z`: each path with its new mode and object, or "" for a removed path."""
+    """Parses `git diff-tree -r -z`: each path with its new mode and object, or "" for a removed path."""
     fields = text.split("\0")
     entries = []
     for facts, path in zip(fields[::2], fields[1::2], strict=False):
@@ -410,7 +410,7 @@ def _parse_diff_tree(text: str) -> list[tuple[str, str]]:
 
 
 def _folder_and_parents(folder: str) -> list[str]:
-    """List a folder and every folder above it, except the root."""
+    """Lists a folder and every folder above it, except the root."""
     parts = folder.split("/") if folder else []
     return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
 
@@ -442,7 +442,7 @@ class Slots:
         self.waiting: list[object] = []
 
     def acquire(self) -> Steps[Slot | None]:
-        """Wait for a free slot. Returns None if a person wants to stop."""
+        """Waits for a free slot. Returns None if a person wants to stop."""
         ticket = object()
         self.waiting.append(ticket)
         try:
@@ -454,12 +454,12 @@ class Slots:
             self.waiting.remove(ticket)
 
     def release(self, slot: Slot) -> None:
-        """Give a slot back."""
+        """Gives a slot back."""
         slot.release()
         self.busy = {number for number in self.busy if self.slots_by_number[number] is not slot}
 
     def _first_free(self) -> Slot:
-        """Hold the first slot that no process has."""
+        """Holds the first slot that no process has."""
         if not self.slots_by_number:  # checks of a killed process may still run in a slot
             end_left_checks(f"{self.repository.home.sow}/local/runs")
         number = 1
@@ -473,12 +473,12 @@ class Slots:
 
 
 def is_slot(name: str) -> bool:
-    """Whether a folder below .sow/local/worktrees is a slot."""
+    """Returns whether a folder below .sow/local/worktrees is a slot."""
     return name.startswith(PREFIX) and name.removeprefix(PREFIX).isdigit()
 
 
 def remove_free(repository: Repository, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
-    """Remove every slot that no process uses. Returns the names of the removed ones and of the busy ones."""
+    """Removes every slot that no process uses. Returns the names of the removed ones and of the busy ones."""
     removed, busy = [], []
     for name in list_folder(f"{repository.home.sow}/local/worktrees"):
         if not is_slot(name):

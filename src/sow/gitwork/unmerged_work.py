@@ -21,7 +21,7 @@ SHOWN = 5
 
 
 def refuse_work_elsewhere(home: Home, tasks: Sequence[Task], command: str) -> None:
-    """Refuse a run in one folder if its tasks have work elsewhere. `command` continues that work."""
+    """Refuses a run in one folder if its tasks have work elsewhere. `command` continues that work."""
     begun = [task for task in tasks if task["status"] not in NO_WORK]
     if not begun:
         return
@@ -58,7 +58,7 @@ def _has_work_elsewhere(repository: Repository, task: Task) -> bool:
 
 
 def _collected(task: Task) -> list[str]:
-    """Return the commit of this iteration's work, if it changed anything."""
+    """Returns the commit of this iteration's work, if it changed anything."""
     work = task.get("work")
     if work is None or work["iteration"] != task["iteration"] or work["commit"] == work["base"]:
         return []

@@ -46,11 +46,11 @@ class Worktree:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the folder exists and was filled completely."""
+        """Returns whether the folder exists and was filled completely."""
         return bool(self.git_dir) and os.path.exists(self.index) and os.path.isdir(self.path)
 
-    def attempt(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> GitResult:
-        """Run one git command in this worktree.
+    def run_git(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> GitResult:
+        """Runs one git command in this worktree.
 
         The worktree is named explicitly. Without its pointer file, git would find the repository around it.
         """
@@ -65,36 +65,36 @@ class Worktree:
         )
 
     def git(self, *arguments: str, index: str = "", input: str = "", within: str = "") -> str:
-        """Return the output of one git command in this worktree that must not fail."""
-        done = self.attempt(arguments, index=index, input=input, within=within)
+        """Returns the output of one git command in this worktree that must not fail."""
+        done = self.run_git(arguments, index=index, input=input, within=within)
         if done.code:
             raise git.failure(arguments, done)
         return done.out
 
     def head(self) -> str:
-        """Return the commit that is checked out, or "" if the branch of HEAD does not exist."""
+        """Returns the commit that is checked out, or "" if the branch of HEAD does not exist."""
         if not self.git_dir:
             return ""
-        return self.attempt(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
+        return self.run_git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
 
     def branch(self) -> str:
-        """Return the ref that HEAD points to, or "" if HEAD is detached."""
-        return self.attempt(["symbolic-ref", "--quiet", "HEAD"]).out.strip() if self.git_dir else ""
+        """Returns the ref that HEAD points to, or "" if HEAD is detached."""
+        return self.run_git(["symbolic-ref", "--quiet", "HEAD"]).out.strip() if self.git_dir else ""
 
-    def found(self) -> list[str]:
-        """List the repositories that were moved out of this folder."""
+    def displaced_repositories(self) -> list[str]:
+        """Lists the repositories that were moved out of this folder."""
         folder, name = os.path.split(self.path)
         return sorted(f"{folder}/{entry}" for entry in os.listdir(folder) if entry.startswith(f"{name}.found-"))
 
     def remove_stale_locks(self) -> list[str]:
-        """Remove the locks that a killed git left in this worktree. A git that still runs keeps them."""
+        """Removes the locks that a killed git left in this worktree. A git that still runs keeps them."""
         if any(name.startswith("git") for name in process_tree.processes_in_folder(self.path).values()):
             return []
         removed = [name for name in LOCKS if git_worktree_files.remove(f"{self.git_dir}/{name}")]
         return [f"a git that died had left {name}: it was removed" for name in removed]
 
     def checkout_files(self, commit: str) -> None:
-        """Write the files of a commit to the folder, except the state files.
+        """Writes the files of a commit to the folder, except the state files.
 
         Files that are already right are not written again. Files of ours that the commit does not have are removed.
         """
@@ -102,10 +102,10 @@ class Worktree:
         index = self.new_index(commit)
         self._remove_old_files(index)
         arguments = ["checkout-index", "--all", "--force", "--index", "--quiet"]
-        done = self.attempt(arguments, index=index)
+        done = self.run_git(arguments, index=index)
         if done.code and NOT_PERMITTED in done.err:
             make_readable(self.path)
-            done = self.attempt(arguments, index=index)
+            done = self.run_git(arguments, index=index)
         if done.code:
             raise EnvironmentProblem(
                 f"cannot fill the worktree {self.name}: {done.message}", git_error_hint(done.message)
@@ -113,12 +113,12 @@ class Worktree:
         self.commit_index(index)
 
     def new_index(self, commit: str) -> str:
-        """Make an index of the commit's files that keeps what our index knows about the folder."""
+        """Makes an index of the commit's files that keeps what our index knows about the folder."""
         index = f"{self.git_dir}/{INDEX}.part"
         git_worktree_files.remove(f"{index}.lock")
         if os.path.exists(self.index):
             git_worktree_files.copy(self.index, index)
-            if not self.attempt(["read-tree", "-m", commit], index=index).code:
+            if not self.run_git(["read-tree", "-m", commit], index=index).code:
                 self.skip_state_files(index)
                 return index
         git_worktree_files.remove(index)
@@ -127,7 +127,7 @@ class Worktree:
         return index
 
     def commit_index(self, index: str) -> None:
-        """Make this index both the worktree's index and ours. From now on the folder counts as filled."""
+        """Makes this index both the worktree's index and ours. From now on the folder counts as filled."""
         git_worktree_files.copy(index, f"{self.git_dir}/index")
         crash_points.crash_point()
         try:
@@ -136,13 +136,13 @@ class Worktree:
             raise system_error("write", self.index, error) from None
 
     def skip_state_files(self, index: str) -> None:
-        """Mark the state files as not wanted in this folder."""
+        """Marks the state files as not wanted in this folder."""
         paths = self.git("ls-files", "-z", "--", *STATE_PATHS, index=index)
         if paths:
             self.git("update-index", "-z", "--skip-worktree", "--stdin", index=index, input=paths)
 
     def _remove_old_files(self, index: str) -> None:
-        """Remove the files that we wrote before and that the new index does not have."""
+        """Removes the files that we wrote before and that the new index does not have."""
         if not os.path.exists(self.index):
             return
         old_paths, new_paths = (
@@ -153,17 +153,17 @@ class Worktree:
                 remove_file(self.path, path)
 
     def submodules(self) -> list[str]:
-        """List the paths of submodules in the worktree's index."""
+        """Lists the paths of submodules in the worktree's index."""
         entries = self.git("ls-files", "-s", "-z").split("\0")
         return [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
 
     def nested_repositories(self) -> list[str]:
-        """List the folders of the worktree that are repositories themselves: their commits exist nowhere else."""
+        """Lists the folders of the worktree that are repositories themselves: their commits exist nowhere else."""
         folders = {os.path.dirname(path) for path in self.git("ls-files", "-z").split("\0")} | set(self.submodules())
         return sorted(folder for folder in folders if folder and os.path.lexists(f"{self.path}/{folder}/.git"))
 
     def dirty_paths(self, spare: Sequence[str]) -> list[str]:
-        """List what is in the folder and not in its commit, except ignored files and the paths to spare."""
+        """Lists what is in the folder and not in its commit, except ignored files and the paths to spare."""
         head = self.head()
         if not head or not os.path.exists(self.index):
             return ["what it was made from is not known"]
@@ -173,22 +173,22 @@ class Worktree:
         return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
 
     def clean(self, *, spare: Sequence[str], ignored: bool = False) -> None:
-        """Remove what is not in the worktree's index, except the paths to spare and nested repositories."""
+        """Removes what is not in the worktree's index, except the paths to spare and nested repositories."""
         arguments = ["clean", "-fd", "--quiet", *(["-x"] if ignored else [])]
         arguments += [argument for path in spare for argument in ("-e", f"/{_escaped(path)}")]
-        if self.attempt(arguments).code:
+        if self.run_git(arguments).code:
             make_readable(self.path)
             self.git(*arguments)
 
 
 def is_behind_link(root: str, path: str) -> bool:
-    """Whether a folder on the way from the root to the path is a link."""
+    """Returns whether a folder on the way from the root to the path is a link."""
     parts = path.split("/")
     return any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(1, len(parts)))
 
 
 def remove_file(root: str, path: str) -> None:
-    """Remove one file below a folder, and the folders that become empty. Nothing behind a link is touched."""
+    """Removes one file below a folder, and the folders that become empty. Nothing behind a link is touched."""
     if is_behind_link(root, path):
         return
     parts = path.split("/")
@@ -204,7 +204,7 @@ def remove_file(root: str, path: str) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a file, link or folder with its content; raises OSError. Nothing behind a link is touched."""
+    """Removes a file, link or folder with its content; raises OSError. Nothing behind a link is touched."""
     crash_points.crash_point(f"remove {path}")
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
@@ -227,7 +227,7 @@ def _escaped(path: str) -> str:
 
 
 def git_error_hint(message: str) -> str:
-    """Return what a person can do about an error of git."""
+    """Returns what a person can do about an error of git."""
     if "already checked out" in message or "already used by worktree" in message:
         return "switch that checkout to another branch, and run again"
     if "filter" in message:
@@ -238,7 +238,7 @@ def git_error_hint(message: str) -> str:
 
 
 def make_readable(folder: str) -> None:
-    """Make everything below our folder readable and every folder enterable. Links are not followed."""
+    """Makes everything below our folder readable and every folder enterable. Links are not followed."""
     for parent, folders, names in os.walk(folder, onerror=None):
         for name in folders:
             _permit(f"{parent}/{name}", 0o700)
@@ -254,7 +254,7 @@ def _permit(path: str, needed: int) -> None:
 
 
 def ensure_linked(worktree: Worktree, branch: str, commit: str) -> list[str]:
-    """Make folder and record exist and point to each other, with HEAD on an existing branch of ours or detached.
+    """Makes folder and record exist and point to each other, with HEAD on an existing branch of ours or detached.
 
     Returns remarks about what was wrong. Existing files stay. The folder may still have to be filled.
     """
@@ -279,11 +279,11 @@ def ensure_linked(worktree: Worktree, branch: str, commit: str) -> list[str]:
 
 
 def _move_repository_out(worktree: Worktree) -> list[str]:
-    """Move a repository that replaced the pointer file out of the folder, because it may hold commits."""
+    """Moves a repository that replaced the pointer file out of the folder, because it may hold commits."""
     inner = f"{worktree.path}/.git"
     if os.path.islink(inner) or not os.path.isdir(inner):
         return []
-    new_path = f"{worktree.path}.found-{len(worktree.found()) + 1}"
+    new_path = f"{worktree.path}.found-{len(worktree.displaced_repositories()) + 1}"
     crash_points.crash_point()
     try:
         os.rename(inner, new_path)
@@ -300,7 +300,7 @@ def _refuse_link(worktree: Worktree) -> None:
 
 
 def _has_files(worktree: Worktree) -> bool:
-    """Whether the folder contains anything except git's pointer."""
+    """Returns whether the folder contains anything except git's pointer."""
     try:
         with os.scandir(worktree.path) as entries:
             return any(entry.name != ".git" for entry in entries) or bool(git_worktree_files.pointer(worktree.path))
@@ -311,7 +311,7 @@ def _has_files(worktree: Worktree) -> bool:
 
 
 def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
-    """Have git make the record. If the folder has files but git has lost its record, the files stay as they are."""
+    """Has git make the record. If the folder has files but git has lost its record, the files stay as they are."""
     adopted = _has_files(worktree)
     target = _temporary_path(worktree) if adopted else worktree.path
     arguments = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]
@@ -332,12 +332,12 @@ def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
 
 
 def _temporary_path(worktree: Worktree) -> str:
-    """Return the folder of the empty worktree through which an existing folder gets a new record."""
+    """Returns the folder of the empty worktree through which an existing folder gets a new record."""
     return f"{worktree.path}.new"
 
 
 def _remove_temporary(worktree: Worktree) -> None:
-    """Remove that empty worktree. A record that now belongs to the real worktree stays."""
+    """Removes that empty worktree. A record that now belongs to the real worktree stays."""
     target = _temporary_path(worktree)
     worktree.repository.run_git(["worktree", "remove", "--force", "--force", "--", target])
     try:
@@ -349,7 +349,7 @@ def _remove_temporary(worktree: Worktree) -> None:
 
 
 def _link_record(worktree: Worktree, branch: str, commit: str) -> None:
-    """Rewrite the pointers between folder and record."""
+    """Rewrites the pointers between folder and record."""
     crash_points.crash_point()
     try:
         os.makedirs(worktree.path, exist_ok=True)

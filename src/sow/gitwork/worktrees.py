@@ -41,11 +41,11 @@ class Worktrees:
         return _check_task_id(self.names.get(task, task))
 
     def branch(self, task: str) -> str:
-        """Return the branch of a task in this run."""
+        """Returns the branch of a task in this run."""
         return f"sow/task/{self.run}/{_check_task_id(task)}"
 
     def has_branch(self, task: str) -> bool:
-        """Whether this run has started the task."""
+        """Returns whether this run has started the task."""
         return bool(self.repository.find_commit(self._ref(task)))
 
     def _ref(self, task: str) -> str:
@@ -61,7 +61,7 @@ class Worktrees:
         return worktree
 
     def prepare(self, task: str, base: str, *, fresh: bool = False) -> str:
-        """Make the worktree of a task at the base, or take the existing one over, and return its folder.
+        """Makes the worktree of a task at the base, or takes the existing one over, and returns its folder.
 
         With `fresh`, existing work is pinned and the worktree starts from the base again, unless it is there already.
         """
@@ -81,7 +81,7 @@ class Worktrees:
         return worktree.path
 
     def _move_branch(self, task: str, base: str) -> None:
-        """Move the branch of a task without a worktree back to the base. Its commits are pinned."""
+        """Moves the branch of a task without a worktree back to the base. Its commits are pinned."""
         ref = self._ref(task)
         old = self.repository.find_commit(ref)
         if old and old != base:
@@ -89,14 +89,14 @@ class Worktrees:
             self.repository.set_ref(ref, base, old, why="started again")
 
     def _ensure_linked(self, worktree: Worktree, task: str, base: str) -> list[str]:
-        """Link folder and record. If the worktree is new, make its branch first."""
+        """Links folder and record. If the worktree is new, its branch is made first."""
         ref = self._ref(task)
         if not worktree.git_dir and not self.repository.find_commit(ref):
             self.repository.set_ref(ref, base, "", why="started")
         return ensure_linked(worktree, ref, base)
 
     def _point_head_to_branch(self, worktree: Worktree, task: str, base: str) -> None:
-        """Point HEAD of a worktree in which nobody has worked yet to the task's branch."""
+        """Points HEAD of a worktree in which nobody has worked yet to the task's branch."""
         ref = self._ref(task)
         if not self.repository.find_commit(ref):
             self.repository.set_ref(ref, worktree.head() or base, "", why="started")
@@ -105,7 +105,7 @@ class Worktrees:
             worktree.git("symbolic-ref", "-m", "sow: prepared", "HEAD", ref)
 
     def _take_over(self, worktree: Worktree, task: str, base: str) -> None:
-        """Move the task's branch to the worktree's commit if HEAD is on another branch, a lost one or none."""
+        """Moves the task's branch to the worktree's commit if HEAD is on another branch, a lost one or none."""
         ref, head = self._ref(task), worktree.head()
         if head and worktree.branch() == ref:
             return
@@ -114,7 +114,7 @@ class Worktrees:
         worktree.git("symbolic-ref", "-m", "sow: taken over", "HEAD", ref)
 
     def pin(self, task: str, base: str) -> None:
-        """Pin the commits in a worktree that is not collected now, because it may never be used again."""
+        """Pins the commits in a worktree that is not collected now, because it may never be used again."""
         with self.repository.locked():
             worktree = self._worktree(task)
             if worktree.is_ready:
@@ -124,13 +124,13 @@ class Worktrees:
         return Collection(worktree, self._pins(task), name=FOUND, branch=self._ref(task), base=base)
 
     def _pin_and_abort(self, worktree: Worktree, task: str, base: str) -> Collection:
-        """Pin every commit made in a worktree, and end unfinished git operations there."""
+        """Pins every commit made in a worktree, and end unfinished git operations there."""
         work = self._collection(worktree, task, base)
         work.pin_and_abort()
         return work
 
     def _needs_restart(self, worktree: Worktree, task: str, base: str, *, fresh: bool) -> bool:
-        """Whether to make a worktree again: a restart was interrupted, or `fresh` is set and the worktree has work."""
+        """Tells whether to make a worktree again: a restart was interrupted, or it has work and is to be `fresh`."""
         if os.path.exists(f"{worktree.git_dir}/{RESTART_MARK}"):
             return True
         at_base = (
@@ -141,7 +141,7 @@ class Worktrees:
         return fresh and not (at_base and not worktree.dirty_paths(setup_files.setup_paths(worktree)))
 
     def _restart(self, worktree: Worktree, task: str, base: str) -> None:
-        """Pin the worktree's content and reset it to the base. If it is interrupted, the next call completes it."""
+        """Pins the worktree's content and resets it to the base. If it is interrupted, the next call completes it."""
         mark, ref = f"{worktree.git_dir}/{RESTART_MARK}", self._ref(task)
         if not os.path.exists(mark):
             self._pin_and_abort(worktree, task, base).snapshot()
@@ -154,17 +154,17 @@ class Worktrees:
         git_worktree_files.remove(mark)
 
     def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
-        """Link and copy ignored files into a worktree. Returns the set-up commands that must still run there."""
+        """Links and copy ignored files into a worktree. Returns the set-up commands that must still run there."""
         with self.repository.locked():
             return setup_files.install_setup_files(Worktree(self.repository, self._name(task)), settings)
 
     def record_setup(self, task: str, settings: Mapping[str, Any]) -> None:
-        """Record that the set-up commands have run."""
+        """Records that the set-up commands have run."""
         with self.repository.locked():
             setup_files.record_setup(Worktree(self.repository, self._name(task)), settings)
 
     def collect(self, task: str, iteration: int, message: str, base: str) -> CollectedWork:
-        """Collect a worker's changes into one commit on the task's branch, and pin every commit that it made."""
+        """Collects a worker's changes into one commit on the task's branch, and pins every commit that it made."""
         with self.repository.locked():
             base = self.repository.commit_of(base)
             worktree = self._worktree(task)
@@ -178,7 +178,7 @@ class Worktrees:
         return collected
 
     def drop_branches(self) -> None:
-        """Remove the branches of a finished run. Their commits are pinned first, and worktrees keep their HEAD."""
+        """Removes the branches of a finished run. Their commits are pinned first, and worktrees keep their HEAD."""
         with self.repository.locked():
             integration_ref = f"refs/heads/sow/int/{self.run}"
             for ref, commit in self.repository.refs(f"refs/heads/sow/task/{self.run}/", integration_ref).items():
@@ -187,7 +187,7 @@ class Worktrees:
                     self._drop_branch(ref, commit, task)
 
     def _is_user_checkout(self, ref: str) -> bool:
-        """Whether one of sow's branches is checked out in a worktree of the user."""
+        """Returns whether one of sow's branches is checked out in a worktree of the user."""
         checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref).strip()
         return bool(checkout) and not checkout.startswith(f"{self.repository.home.sow}/local/worktrees/")
 
@@ -202,7 +202,7 @@ class Worktrees:
         self.repository.drop_ref(ref, commit)
 
     def make_judge_checkout(self, task: str, commit: str, base: str) -> str:
-        """Make a new checkout of a commit for a judge, with the agent files of the base."""
+        """Makes a new checkout of a commit for a judge, with the agent files of the base."""
         with self.repository.locked():
             self.remove_judge_checkout(task)
             commit, base = self.repository.commit_of(commit), self.repository.commit_of(base)
@@ -214,7 +214,7 @@ class Worktrees:
         return worktree.path
 
     def _with_agent_files(self, commit: str, base: str) -> str:
-        """Return the commit, or a new one on top of it that has the agent files of the base."""
+        """Returns the commit, or a new one on top of it that has the agent files of the base."""
         index = self.repository.temp_file("judge")
         self.repository.git("read-tree", commit, index=index)
         agent_files = [entry for entry in self.repository.tree_entries(base) if is_agent_file(entry.partition("\t")[2])]
@@ -224,7 +224,7 @@ class Worktrees:
         return self.repository.commit_tree(tree_id, [commit], "For review, with the agent files of the base")
 
     def remove_judge_checkout(self, task: str) -> None:
-        """Remove the checkout of a task's judge. Commits made there are pinned."""
+        """Removes the checkout of a task's judge. Commits made there are pinned."""
         with self.repository.locked():
             worktree = Worktree(self.repository, _judge_name(task))
             if not worktree.git_dir and not os.path.lexists(worktree.path):
@@ -239,7 +239,7 @@ class Worktrees:
             self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
 
     def remove(self, task: str, *, dry_run: bool = False) -> DeliveryRefused | None:
-        """Remove a worktree if its work is pinned, it is clean and no process uses it. Otherwise return the reason."""
+        """Removes a worktree if its work is pinned, it is clean and no process uses it. Otherwise return the reason."""
         with self.repository.locked():
             worktree = Worktree(self.repository, self._name(task))
             if not worktree.git_dir:
@@ -291,7 +291,7 @@ class Worktrees:
 
 @contextmanager
 def reading_checkout(repository: Repository, name: str, commit: str) -> Iterator[str]:
-    """Give an agent that only reads a checkout of a commit. It is removed afterwards, with all changes in it."""
+    """Gives an agent that only reads a checkout of a commit. It is removed afterwards, with all changes in it."""
     with repository.locked():
         _remove_reading_checkout(repository, name)  # of a process that was killed
         worktree = Worktree(repository, name)
@@ -314,7 +314,7 @@ def _remove_reading_checkout(repository: Repository, name: str) -> None:
 
 
 def check_run_id(run: str) -> str:
-    """Check the id of a run, which becomes part of branch and folder names."""
+    """Checks the id of a run, which becomes part of branch and folder names."""
     if not run or len(run) > 64 or not all(part.isascii() and part.isalnum() for part in run.split("-")):
         raise SowError(f"{run!r} is not the id of a run", "see 'sow runs list'")
     return run

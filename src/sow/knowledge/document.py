@@ -37,7 +37,7 @@ class Document:
 
     @property
     def is_code(self) -> bool:
-        """True for a source file of a linked repository."""
+        """Returns True for a source file of a linked repository."""
         return self.kind == REPO and self.path.endswith(CODE)
 
     @property

@@ -145,8 +145,8 @@ def _language_guides(task: Task, description: str, index: TextIndex, repository:
     task_words = tuple(keywords([text]))
     return [
         RankedDocument(document, GUIDE_SCORE, f"a guide to {language}, in which the task is written", task_words)
-        for language, found in (guides(index.headings(), wanted).items() if wanted else ())
-        for document in found
+        for language, documents in (guides(index.headings(), wanted).items() if wanted else ())
+        for document in documents
     ]
 
 
@@ -223,7 +223,7 @@ class NamesInText:
         }
 
     def names(self, document: Document) -> bool:
-        """True if the text names the document: by its path, the end of its path, or its decision number."""
+        """Returns whether the text names the document: by its path, the end of its path, or its decision number."""
         parts = document.path.split("/")
         ends = ["/".join(parts[start:]) for start in range(len(parts))]
         if any(end in self.paths and end.lower() not in COMMON_NAMES for end in ends):

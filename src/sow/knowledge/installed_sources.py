@@ -106,7 +106,7 @@ class SourceManager:
                 )
 
     def is_edited(self, entry: Any) -> bool:
-        """True if somebody changed the installed files."""
+        """Returns whether somebody changed the installed files."""
         folder = self.folder_of(entry["name"])
         if entry.get("mode") == "symlink":
             return os.path.lexists(folder) and not os.path.islink(folder)
@@ -220,7 +220,7 @@ class SourceManager:
             raise SowError(f"{entry['name']} was changed by somebody else meanwhile", f"run it again: {command}")
 
     def _differs(self, entry: Any, installed: Any) -> bool:
-        """True if the installed files are neither the old nor the new version; a crash can leave the new one."""
+        """Returns whether the installed files are neither the old nor the new version, which a crash can leave."""
         facts = install_folder.folder_facts(self.folder_of(entry["name"]))
         return self.is_edited(entry) and (facts is None or facts.digest != installed["digest"])
 

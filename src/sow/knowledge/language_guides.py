@@ -36,17 +36,17 @@ programming programs readme rules scripts services skill sink standard standards
 
 def languages(paths: Iterable[str]) -> list[str]:
     """Returns the languages of files by their names."""
-    found = []
+    named = []
     for path in paths:
         name = path.rpartition("/")[2].lower()
-        found.append(BY_NAME.get(name) or LANGUAGES.get(name.rpartition(".")[2] if "." in name else ""))
-    return [language for language in dict.fromkeys(found) if language]
+        named.append(BY_NAME.get(name) or LANGUAGES.get(name.rpartition(".")[2] if "." in name else ""))
+    return [language for language in dict.fromkeys(named) if language]
 
 
 def repository_languages(folder: str) -> list[str]:
     """Returns the languages of a repository by the files in its root."""
-    found = [language for name, language in MARKERS.items() if os.path.isfile(f"{folder}/{name}")]
-    return list(dict.fromkeys(found))
+    languages = [language for name, language in MARKERS.items() if os.path.isfile(f"{folder}/{name}")]
+    return list(dict.fromkeys(languages))
 
 
 def guides(documents: Iterable[tuple[Document, str]], wanted: Collection[str]) -> dict[str, list[Document]]:
@@ -55,7 +55,7 @@ def guides(documents: Iterable[tuple[Document, str]], wanted: Collection[str]) -
     A guide has only the language in its title, such as python.md. Without such a document it is the only one with the
     language in its file name. Chapters of a guide, such as `python-style/async-code.md`, are chosen by their words.
     """
-    found: dict[str, list[Document]] = {}
+    shared: dict[str, list[Document]] = {}
     named: dict[str, list[Document]] = {}
     for document, heading in documents:
         if document.kind in (REPO, UPSTREAM):
@@ -64,12 +64,12 @@ def guides(documents: Iterable[tuple[Document, str]], wanted: Collection[str]) -
         for title in (document.stem, heading, f"{folder} {document.stem}"):
             subject = _subject(title)
             if subject & set(wanted) and not subject - set(wanted) - COMMON:
-                found.setdefault(min(subject & set(wanted)), []).append(document)
+                shared.setdefault(min(subject & set(wanted)), []).append(document)
                 break
         for language in _subject(document.stem) & set(wanted):
             named.setdefault(language, []).append(document)
     single = {language: documents for language, documents in named.items() if len(documents) == 1}
-    return {**single, **found}
+    return {**single, **shared}
 
 
 def _subject(title: str) -> set[str]:

@@ -169,7 +169,7 @@ class Library:
             return []
 
     def _add(self, path: str, kind: str, *, root: str = "", linked: str = "", **more: Any) -> None:
-        """Adds a regular file of a reasonable size that lies below its base folder."""
+        """Adds a regular file of a reasonable size below its base folder."""
         base = root or self.home.root
         full = f"{base}/{path}"
         try:

@@ -54,7 +54,7 @@ class Matches:
         self.weights = {word: rarity[word] * factors[word] * table().rarity(word) for word in rarity}
         self.stems = {stem(word): rarity[word] for word in sorted(rarity, key=rarity.__getitem__)}
         in_name = set(map(stem, name_words))
-        self.name_stems = {known: value for known, value in self.stems.items() if known in in_name}
+        self.name_stems = {stem: value for stem, value in self.stems.items() if stem in in_name}
         self.meant, self.meant_in_name = _meant(name, text), _meant(name, "")
         self.labels: dict[int, list[tuple[float, str]]] = {}  # by document: how much each word or phrase counts
         self.subjects = _task_subjects(name, text, " . ".join(factors))
@@ -91,10 +91,10 @@ class Matches:
 
     def _by_subjects(self) -> dict[int, float]:
         """Returns the score of each document by subjects; a word of the task counts mostly for its best subject."""
-        known = self.index.subjects()
+        subjects_by_document = self.index.subjects()
         shared = {
             number: {subject: terms for subject, terms in subjects.items() if subject in self.subjects}
-            for number, subjects in known.items()
+            for number, subjects in subjects_by_document.items()
         }
         having: dict[int, float] = {}
         for subjects in shared.values():
@@ -104,7 +104,9 @@ class Matches:
         for number, subjects in shared.items():
             factor = CODE if self.index.documents_by_id[number].is_code else 1.0
             values = {
-                subject: factor * _rarity(having[subject], len(known)) * self._shared_subject(subject, terms)
+                subject: factor
+                * _rarity(having[subject], len(subjects_by_document))
+                * self._shared_subject(subject, terms)
                 for subject, terms in subjects.items()
             }
             counted: set[str] = set()
@@ -160,13 +162,13 @@ class Matches:
 
 def _task_subjects(name: str, text: str, task_words: str) -> dict[int, dict[str, tuple[float, bool]]]:
     """Returns the subjects of a task: the weight of each term, and whether it names the subject."""
-    found: dict[int, dict[str, tuple[float, bool]]] = {}
+    terms_by_subject: dict[int, dict[str, tuple[float, bool]]] = {}
     for part, factor in ((task_words, IN_PATH), (text, 1.0), (name, IN_NAME)):
         for subject, terms in table().find(part).items():
             for term, is_name in terms.items():
                 weight = factor * (1.0 if is_name else MEANT_IN_TASK) * table().weight(term)
-                found.setdefault(subject, {})[term] = (weight, is_name)
-    return found
+                terms_by_subject.setdefault(subject, {})[term] = (weight, is_name)
+    return terms_by_subject
 
 
 def _in_document(term: str, place: tuple[int, bool]) -> float:
@@ -194,8 +196,8 @@ def _without_variants(scores_by_word: dict[str, dict[int, float]]) -> dict[str, 
 
 def _meant(name: str, text: str) -> set[int]:
     """Returns the subjects that a task means by a phrase, such as "page by page"; a single word can mean many."""
-    found = table().find(f"{name}\n{text}")
-    return {subject for subject, terms in found.items() if any(" " in term for term in terms)} - table().ordinary
+    subjects = table().find(f"{name}\n{text}")
+    return {subject for subject, terms in subjects.items() if any(" " in term for term in terms)} - table().ordinary
 
 
 def _covered(title: str, stems: Mapping[str, float], meant: Collection[int]) -> float:

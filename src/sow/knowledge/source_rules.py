@@ -17,7 +17,7 @@ LONGEST_NAME = 64
 
 
 def kind_of(url: str) -> str:
-    """Return how a URL is reached: https, ssh, file or path. Any other form is refused, even if git supports it."""
+    """Returns how a URL is reached: https, ssh, file or path. Any other form is refused, even if git supports it."""
     checked = inputs.checked_line(url, "the URL", 2000)
     head = checked.partition("/")[0]
     if checked.startswith("-") or "\\" in checked or checked != url:
@@ -68,7 +68,7 @@ def _is_plain(path: str) -> bool:
 
 
 def _check_user(user: str, url: str, *, secret: bool) -> None:
-    """Raise SowError if a URL has a password, because it would be written to readable files."""
+    """Raises SowError if a URL has a password, because it would be written to readable files."""
     if ":" in user or (secret and len(user) > LONGEST_USER):
         raise SowError(
             f"the URL of {url.rpartition('@')[2][:100]!r} contains a password or a token, which sow never stores",
@@ -77,12 +77,12 @@ def _check_user(user: str, url: str, *, secret: bool) -> None:
 
 
 def is_commit(ref: str) -> bool:
-    """Return whether a ref is a full commit id, which never moves."""
+    """Returns whether a ref is a full commit id, which never moves."""
     return len(ref) in COMMITS and HEX.issuperset(ref)
 
 
 def check_ref(ref: str) -> str:
-    """Return a branch, a tag or a full commit id, or raise SowError. An empty text is the default branch."""
+    """Returns a branch, a tag or a full commit id, or raises SowError. An empty text is the default branch."""
     if ref and not is_commit(ref) and not is_branch_name(ref):
         raise SowError(
             f"{ref[:200]!r} is no name of a branch, a tag or a commit", "give --ref main, --ref v1.2 or 40 digits"
@@ -91,7 +91,7 @@ def check_ref(ref: str) -> str:
 
 
 def check_folder(path: str) -> str:
-    """Return a folder inside a repository, or raise SowError. An empty text is the whole repository."""
+    """Returns a folder inside a repository, or raises SowError. An empty text is the whole repository."""
     checked = inputs.path(path, "the folder") if path else "."
     if any(part.lower() == ".git" for part in checked.split("/")):
         raise SowError(f"the folder {path!r} is git's own", "give a folder of the repository's files")
@@ -99,7 +99,7 @@ def check_folder(path: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a sink or linked repository, which is also its folder's name, or raise SowError."""
+    """Returns the name of a sink or linked repository, which is also its folder's name, or raises SowError."""
     letters = name.replace("-", "").replace("_", "")
     good = letters.isascii() and letters.isalnum() and name == name.lower() and name[0].isalnum()
     if not good or len(name) > LONGEST_NAME:
@@ -108,7 +108,7 @@ def check_name(name: str) -> str:
 
 
 def name_for(url: str, path: str = "") -> str:
-    """Return the name that a source suggests: that of its folder or repository."""
+    """Returns the name that a source suggests: that of its folder or repository."""
     last = (path or url.rstrip("/").removesuffix(".git").replace(":", "/")).rstrip("/").rpartition("/")[2].lower()
     dashed = "".join(character if character.isascii() and character.isalnum() else "-" for character in last)
     name = "-".join(part for part in dashed.split("-") if part)[:LONGEST_NAME].strip("-")

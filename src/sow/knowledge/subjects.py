@@ -60,16 +60,16 @@ class Subjects:
         return self._forms[word]
 
     def find(self, text: str) -> Found:
-        """Returns the subjects of a text. One other word may stand between two words of a phrase."""
+        """Returns the subjects of a text. One other word may be between two words of a phrase."""
         text_words = [self.known_form(word) for word in words(text)]
-        found: Found = {}
+        terms_by_subject: Found = {}
         for place, word in enumerate(text_words):
             for number, is_name in self.by_word.get(word, {}).items():
-                found.setdefault(number, {})[word] = is_name
+                terms_by_subject.setdefault(number, {})[word] = is_name
             for phrase, number, is_name in self.phrases.get(word, ()):
                 if _follows(text_words, place, phrase):
-                    found.setdefault(number, {})[" ".join(phrase)] = is_name
-        return found
+                    terms_by_subject.setdefault(number, {})[" ".join(phrase)] = is_name
+        return terms_by_subject
 
     def weight(self, term: str) -> float:
         """Returns how much a term tells about a text: a phrase more than a word with many meanings."""

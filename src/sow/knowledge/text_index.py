@@ -29,7 +29,7 @@ TABLES = """
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path UNIQUE, size INTEGER, mtime INTEGER, about, subjects);
 CREATE VIRTUAL TABLE words USING fts5 (title, outline, owner, body, tokenize = 'porter unicode61');
 """
-# A word in a document's name or headings weighs more than one in its text. What is said about a whole sink or
+# A word in a document's name or headings weighs more than one in its text. A description of a whole sink or
 # repository is true of its other documents too, so it weighs less than text.
 BY_WORD = "SELECT rowid, -bm25(words, 6.0, 4.0, 0.4, 1.0) FROM words WHERE words MATCH ?"
 OWN, HEAD = "title outline body", "title outline"
@@ -191,8 +191,8 @@ class TextIndex:
     def headings(self) -> list[tuple[Document, str]]:
         """Returns every document that can be suggested, with its first heading."""
         rows = self.connection.execute("SELECT rowid, title FROM words").fetchall()
-        known = self.documents_by_id
-        return [(known[number], title.rpartition("\n")[2]) for number, title in rows if number in known]
+        documents = self.documents_by_id
+        return [(documents[number], title.rpartition("\n")[2]) for number, title in rows if number in documents]
 
     def close(self) -> None:
         self.connection.close()
@@ -228,12 +228,12 @@ def subjects_by_field(document: Document, columns: tuple[str, ...]) -> dict[int,
 
     The fields are the title, the outline, the beginning of the body and the owner's description.
     """
-    found: dict[int, dict[str, tuple[int, bool]]] = {}
+    fields_by_subject: dict[int, dict[str, tuple[int, bool]]] = {}
     for field, text in enumerate((*columns, document.about)):
         for subject, terms in subjects.find(text[:BEGINNING]).items():
             for term, is_name in terms.items():
-                found.setdefault(subject, {}).setdefault(term, (field, is_name))
-    return found
+                fields_by_subject.setdefault(subject, {}).setdefault(term, (field, is_name))
+    return fields_by_subject
 
 
 def outline(text: str) -> str:
@@ -244,7 +244,7 @@ def outline(text: str) -> str:
 
 
 def _is_usual(line: str) -> bool:
-    """True for a heading that any document may have, and for the status of a decision."""
+    """Returns True for a heading that any document may have, and for the status of a decision."""
     text = line.strip("#-* :").lower()
     return (line.startswith("#") and text in USUAL_HEADINGS) or text.startswith("status:")
 

@@ -50,7 +50,7 @@ def _check_path(path: str) -> None:
 
 
 def _is_good(part: str) -> bool:
-    """True if a name is safe on every file system."""
+    """Returns whether a name is safe on every file system."""
     plain = not any(letter < " " or "\x7f" <= letter <= "\x9f" or letter in BAD for letter in part)
     bare = part.lower().rstrip(". ")
     return plain and 0 < len(part.encode()) <= LONGEST_PART and bare not in ("", ".git", "git~1")

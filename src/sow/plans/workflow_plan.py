@@ -77,8 +77,15 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
         collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
     # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
-        DesignProblem(each.file, each.line, "form", each.message, each.hint, error=each.error or ADVICE in each.hint)
-        for each in collector.findings
+        DesignProblem(
+            problem.file,
+            problem.line,
+            "form",
+            problem.message,
+            problem.hint,
+            error=problem.error or ADVICE in problem.hint,
+        )
+        for problem in collector.findings
     ]
 
 

@@ -17,7 +17,7 @@ from sow.store.workflows.folder import WorkflowFolder
 
 
 def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
-    """Return the current states of the crew, or None if the run belongs to another workflow."""
+    """Returns the current states of the crew, or None if the run belongs to another workflow."""
     folder = WorkflowFolder(home)
     if not folder.exists():
         return None
@@ -28,7 +28,7 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
 
 
 def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
-    """Return every agent as a task, by its name, with the questions that were answered."""
+    """Returns every agent as a task, by its name, with the questions that were answered."""
     rows = {name: _task(member) for name, member in workflow["members"].items()}
     for name, row in rows.items():
         if is_removed_from_design(name, workflow):
@@ -40,7 +40,7 @@ def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
 
 
 def archived_tasks(home: Home, workflow_id: str) -> dict[str, dict[str, Any]]:
-    """Return the agents of an archived workflow as tasks, or none if it is not in the archive."""
+    """Returns the agents of an archived workflow as tasks, or none if it is not in the archive."""
     from sow.store.validators.workflow import validate  # few reports are about an archived workflow
 
     for name in archive.names(home):
@@ -70,7 +70,7 @@ def _task(member: MemberState) -> dict[str, Any]:
 
 
 def is_workflow_missing(home: Home, run: Run) -> bool:
-    """Whether the workflow of a run is not here, because it is archived or on another branch."""
+    """Returns whether the workflow of a run is not here, because it is archived or on another branch."""
     if not is_workflow_run(run):
         return False
     folder = WorkflowFolder(home)

@@ -36,13 +36,13 @@ LASTING_EVENTS = frozenset(
 
 
 def timed_line(entry: JournalEntry, history: RunHistory, elapsed: float) -> str:
-    """Return the event as text after the time since the run's start, or "" if it is only for programs."""
+    """Returns the event as text after the time since the run's start, or "" if it is only for programs."""
     text = event_text(entry, history)
     return f"{stopwatch(elapsed):>5}  {text}" if text else ""
 
 
 def event_text(entry: JournalEntry, history: RunHistory) -> str:
-    """Return what happened, with the task or agent."""
+    """Returns what happened, with the task or agent."""
     text = event_sentence(entry, history)
     if not text:
         return ""
@@ -53,7 +53,7 @@ def event_text(entry: JournalEntry, history: RunHistory) -> str:
 
 
 def event_sentence(entry: JournalEntry, history: RunHistory) -> str:
-    """Return what happened, without the task or agent."""
+    """Returns what happened, without the task or agent."""
     describe = FORMATTERS.get(entry.event)
     return describe(entry, history) if describe else ""
 
@@ -70,17 +70,17 @@ def _run_started(entry: JournalEntry, history: RunHistory) -> str:
 
 
 def merge_text(entry: JournalEntry) -> str:
-    """Return how the work of a task was merged."""
+    """Returns how the work of a task was merged."""
     return "nothing to merge" if entry.data.get("empty") is True else f"merged as {entry.text('commit')[:10]}"
 
 
 def conflict_text(entry: JournalEntry) -> str:
-    """Return where the work of a task conflicts."""
+    """Returns where the work of a task conflicts."""
     return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
 
 
 def stop_reason(entry: JournalEntry) -> str:
-    """Return what does not continue, why and until when: `claude-code pauses until 14:30: usage limit`."""
+    """Returns what does not continue, why and until when: `claude-code pauses until 14:30: usage limit`."""
     subject = {"limit": f"{entry.text('executor')} pauses", "waiting": "waiting"}.get(entry.event, "nothing new starts")
     reason = entry.text("reason")
     if entry.event == "breaker":
@@ -208,9 +208,9 @@ def _task_ended(entry: JournalEntry, history: RunHistory) -> str:
     ending = {
         "paused": "waits for an answer",
         "asking": "waits for an answer",
-        "waiting": "is put back",
-        "pending": "is put back",
-        "in_progress": "is put back",
+        "waiting": "is reset",
+        "pending": "is reset",
+        "in_progress": "is reset",
     }.get(status, status or "ended")
     seconds = entry.number("seconds")
     after = f" after {format_seconds(seconds)}" if seconds is not None else ""

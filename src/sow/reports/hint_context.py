@@ -18,7 +18,7 @@ class HintContext:
     cwd: str = ""
 
     def config(self) -> Config:
-        """Load their settings, or the defaults if those cannot be read, so that a hint never fails."""
+        """Loads their settings, or the defaults if those cannot be read, so that a hint never fails."""
         from sow import config as configs  # imported here because hints are rare
 
         try:
@@ -27,7 +27,7 @@ class HintContext:
             return configs.Config("", None, {})
 
     def sow_command(self, root: str) -> list[str]:
-        """Return how they call sow on a checkout, with --root if their folder belongs to another checkout."""
+        """Returns how they call sow on a checkout, with --root if their folder belongs to another checkout."""
         from sow.store.files import checkout_home as homes  # imported here because hints are rare
 
         try:
@@ -38,7 +38,7 @@ class HintContext:
         return ["sow"] if is_same else ["sow", "--root", root]
 
     def plan_path(self, root: str, plan: str) -> str:
-        """Return a plan's path that works in their folder, or an absolute one."""
+        """Returns a plan's path that works in their folder, or an absolute one."""
         full, root = os.path.join(root, plan), os.path.realpath(root)
         folder = os.path.realpath(self.cwd) if self.cwd else ""
         if os.path.isabs(plan) or not f"{folder}/".startswith(f"{root}/"):

@@ -31,7 +31,7 @@ class Html(str):
 
 
 def h(tag: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element. `class_` becomes class, `aria_label` becomes aria-label, and None leaves an attribute out."""
+    """Returns an element. `class_` becomes class, `aria_label` becomes aria-label, and None leaves an attribute out."""
     if tag not in TAGS:
         raise ValueError(f"{tag} is not a known tag")
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
@@ -40,7 +40,7 @@ def h(tag: str, /, *children: object, **attributes: object) -> Html:
 
 
 def joined(children: object) -> Html:
-    """Join elements and texts. None and empty texts are left out."""
+    """Joins elements and texts. None and empty texts are left out."""
     if isinstance(children, Html):
         return children
     if isinstance(children, (list, tuple)):

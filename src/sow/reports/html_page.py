@@ -38,7 +38,7 @@ HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Iterations", "Agent", "Time",
 
 
 def page(document: Facts) -> str:
-    """Return the whole file."""
+    """Returns the whole file."""
     run = document["run"]
     with open(STYLE_SHEET, encoding="utf-8") as file:
         style = file.read()
@@ -117,7 +117,7 @@ def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
 
 
 def _time(at: str) -> str:
-    """Format a timestamp as `2026-01-31 09:00:00 UTC`."""
+    """Formats a timestamp as `2026-01-31 09:00:00 UTC`."""
     return f"{at[:10]} {at[11:19]} UTC" if is_timestamp(at) else at
 
 
@@ -242,7 +242,7 @@ def _task(row: Facts) -> Html:
 
 
 def _open_reason_lines(row: Facts) -> str:
-    """Return why a task is not done, line by line. Only this part of the file shows the details of a run's question."""
+    """Returns why a task is not done, line by line. Only this part shows the details of a run's question."""
     lines = [escape_line(line)[:LONGEST_LINE] for line in _open_reason(row).split("\n") if line.strip()]
     return "\n".join(lines[:MOST_LINES])
 
@@ -298,7 +298,7 @@ def _costs(document: Facts) -> Html:
 
 
 def _groups(noun: str, rows: Sequence[Facts]) -> Html:
-    """Return one table; one row would repeat the totals. The bar shows the share of the work."""
+    """Returns one table; one row would repeat the totals. The bar shows the share of the work."""
     if len(rows) < 2:
         return Html("")
     longest = max(row["work_seconds"] for row in rows) or 1

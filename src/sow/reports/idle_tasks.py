@@ -51,29 +51,29 @@ class ProjectRuns:
 
             owner = self.owner or projects.load(self.home)["project_id"]
             try:
-                listed = run_folder.listed(self.home) if self._listed is None else self._listed
+                listed = run_folder.all_folders(self.home) if self._listed is None else self._listed
             except NotADirectoryError:  # a broken folder of runs; `sow doctor` names it
                 listed = []
             self._runs = [run for run in reversed(listed) if run.run["project_id"] == owner]
         return self._runs
 
     def unfinished(self) -> RunFolder | None:
-        """Return the run that has not ended."""
+        """Returns the run that has not ended."""
         return next((run for run in self._newest_first() if run.run["status"] != "ended"), None)
 
     def live_tasks(self) -> list[str]:
-        """Return the tasks of the run in progress."""
+        """Returns the tasks of the run in progress."""
         from sow.store.runs import run_folder
 
         run = self.unfinished()
         return run.run["tasks"] if run is not None and run_folder.has_process(run) else []
 
     def run_of(self, task: str) -> RunFolder | None:
-        """Return the last run that has this task."""
+        """Returns the last run that has this task."""
         return next((run for run in self._newest_first() if task in run.run["tasks"]), None)
 
     def command(self, run: RunFolder | None) -> str:
-        """Return the command that continues a run, or "" without a run."""
+        """Returns the command that continues a run, or "" without a run."""
         if run is None:
             return ""
         if run.id not in self._commands:
@@ -84,7 +84,7 @@ class ProjectRuns:
         return self._commands[run.id]
 
     def task_command(self, folder: TaskFolder, task: Task) -> str:
-        """Return the command that continues a task: that of its run, or the one that starts or resumes its worker."""
+        """Returns the command that continues a task: that of its run, or the one that starts or resumes its worker."""
         run = self.run_of(task["id"])
         if run is not None:
             if task["status"] != "failed":
@@ -99,13 +99,13 @@ class ProjectRuns:
         return task_resume_command(folder, task)
 
     def plan_command(self, task: Task) -> str:
-        """Return the command that runs the plan of an imported task."""
+        """Returns the command that runs the plan of an imported task."""
         sow = self.hint_context.sow_command(self.home.root)
         return shlex.join([*sow, "run", self.hint_context.plan_path(self.home.root, task["source"]["plan"])])
 
 
 def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> tuple[list[str], dict[str, str]]:
-    """Return the idle tasks whose earlier turn still runs, and the command for each of the others.
+    """Returns the idle tasks whose earlier turn still runs, and the command for each of the others.
 
     The run in progress continues its tasks. A task without a run and a session was started by hand.
     """
@@ -117,7 +117,7 @@ def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> t
 
 
 def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str, str]:
-    """Return the run or the worker that will continue a task ("" if none will), and the command to call."""
+    """Returns the run or the worker that will continue a task ("" if none will), and the command to call."""
     if task["id"] in runs.live_tasks() and task["status"] != "failed":
         return "the current run continues it", ""
     command = runs.task_command(folder, task)
@@ -127,7 +127,7 @@ def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str
 
 
 def _still_running(idle: Iterable[tuple[TaskFolder, Task]]) -> list[str]:
-    """List the tasks whose last turn never ended and still has processes."""
+    """Lists the tasks whose last turn never ended and still has processes."""
     marks = {
         task["id"]: mark
         for folder, task in idle
@@ -142,7 +142,7 @@ def _still_running(idle: Iterable[tuple[TaskFolder, Task]]) -> list[str]:
 
 
 def _mark(folder: TaskFolder, task: Task) -> str:
-    """Return the mark of a session whose last turn has no end, or "" if there is none or it cannot be read."""
+    """Returns the mark of a session whose last turn has no end, or "" if there is none or it cannot be read."""
     from sow.store.runs import sessions  # needed only after a crash
 
     try:
@@ -153,7 +153,7 @@ def _mark(folder: TaskFolder, task: Task) -> str:
 
 
 def name_commands(items: Iterable[Item], runs: ProjectRuns) -> None:
-    """Put the command that continues the unfinished run, or a failed task, into its inbox item."""
+    """Puts the command that continues the unfinished run, or a failed task, into its inbox item."""
     for item in items:
         if item["do"] == SHOW_RUN:
             item["do"] = runs.command(runs.unfinished()) or SHOW_RUN

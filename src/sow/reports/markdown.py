@@ -18,12 +18,12 @@ GROUP_HEAD = ("Tasks", "Turns", "Work", "Cost", "Tokens")
 
 
 def escape(text: object) -> str:
-    """Escape a text so that Markdown shows it unchanged."""
+    """Escapes a text so that Markdown shows it unchanged."""
     return escape_line(str(text)).translate(MARKS)
 
 
 def page(document: Facts) -> str:
-    """Return the whole report."""
+    """Returns the whole report."""
     run = document["run"]
     lines = [f"# Run {escape(run['id'])}: {escape(run['name'])}", "", *_head(run), ""]
     lines += [f"- {name}: {escape(value)}" for name, value in words.total_rows(document)]
@@ -75,7 +75,7 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
 
 
 def _noted(rows: Sequence[Facts]) -> Iterator[str]:
-    """Yield results without changes, refused commands and other concerns."""
+    """Yields results without changes, refused commands and other concerns."""
     for row in rows:
         for note in words.task_notes(row):
             yield f"- {escape(words.task_label(row))} {escape(row['name'])}: {escape(note)}"

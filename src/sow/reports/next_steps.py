@@ -17,10 +17,10 @@ Step = dict[str, str]
 MOST = 8
 
 
-def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> list[Step]:
-    """Return what a person can do, most urgent first. `go_on` continues the run, and `first` must be done before it."""
+def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, first: str) -> list[Step]:
+    """Returns what a person can do, most urgent first. `resume` continues the run, and `first` must be done before."""
     urgent = [*_questions(rows), *_failures(rows, live=run["live"]), *_orphans(rows), *_broken(rows)][:MOST]
-    return [*urgent, *_run(run, rows, go_on, first)]
+    return [*urgent, *_run(run, rows, resume, first)]
 
 
 def _step(text: str, command: str) -> Step:
@@ -63,7 +63,7 @@ def _failures(rows: Sequence[dict[str, Any]], *, live: bool) -> Iterator[Step]:
 
 
 def _orphans(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
-    """Yield the way out for tasks that wait for an abandoned task."""
+    """Yields the way out for tasks that wait for an abandoned task."""
     for row in rows:
         gone = _abandoned_needs(row)
         if gone:
@@ -73,7 +73,7 @@ def _orphans(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
 
 
 def _abandoned_needs(row: dict[str, Any]) -> list[str]:
-    """Return the abandoned tasks that a blocked task waits for."""
+    """Returns the abandoned tasks that a blocked task waits for."""
     needs = row["waits_for"] if row["outcome"] == "blocked" else ()
     return [need["id"] for need in needs if need["outcome"] == "abandoned"]
 
@@ -83,8 +83,8 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
         yield _step("of some tasks nothing is known any more", "sow doctor")
 
 
-def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> Iterator[Step]:
-    """Yield the next steps for the run as a whole."""
+def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, first: str) -> Iterator[Step]:
+    """Yields the next steps for the run as a whole."""
     ident, is_crew = run["id"], is_workflow_run(run)  # type: ignore[arg-type]
     if run["live"]:
         yield _step("the run continues; to stop it and continue later", f"sow runs stop {ident}")
@@ -92,11 +92,11 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
     failed = [row for row in rows if _has_failed(row) and row["status"] and not is_crew]
     if failed:
         what = f"the {len(failed)} failed tasks" if len(failed) > 1 else _task_label(failed[0])
-        yield _step(f"{first}, and try {what} again" if first else f"to try {what} again", f"{go_on} --retry-failed")
+        yield _step(f"{first}, and try {what} again" if first else f"to try {what} again", f"{resume} --retry-failed")
     covered = {"completed", "abandoned", *(("failed", "blocked") if failed else ())}  # by --retry-failed
     if any(row["outcome"] not in covered or row.get("accept") or _abandoned_needs(row) for row in rows):
         why = _continue_text(rows)
-        yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
+        yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, resume)
     is_open = any(row["outcome"] not in ("completed", "abandoned", "failed") for row in rows)
     delivery = None if is_crew else advice.delivery(run, is_open=is_open)
     if delivery is not None:
@@ -106,7 +106,7 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
 
 
 def _branch(run: dict[str, Any]) -> str:
-    """Return the branch of the work: the user's branch once the run is delivered, the run's own before."""
+    """Returns the branch of the work: the user's branch once the run is delivered, the run's own before."""
     return shlex.quote(run["branch"]) if run["status"] == "ended" else f"sow/int/{run['id']}"
 
 

@@ -18,7 +18,7 @@ ENOUGH = 2  # completed tasks needed to correct the estimates
 
 
 def expected_minutes(folder: RunFolder) -> dict[str, float]:
-    """Return minutes by task. Mere guesses and tasks that cannot be read are left out."""
+    """Returns minutes by task. Mere guesses and tasks that cannot be read are left out."""
     home = folder.home
     try:
         tasks = task_folder.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])
@@ -40,7 +40,7 @@ class RemainingTime:
         self._forecast: float | None = None
 
     def seconds_left(self, now: float) -> float | None:
-        """Return the expected seconds until the end, or None if the time of a task is unknown."""
+        """Returns the expected seconds until the end, or None if the time of a task is unknown."""
         if self._made_for != self.history.schedules or now - self._made_at >= FORECAST_EVERY:
             self._made_for, self._made_at, self._forecast = self.history.schedules, now, self._seconds(now)
         return None if self._forecast is None else max(self._forecast - (now - self._made_at), 0.0)
@@ -54,13 +54,13 @@ class RemainingTime:
         needs = {ident: needs for ident, needs in self._needs(durations).items() if ident in durations}
         return max(end for _, _, end in graph.schedule(needs, durations, workers=self.history.slots)) * 60
 
-    def _needs(self, known: Mapping[str, object]) -> dict[str, list[str]]:
-        """Return the known dependencies of each task."""
+    def _needs(self, idents: Mapping[str, object]) -> dict[str, list[str]]:
+        """Returns the known dependencies of each task."""
         tasks = self.history.tasks.items()
-        return {ident: [need for need in task.start_entry.texts("needs") if need in known] for ident, task in tasks}
+        return {ident: [need for need in task.start_entry.texts("needs") if need in idents] for ident, task in tasks}
 
     def _open(self) -> dict[str, TaskRecord]:
-        """Return the tasks that can still be completed without help."""
+        """Returns the tasks that can still be completed without help."""
         tasks = self.history.tasks
         stuck = {ident for ident, task in tasks.items() if task.ending not in ("", "completed")}
         open_tasks = {}
@@ -81,7 +81,7 @@ class RemainingTime:
         return self.expected.get(ident) or task.start_entry.number("estimated_minutes")
 
     def _estimate_factor(self) -> float:
-        """Return how much longer this run's tasks take than expected, once enough are completed."""
+        """Returns how much longer this run's tasks take than expected, once enough are completed."""
         durations = [
             (task.minutes, estimate)
             for ident, task in self.history.tasks.items()

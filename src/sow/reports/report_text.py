@@ -13,12 +13,12 @@ SHORT = 5  # seconds
 
 
 def plural(count: int, noun: str) -> str:
-    """Format a count with its noun: `1 turn`, `3 turns`."""
+    """Formats a count with its noun: `1 turn`, `3 turns`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def money(facts: Facts) -> str:
-    """Format a cost, as far as it is known."""
+    """Formats a cost, as far as it is known."""
     unknown = facts["cost_unknown_turns"]
     if facts["cost_usd"] is None:
         return "unknown" if unknown else "-"
@@ -26,7 +26,7 @@ def money(facts: Facts) -> str:
 
 
 def tokens(facts: Facts) -> str:
-    """Format token counts, as far as they are known."""
+    """Formats token counts, as far as they are known."""
     unknown = facts["tokens_unknown_turns"]
     if facts["input_tokens"] is None:
         return "unknown" if unknown else "-"
@@ -35,23 +35,23 @@ def tokens(facts: Facts) -> str:
 
 
 def task_label(row: Facts) -> str:
-    """Return a task's plan number and id."""
+    """Returns a task's plan number and id."""
     return f"{row['plan_id']} ({row['id']})" if row["plan_id"] else str(row["id"])
 
 
 def waits_for(row: Facts) -> str:
-    """Format a task's open dependencies: `2 (020), failed; 3 (030), waiting`."""
+    """Formats a task's open dependencies: `2 (020), failed; 3 (030), waiting`."""
     return "; ".join(f"{task_label(need)}, {need['outcome']}" for need in row["waits_for"])
 
 
 def time_of(row: Facts) -> str:
-    """Format how long a task was worked on, with its estimate."""
+    """Formats how long a task was worked on, with its estimate."""
     estimated = f" of {format_minutes(row['estimated_minutes'])}" if row["estimated_minutes"] else ""
     return f"{format_seconds(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
 
 
 def task_notes(row: Facts) -> list[str]:
-    """List what a person should know about a task's result in this run.
+    """Lists what a person should know about a task's result in this run.
 
     That is the reviewer's notes, people's comments on lines, concerns and refusals.
     """
@@ -64,13 +64,13 @@ def task_notes(row: Facts) -> list[str]:
 
 
 def outcomes(counts: Facts) -> str:
-    """Format counts of outcomes: `6 completed, 1 failed`."""
+    """Formats counts of outcomes: `6 completed, 1 failed`."""
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count and outcome != "total"]
     return ", ".join(parts) or "no tasks"
 
 
 def total_rows(document: Facts) -> list[tuple[str, str]]:
-    """Return the totals of a run, each with its name."""
+    """Returns the totals of a run, each with its name."""
     total = document["totals"]
     rows = [
         ("tasks", outcomes(document["counts"])),
@@ -88,12 +88,12 @@ def total_rows(document: Facts) -> list[tuple[str, str]]:
 
 
 def continued(calls: int) -> str:
-    """Return how often a run was continued after its first call, or ""."""
+    """Returns how often a run was continued after its first call, or ""."""
     return {0: "", 1: "", 2: "once"}.get(calls, f"{calls - 1} times")
 
 
 def short_totals(document: Facts) -> str:
-    """Return the outcome, time and cost of a run in one line, with the command that shows more."""
+    """Returns the outcome, time and cost of a run in one line, with the command that shows more."""
     total, run = document["totals"], document["run"]
     cost = f", cost {money(total)}" if money(total) != "-" else ""
     return f"{outcomes(document['counts'])} in {_wall(total)}{cost} (more: sow runs show {run['id']})"
@@ -112,7 +112,7 @@ def _work(total: Facts) -> str:
 
 
 def speed(total: Facts) -> str:
-    """Compare the run with its turns one after the other. Returns "" if it took only a few seconds."""
+    """Compares the run with its turns one after the other. Returns "" if it took only a few seconds."""
     factor = total["speed_up"]
     if not factor or total["busy_seconds"] < SHORT:
         return ""

@@ -24,7 +24,7 @@ TOTALS = ("cost", "tokens", "turns", "work")
 
 
 def body(home: Home, documents: Sequence[Facts], waiting: Sequence[str], closes: Sequence[str]) -> str:
-    """Return the text about these runs; `closes` are references to issues such as `#12`."""
+    """Returns the text about these runs; `closes` are references to issues such as `#12`."""
     rows = {row["id"]: row for document in documents for row in document["tasks"]}
     folders = {folder.id: folder for folder in task_folder.all_folders(home, projects.load(home)) if folder.id in rows}
     known = task_folder.load_readable_or_raise(home, projects.load(home), list(folders))
@@ -47,7 +47,7 @@ def body(home: Home, documents: Sequence[Facts], waiting: Sequence[str], closes:
 
 
 def merged_body(existing: str, section: str) -> str:
-    """Return the text of a request with the section of sow in its place; what people wrote around it stays."""
+    """Returns the text of a request with the section of sow in its place; what people wrote around it stays."""
     before, begin, rest = existing.replace("\r\n", "\n").partition(BEGIN)
     if not begin:
         return f"{existing.rstrip()}\n\n{section}".strip()
@@ -64,7 +64,7 @@ def _tasks(rows: Sequence[Facts]) -> Iterator[str]:
 
 
 def _evidence(tasks: Sequence[Task]) -> Iterator[str]:
-    """Yield each command with its last result, and the tasks for which it ran."""
+    """Yields each command with its last result, and the tasks for which it ran."""
     last: dict[str, tuple[list[str], Any]] = {}
     for task in tasks:
         for result in task.get("evidence", ()):

@@ -27,13 +27,13 @@ UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
 def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHistory | None = None) -> str:
-    """Return the command, with the options that the run was started with or that now differ from the config."""
+    """Returns the command, with the options that the run was started with or that now differ from the config."""
     run, root = folder.run, folder.home.root
     plans = [plan["path"] for plan in run["plans"]]
     config = hint_context.config()
-    known = history or _options_and_costs(folder, config)
-    used = known.used_options
-    options = _options(run["settings"], config, used) | _raised_budget(folder, config, known)
+    used_history = history or _options_and_costs(folder, config)
+    used = used_history.used_options
+    options = _options(run["settings"], config, used) | _raised_budget(folder, config, used_history)
     options |= {name: "" for name in FLAGS if name in used}
     if is_workflow_run(run):
         arguments = ["workflow", "run"]
@@ -45,14 +45,14 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
-    """Return options as arguments of a command. A flag has no value."""
+    """Returns options as arguments of a command. A flag has no value."""
     return [
         argument for name, value in options.items() for argument in (f"--{name.replace('_', '-')}", value) if argument
     ]
 
 
 def _options_and_costs(folder: RunFolder, config: Config) -> RunHistory:
-    """Return the part of a run's history that its command needs: the costs only if there is a budget."""
+    """Returns the part of a run's history that its command needs: the costs only if there is a budget."""
     costs = () if _budget(folder, config) is None else ("turn_ended",)
     try:
         return read_history(folder, "run_started", *costs)
@@ -65,7 +65,7 @@ def _budget(folder: RunFolder, config: Config) -> Any:
 
 
 def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str, str]:
-    """Return each option's value by its name in the settings. Used options override the plan."""
+    """Returns each option's value by its name in the settings. Used options override the plan."""
     defaults: dict[str, Any] = {name: config.setting("run", name) for name in CONFIG_OPTIONS}
     defaults["review"] = "on" if config.setting("review", "enabled") else "off"
     defaults["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
@@ -86,20 +86,20 @@ def _option_value(name: str, value: object) -> str:
 
 
 def precondition(folder: RunFolder, hint_context: HintContext, history: RunHistory) -> str:
-    """Return what must happen first if a run has spent its budget. `resume_command` raises a money budget by itself."""
+    """Returns what must happen first if a run has spent its budget. `resume_command` raises a budget in money."""
     if _spent(folder, hint_context.config(), history):
         return f"{history.budget_reason or 'its budget is spent'}: raise it"
     return f"{history.budget_reason}: raise it (sow config edit)" if history.budget_reason.startswith(BUDGET) else ""
 
 
 def _spent(folder: RunFolder, config: Config, history: RunHistory) -> tuple[float, float] | None:
-    """Return a run's budget and cost if the budget is spent."""
+    """Returns a run's budget and cost if the budget is spent."""
     limit, cost = _budget(folder, config), history.total.usd
     return (float(limit), cost) if limit is not None and cost >= limit else None
 
 
 def _raised_budget(folder: RunFolder, config: Config, history: RunHistory) -> dict[str, str]:
-    """Return a raised budget if the old one is spent, because otherwise nothing would start."""
+    """Returns a raised budget if the old one is spent, because otherwise nothing would start."""
     spent = _spent(folder, config, history)
     if spent is None:
         return {}
@@ -108,7 +108,7 @@ def _raised_budget(folder: RunFolder, config: Config, history: RunHistory) -> di
 
 
 def _selected_tasks(folder: RunFolder) -> list[str]:
-    """List the tasks of a run that does not include all tasks of its plans."""
+    """Lists the tasks of a run that does not include all tasks of its plans."""
     home, run = folder.home, folder.run
     try:
         project = projects.load(home)
@@ -123,14 +123,14 @@ def _selected_tasks(folder: RunFolder) -> list[str]:
 
 
 def task_resume_command(folder: TaskFolder, task: Task) -> str:
-    """Return the command that continues the work on a task."""
+    """Returns the command that continues the work on a task."""
     from sow.domain import advice  # here, because few calls come to this
 
     return advice.resume_command(task, resumes=is_resumable(folder, task))
 
 
 def is_resumable(folder: TaskFolder, task: Task) -> bool:
-    """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
+    """Returns whether the CLI of a task's session can resume it; an unknown CLI is assumed to."""
     from sow.executors.executor_types import recorded_adapter
     from sow.store.runs import sessions
 

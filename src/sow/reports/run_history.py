@@ -48,7 +48,7 @@ TASK_STATUS = {
 
 
 def epoch(at: str) -> int | None:
-    """Return a timestamp of our files in seconds since 1970, or None if it is invalid."""
+    """Returns a timestamp of our files in seconds since 1970, or None if it is invalid."""
     try:
         return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:
@@ -56,7 +56,7 @@ def epoch(at: str) -> int | None:
 
 
 def task_status(word: str) -> str:
-    """Return the status of a task, a job or an agent as a task status."""
+    """Returns the status of a task, a job or an agent as a task status."""
     return TASK_STATUS.get(word, word)
 
 
@@ -74,7 +74,7 @@ class Cost:
         self.unknown += cost is None
 
     def text(self) -> str:
-        """Format the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing was spent."""
+        """Formats the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing is spent."""
         if not self.known:
             return "?" if self.unknown else ""
         return f"${self.usd:,.2f}{'+' if self.unknown else ''}"
@@ -98,12 +98,12 @@ class RunProcess:
     _second = 0
 
     def is_older_than(self, entry: JournalEntry) -> bool:
-        """Whether the entry belongs to a later process, whose monotonic clock started again."""
+        """Returns whether the entry belongs to a later process, whose monotonic clock started again."""
         t = entry.t
         return entry.event == "run_started" or (t is not None and self.t is not None and t < self.t)
 
     def add(self, entry: JournalEntry) -> float | None:
-        """Advance to this entry, and return its time in seconds since 1970, or None if it is unknown."""
+        """Advances to this entry, and returns its time in seconds since 1970, or None if it is unknown."""
         t = entry.t
         if t is not None:
             self._first_t = t if self._first_t is None else self._first_t
@@ -147,7 +147,7 @@ class TurnRecord:
         self.output_tokens: float | None = None
 
     def end(self, entry: JournalEntry, moment: float) -> None:
-        """Record the measurements at the end of the turn."""
+        """Records the measurements at the end of the turn."""
         self.ended = True
         self.executor = sys.intern(entry.text("executor")) or self.executor
         self.outcome = sys.intern(entry.text("outcome"))
@@ -158,7 +158,7 @@ class TurnRecord:
         self.output_tokens = entry.number("output_tokens")
 
     def end_unrecorded(self, moment: float) -> None:
-        """Record a turn whose end is not in the journal. It lasted at least until `moment`."""
+        """Records a turn whose end is not in the journal. It lasted at least until `moment`."""
         self.seconds = max(moment - self.started, 0.0) if self.started is not None else None
 
 
@@ -203,7 +203,7 @@ class TaskRecord:
         return self.start_entry.name_or_number("number")
 
     def stop(self, moment: float) -> None:
-        """Stop counting the task's active time."""
+        """Stops counting the task's active time."""
         if self.started is not None:
             self.active += max(moment - self.started, 0.0)
             self.started = self.begun = None
@@ -270,23 +270,23 @@ class RunHistory:
         return self.processes[-1].seconds if self.processes else 0.0
 
     def elapsed(self, now: float) -> float:
-        """Return the seconds since the first entry."""
+        """Returns the seconds since the first entry."""
         return max(now - self.started, 0.0) if self.started is not None else 0.0
 
     def alive_seconds(self, now: float) -> float:
-        """Return the seconds in which a process was alive, the current one until now."""
+        """Returns the seconds in which a process was alive, the current one until now."""
         if not self.processes:
             return 0.0
         started = self.processes[-1].started
         return self.wall - self.seconds + max(now - (now if started is None else started), 0.0)
 
     def finish(self) -> None:
-        """End what is still open after the last entry of the journal."""
+        """Ends what is still open after the last entry of the journal."""
         self.unfinished = {ident for ident, task in self.tasks.items() if task.started is not None}
         self._end_process(self.moment)
 
     def add(self, entry: JournalEntry, now: float | None = None) -> TimelineDelta:
-        """Update the state with an entry, and return its additions. `now` replaces the time of the entry."""
+        """Updates the state with an entry, and returns its additions. `now` replaces the time of the entry."""
         self.delta = TimelineDelta()
         before, is_first = self.moment, not self.processes
         is_new = is_first or self.processes[-1].is_older_than(entry)
@@ -325,7 +325,7 @@ class RunHistory:
         task.last = self.moment
 
     def task_label(self, ident: str) -> str:
-        """Return a task's plan number, id and name, or the name of a workflow's agent."""
+        """Returns a task's plan number, id and name, or the name of a workflow's agent."""
         if is_member(ident):
             return ident
         task = self.tasks.get(ident) or TaskRecord()
@@ -333,25 +333,25 @@ class RunHistory:
         return escape_line(f"{task.number} ({ident}) {task.name}" if is_numbered else f"{ident} {task.name}")
 
     def count(self, ending: str) -> int:
-        """Count the tasks with this outcome."""
+        """Counts the tasks with this outcome."""
         return sum(task.ending == ending for task in self.tasks.values())
 
     def waiting(self) -> list[str]:
-        """List the tasks that have not started or must start again, without those that ask a question."""
+        """Lists the tasks that have not started or must start again, without those that ask a question."""
         return [ident for ident, task in self.tasks.items() if ident not in self.running and not task.ending]
 
     def waits_for(self, ident: str) -> list[str]:
-        """List the unfinished dependencies of a task."""
+        """Lists the unfinished dependencies of a task."""
         needs = self.tasks[ident].start_entry.texts("needs")
         return [need for need in needs if need not in self.tasks or self.tasks[need].ending != "completed"]
 
     def unfinished_spans(self) -> list[Span]:
-        """Return the ends of open spans for a run without a live process. Questions stay open."""
+        """Returns the ends of open spans for a run without a live process. Questions stay open."""
         spans = [turn.span for turn in self.open_turns if turn.span is not None]
         return [{**span, "to": max(self.moment, span["from"]), "outcome": CUT_OFF} for span in spans]
 
     def _end_process(self, moment: float) -> None:
-        """End everything that was open in the previous process, at the time of its last entry."""
+        """Ends everything that was open in the previous process, at the time of its last entry."""
         for turn in self.open_turns:
             turn.end_unrecorded(self.seconds)
             self._cut_off(turn, moment)
@@ -363,7 +363,7 @@ class RunHistory:
             self._wait_span = None
 
     def _end_wait(self) -> None:
-        """End the time in which everything waited."""
+        """Ends the time in which everything waited."""
         self.blocks.pop("waiting", None)
         if self._wait:
             kind, begun = self._wait
@@ -374,7 +374,7 @@ class RunHistory:
             self._wait_span = None
 
     def _open_span(self, kind: str, task: str | None, begin: float, **fields: Any) -> Span:
-        """Start a span, which stays open until it is closed."""
+        """Starts a span, which stays open until it is closed."""
         self._span_count += 1
         defaults = {"role": "", "executor": "", "from": begin, "to": None, "outcome": "", "text": ""}
         span: Span = {"id": self._span_count, "task": task, "kind": kind, **defaults, **fields}
@@ -387,7 +387,7 @@ class RunHistory:
         self.delta.spans.append(dict(span))
 
     def _cut_off(self, turn: TurnRecord, moment: float) -> None:
-        """Close the span of a turn whose end is not in the journal."""
+        """Closes the span of a turn whose end is not in the journal."""
         if turn.span is not None:
             self._close_span(turn.span, moment, CUT_OFF)
             turn.span = None
@@ -397,14 +397,14 @@ class RunHistory:
         task.waits = [*task.waits, span]
 
     def _end_task_waits(self, task: TaskRecord, outcome: str, *roles: str) -> None:
-        """End the waits of a task: all, or those for these roles."""
+        """Ends the waits of a task: all, or those for these roles."""
         for span in task.waits:
             if not roles or span["role"] in roles:
                 self._close_span(span, self.moment, outcome)
         task.waits = [span for span in task.waits if roles and span["role"] not in roles]
 
     def _seconds_ago(self, seconds: float | None) -> float:
-        """Return the time so many seconds ago, but not before the run started."""
+        """Returns the time so many seconds ago, but not before the run started."""
         return round(max(self.moment - (seconds or 0.0), self.started or 0.0), 3)
 
     def _mark(self, kind: str, task: str | None, text: str) -> None:
@@ -415,7 +415,7 @@ class RunHistory:
         self.delta.changes.append((self.moment, ident, task.shown_status, step[:LONGEST]))
 
     def _mark_running(self, ident: str, task: TaskRecord) -> None:
-        """Mark a task as running, even if its start was not seen."""
+        """Marks a task as running, even if its start was not seen."""
         if ident not in self.running:
             task.since, task.step = self.moment, ""
             self.running[ident] = task
@@ -564,7 +564,7 @@ class RunHistory:
         self._change(entry.task, task, task_status(entry.text("status")))
 
     def _find_open_turn(self, entry: JournalEntry, *, exactly: bool = False) -> TurnRecord | None:
-        """Find the open turn of an entry. If another executor took over, the turn ends under that executor's name."""
+        """Finds the open turn of an entry. If another executor took over, the turn ends under that executor's name."""
         candidates = [turn for turn in self.open_turns if (turn.task, turn.role) == (entry.task, entry.text("role"))]
         exact = [turn for turn in candidates if turn.executor == entry.text("executor")]
         return next(iter(exact if exactly else exact + candidates), None)
@@ -605,7 +605,7 @@ class RunHistory:
         task.last_review = None
 
     def _add_verdict(self, entry: JournalEntry, review: Span) -> None:
-        """Add the verdict of a judge whose turn has ended."""
+        """Adds the verdict of a judge whose turn has ended."""
         verdict = entry.text("verdict") or entry.text("result")
         review |= {"outcome": verdict or review["outcome"], "text": entry.text("feedback")[:LONGEST]}
         self.delta.spans.append(dict(review))
@@ -671,7 +671,7 @@ class RunHistory:
 
 
 def read_history(folder: RunFolder, *events: str) -> RunHistory:
-    """Read the whole journal of a run, or only these events, and end what is open."""
+    """Reads the whole journal of a run, or only these events, and ends what is open."""
     history = RunHistory(is_complete=True)
     for data in folder.journal(*events):
         history.add(JournalEntry(data))
@@ -684,7 +684,7 @@ def _is_worker(text: str) -> bool:
 
 
 def _question_number(entry: JournalEntry) -> int | str | None:
-    """Return a question's number: 3 in a project, w1 in a workflow."""
+    """Returns a question's number: 3 in a project, w1 in a workflow."""
     return entry.count("number") or entry.text("number") or None
 
 

@@ -35,7 +35,7 @@ SHARED_VALUES = ("status", "result", "assigned_agent")  # fields with the same f
 def report_data(
     home: Home, folder: RunFolder, hint_context: HintContext = ANY_FOLDER, history: RunHistory | None = None
 ) -> Document:
-    """Return all data about a run. What cannot be read is named in the remarks."""
+    """Returns all data about a run. What cannot be read is named in the remarks."""
     run = folder.run
     history, remarks = (history, []) if history else _history(folder)
     if not history.processes and not remarks:
@@ -76,7 +76,7 @@ def report_data(
 
 
 def _add_line_comments(home: Home, run: Run, rows: dict[str, Document]) -> None:
-    """Add the comments on lines that people made during the run to the rows of the project's tasks."""
+    """Adds the comments on lines that people made during the run to the rows of the project's tasks."""
     project = projects.load(home) if rows and not run_folder.is_workflow_run(run) else None
     for folder in task_folder.all_folders(home, project) if project else ():
         if folder.id not in rows:
@@ -89,7 +89,7 @@ def _add_line_comments(home: Home, run: Run, rows: dict[str, Document]) -> None:
 
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
-    """Return remarks on check lists that failed before the work, a refused setup and results without a commit."""
+    """Returns remarks on check lists that failed before the work, a refused setup and results without a commit."""
     red = (baseline for baseline in run.get("baselines", ()) if not baseline["passed"])
     failed = list(dict.fromkeys(f"`{baseline.get('command', '')}`" for baseline in red))
     verb = "fails" if len(failed) == 1 else "fail"
@@ -104,7 +104,7 @@ def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
 
 
 def _final_remarks(run: Run, states: dict[str, Document]) -> list[str]:
-    """Return remarks about the final tree: check lists that fail there, dropped merges, waived checks and reasons."""
+    """Returns remarks about the final tree: check lists that fail there, dropped merges, waived checks and reasons."""
     checks = list(run.get("final", ()))
     last_tree = checks[-1]["tree"] if checks else ""
     is_off = run["settings"].get("final_checks", "on") == "off"
@@ -136,14 +136,14 @@ def _is_waived(command: str, states: dict[str, Document]) -> bool:
 
 
 def _questions(home: Home, run: Run, history: RunHistory, states: dict[str, Document]) -> list[Document]:
-    """Return all questions with their answers, also those of a workflow that was archived since."""
+    """Returns all questions with their answers, also those of a workflow that was archived since."""
     if history.questions and crew_rows.is_workflow_missing(home, run):
         states = crew_rows.archived_tasks(home, run["project_id"])
     return [_question(question, states) for question in history.questions]
 
 
 def _question(question: Document, states: dict[str, Document]) -> Document:
-    """Return one question. If it was answered while no run was live, the answer is in the task's state."""
+    """Returns one question. If it was answered while no run was live, the answer is in the task's state."""
     result = {**{key: question[key] for key in question if key != "moment"}, "answer": None}
     for answer in states.get(question["task"], {}).get("questions", ()):
         if answer["number"] != question["number"]:
@@ -168,18 +168,18 @@ def _next(
 
 
 def counts(rows: list[Document]) -> dict[str, int]:
-    """Count all tasks, and the tasks of each outcome."""
+    """Counts all tasks, and the tasks of each outcome."""
     outcomes = [row["outcome"] for row in rows]
     return {"total": len(outcomes), **{name: outcomes.count(name) for name in (*task_rows.OUTCOMES, "unknown")}}
 
 
 def status_of(folder: RunFolder, *, live: bool) -> str:
-    """Return the actual status: a killed run could not record that it stopped."""
+    """Returns the actual status: a killed run could not record that it stopped."""
     return "stopped" if folder.run["status"] == "running" and not live else folder.run["status"]
 
 
 def run_summary(folder: RunFolder, history: RunHistory | None = None) -> Document:
-    """Summarize one run for a list, from its journal."""
+    """Summarizes one run for a list, from its journal."""
     run = folder.run
     history = history or _history(folder, "run_started", "task_ended")[0]
     idents = {*run["tasks"], *history.tasks}
@@ -204,7 +204,7 @@ def _history(folder: RunFolder, *events: str) -> tuple[RunHistory, list[str]]:
 
 
 def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
-    """Return the current states of the tasks or the crew, or none if the project or workflow is not here."""
+    """Returns the current states of the tasks or the crew, or none if the project or workflow is not here."""
     project_id = run["project_id"]
     try:
         if crew_rows.is_workflow_missing(home, run):
@@ -223,7 +223,7 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
 
 
 def _tasks(folders: list[task_folder.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
-    """Return the needed parts of each task's state, and the errors of those that cannot be read."""
+    """Returns the needed parts of each task's state, and the errors of those that cannot be read."""
     states: dict[str, Document] = {}
     broken: list[str] = []
     for folder in folders:
@@ -257,19 +257,19 @@ def _run(folder: RunFolder, *, live: bool) -> Document:
 
 
 def render_markdown(document: Document) -> str:
-    """Render the report as Markdown."""
+    """Renders the report as Markdown."""
     return markdown.page(document)
 
 
 def render_html(document: Document) -> str:
-    """Render the report as one HTML file."""
+    """Renders the report as one HTML file."""
     from sow.reports import html_page
 
     return html_page.page(document)
 
 
 def render_json(document: Document) -> str:
-    """Render the report as JSON."""
+    """Renders the report as JSON."""
     import json
 
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -281,7 +281,7 @@ FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": 
 
 
 def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext = ANY_FOLDER) -> str:
-    """Render the report in a format. HTML also shows the timeline and the changed files."""
+    """Renders the report in a format. HTML also shows the timeline and the changed files."""
     if form != "html":
         return FORMATS[form](report_data(home, folder, hint_context))
     changes = _changes(folder)
@@ -297,7 +297,7 @@ def render(home: Home, folder: RunFolder, form: str, hint_context: HintContext =
 
 
 def _changes(folder: RunFolder) -> Document | None:
-    """Return the files that a run changed, without the state of the project; None if its commits are not here."""
+    """Returns the files that a run changed, without the state of the project; None if its commits are not here."""
     from sow.gitwork import diffs
     from sow.gitwork.repository import Repository
 

@@ -52,7 +52,7 @@ class Axis:
         self.scale = width / max(alive, 0.001)
 
     def x(self, moment: float) -> float:
-        """Return the x coordinate of a moment."""
+        """Returns the x coordinate of a moment."""
         clamped = min(max(moment, self.begin), self.end)
         x, since = float(LEFT), self.begin
         for begin, end in self.gaps:
@@ -63,7 +63,7 @@ class Axis:
         return round(x + (clamped - since) * self.scale, 2)
 
     def ticks(self) -> list[float]:
-        """Return a limited number of round times since the start, none of them beside the label of a gap."""
+        """Returns a limited number of round times since the start, none of them beside the label of a gap."""
         alive = self.end - self.begin - sum(end - begin for begin, end in self.gaps)
         step = next((seconds for seconds in STEPS if alive / seconds <= MOST_TICKS), alive / MOST_TICKS)
         edges = [self.begin, *(moment for gap in self.gaps for moment in gap), self.end]
@@ -76,7 +76,7 @@ class Axis:
 
 
 def chart(timeline: Facts) -> Html:
-    """Return the picture with its legend, or "" if nobody has worked."""
+    """Returns the picture with its legend, or "" if nobody has worked."""
     spans = [bar for bar in timeline["spans"] if bar["kind"] in KINDS]
     if not spans or timeline["to"] <= timeline["from"]:
         return Html("")
@@ -164,7 +164,7 @@ def _bar(bar: Facts, axis: Axis, y: int) -> Html:
 
 
 def _band(bar: Facts, axis: Axis, height: int) -> Html:
-    """Return a band over all lanes for a time in which everything waited."""
+    """Returns a band over all lanes for a time in which everything waited."""
     return _area(bar, axis, y=TOP - 4, height=height - TOP - BOTTOM + 4, class_=f"band {bar['kind']}")
 
 
@@ -194,7 +194,7 @@ def _mark(mark: Facts, axis: Axis, y: int) -> Html:
 
 
 def _span_title(bar: Facts, axis: Axis) -> str:
-    """Describe a bar: `review, quality-control on judge, 00:02 to 00:04 (2.1s): GREEN`."""
+    """Describes a bar: `review, quality-control on judge, 00:02 to 00:04 (2.1s): GREEN`."""
     end = axis.end if bar["to"] is None else bar["to"]
     agent = " on ".join(escape_line(name) for name in (bar["role"], bar["executor"]) if name)
     length = format_seconds(max(end - bar["from"], 0))

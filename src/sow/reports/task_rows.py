@@ -39,7 +39,7 @@ STATE_FIELDS = (
 def rows(
     run: Run, history: RunHistory, states: Mapping[str, State], turns: Sequence[TurnRecord], *, live: bool
 ) -> list[dict[str, Any]]:
-    """Return one row per task, in the order of the run."""
+    """Returns one row per task, in the order of the run."""
     turns_by_task = turns_by(turns, lambda turn: turn.task)
     rows_by_id: Rows = {}
     for ident in dict.fromkeys((*run["tasks"], *history.tasks)):
@@ -54,7 +54,7 @@ def rows(
 def _row(
     ident: str, run: Run, history: RunHistory, task: State, turns: Sequence[TurnRecord], *, running: bool
 ) -> dict[str, Any]:
-    """Return the row of one task. Its state is empty if it is not known any more."""
+    """Returns the row of one task. Its state is empty if it is not known any more."""
     record = history.tasks.get(ident) or TaskRecord()
     seconds = round(record.active, 3)
     estimated = task.get("estimated_minutes", record.start_entry.number("estimated_minutes"))
@@ -97,7 +97,7 @@ def _row(
 
 
 def _why(record: TaskRecord, task: State, outcome: str) -> str:
-    """Return the reason why a task is not completed."""
+    """Returns the reason why a task is not completed."""
     if outcome == "completed":
         return ""
     if outcome == "failed":
@@ -106,7 +106,7 @@ def _why(record: TaskRecord, task: State, outcome: str) -> str:
 
 
 def task_outcome(run: Run, record: TaskRecord, task: State, *, running: bool) -> str:
-    """Return the outcome in this run. If the run has ended, the journal decides, unless a task was abandoned later."""
+    """Returns the outcome in this run. If the run has ended, the journal decides, unless a task was abandoned later."""
     if running:
         return "running"
     current = str(task.get("status", ""))
@@ -117,25 +117,25 @@ def task_outcome(run: Run, record: TaskRecord, task: State, *, running: bool) ->
 
 
 def _executor(turns: Sequence[TurnRecord]) -> str | None:
-    """Return the executor that last did the work. Reviews do not count."""
+    """Returns the executor that last did the work. Reviews do not count."""
     judges = {turn.role for turn in turns if turn.kind == "review"}
     names = [turn.executor for turn in turns if turn.role not in judges and turn.executor]
     return names[-1] if names else None
 
 
 def _tries(turns: Sequence[TurnRecord]) -> int:
-    """Count the turns of work; turns of judges have no iteration in the journal."""
+    """Counts the turns of work; turns of judges have no iteration in the journal."""
     return sum(turn.iteration > 0 and turn.kind not in NOT_WORK and turn.outcome not in NO_WORK for turn in turns)
 
 
 def _retries(record: TaskRecord, task: State) -> int:
-    """Return the number of retries in this run, from the task's state if there is no journal."""
+    """Returns the number of retries in this run, from the task's state if there is no journal."""
     default = 0 if record.start_entry.data else task.get("retry_count", 0)
     return max(record.retries if record.retries is not None else default, record.sent_back)
 
 
 def _reviews(run: Run, task: State) -> list[dict[str, Any]]:
-    """Return the reviews of this run from the task's state, used if the journal has none."""
+    """Returns the reviews of this run from the task's state, used if the journal has none."""
     reviews = [review for review in task.get("reviews", ()) if review["at"] >= run["started_at"]]
     feedback = task.get("review_feedback", "")
     return [
@@ -158,7 +158,7 @@ def _checks(run: Run, record: TaskRecord, task: State) -> dict[str, int]:
 
 
 def _question(ident: str, history: RunHistory, task: State) -> dict[str, Any] | None:
-    """Return the open question from the task's state, or else from the journal."""
+    """Returns the open question from the task's state, or else from the journal."""
     if "question" in task:
         return {"number": task["question"]["number"], "text": task["question"]["text"]}
     questions = [item for item in history.questions if item["task"] == ident and item["answered_at"] is None]
@@ -166,7 +166,7 @@ def _question(ident: str, history: RunHistory, task: State) -> dict[str, Any] | 
 
 
 def _find_blocked(rows_by_id: Rows, states: Mapping[str, State]) -> None:
-    """Set what each unfinished task waits for, and mark the tasks that cannot continue by themselves."""
+    """Sets what each unfinished task waits for, and marks the tasks that cannot continue by themselves."""
     dependents: dict[str, list[str]] = {}
     for row in rows_by_id.values():
         for need in _needs(row, rows_by_id, states):
@@ -198,7 +198,7 @@ def _waits_for(row: dict[str, Any], rows_by_id: Rows, states: Mapping[str, State
 
 
 def _needs(row: dict[str, Any], rows_by_id: Rows, states: Mapping[str, State]) -> list[str]:
-    """Return what a task waits for, without abandoned tasks that only came first by the order of the plan."""
+    """Returns what a task waits for, without abandoned tasks that only came first by the order of the plan."""
     ordered = states.get(row["id"], {}).get("after", ())
     return [
         need for need in row["needs"] if need not in ordered or _outcome_of(need, rows_by_id, states) != "abandoned"

@@ -21,7 +21,7 @@ class TimelineBuilder:
         self._statuses: dict[str, str] = {}
 
     def read(self, entries: Iterable[Mapping[str, Any]]) -> TimelineBuilder:
-        """Take all entries."""
+        """Takes all entries."""
         for entry in entries:
             self._add(self.history.add(JournalEntry(entry)))
         return self
@@ -36,7 +36,7 @@ class TimelineBuilder:
             self._statuses[change[1]] = change[2]
 
     def document(self, *, run: str, live: bool, now: float | None) -> dict[str, Any]:
-        """Return the whole timeline. `now` is the current time of a live run."""
+        """Returns the whole timeline. `now` is the current time of a live run."""
         history = self.history
         unfinished = [] if live else history.unfinished_spans()
         spans = self.spans | {span["id"]: span for span in unfinished}
@@ -55,5 +55,5 @@ class TimelineBuilder:
 
 
 def document(entries: Iterable[Mapping[str, Any]], *, run: str, live: bool, now: float | None = None) -> dict[str, Any]:
-    """Return the timeline of a run from its journal."""
+    """Returns the timeline of a run from its journal."""
     return TimelineBuilder(RunHistory()).read(entries).document(run=run, live=live, now=now)

@@ -21,7 +21,7 @@ SLACK = 2  # seconds between a journal entry and the record of the same moment
 
 
 def turns(home: Home, run: Run, history: RunHistory, tasks: Iterable[str]) -> tuple[list[TurnRecord], list[str]]:
-    """Return all turns of the run, oldest first, and remarks about what could not be read."""
+    """Returns all turns of the run, oldest first, and remarks about what could not be read."""
     journal_turns = turns_by(history.turns, lambda turn: turn.task)
     windows = _windows(run, history)
     result: list[TurnRecord] = []
@@ -41,10 +41,10 @@ def turns(home: Home, run: Run, history: RunHistory, tasks: Iterable[str]) -> tu
 
 
 def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[TurnRecord]:
-    """Return the turns in the journals of other runs that were alive during or right beside these windows."""
+    """Returns the turns in the journals of other runs that were alive during or right beside these windows."""
     first, last = min(window[0] for window in windows), max(window[1] for window in windows)
     result = []
-    for folder in run_folder.listed(home):
+    for folder in run_folder.all_folders(home):
         began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
         if folder.id != run["id"] and began <= last and first <= ended + SLACK:
             with suppress(SowError):  # a journal that cannot be read is skipped
@@ -53,7 +53,7 @@ def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[Tu
 
 
 def _windows(run: Run, history: RunHistory) -> list[Window]:
-    """Return the times in which processes of the run were alive. A turn outside them does not belong to the run."""
+    """Returns the times in which processes of the run were alive. A turn outside them does not belong to the run."""
     if not history.processes:
         return [(epoch(run["started_at"]) or 0, _end(run))]
     windows: list[Window] = [
@@ -69,7 +69,7 @@ def _end(run: Run) -> float:
 
 
 def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
-    """Return a task's recorded turns that started while the run was alive."""
+    """Returns a task's recorded turns that started while the run was alive."""
     recorded = []
     for record in sessions.records(TaskFolder(home, "", task)):
         for turn in session_turns(record):
@@ -80,7 +80,7 @@ def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
 
 
 def session_turns(record: SessionRecord) -> list[TurnRecord]:
-    """Return the turns of one session."""
+    """Returns the turns of one session."""
     return [_turn(record.session, turn) for turn in record.session["turns"]]
 
 
@@ -95,7 +95,7 @@ def _turn(session: Session, turn: SessionTurn) -> TurnRecord:
 def _match_turns(
     journal_turns: list[TurnRecord], recorded: list[TurnRecord]
 ) -> tuple[list[TurnRecord], list[TurnRecord]]:
-    """Return each turn once, by its record if there is one, and the records without a turn in the journal."""
+    """Returns each turn once, by its record if there is one, and the records without a turn in the journal."""
     # One turn in the journal may be several records: a limit and its replacement, or a turn and its reminder.
     remaining = list(recorded)
     matched = []
@@ -108,7 +108,7 @@ def _match_turns(
 
 
 def _drop_foreign(unmatched: list[TurnRecord], other_turns: list[TurnRecord]) -> list[TurnRecord]:
-    """Return the records that no other run has either, because two runs can be alive within one second."""
+    """Returns the records that no other run has either, because two runs can be alive within one second."""
     by_task, remaining = turns_by(other_turns, lambda turn: turn.task), []
     for task, records in turns_by(unmatched, lambda turn: turn.task).items():
         for turn in by_task.get(task, ()):
@@ -125,7 +125,7 @@ def _nearest(records: list[TurnRecord], turn: TurnRecord) -> TurnRecord | None:
 
 
 def _completed_record(record: TurnRecord, turn: TurnRecord) -> TurnRecord:
-    """Return a record, completed with what only the journal has."""
+    """Returns a record, completed with what only the journal has."""
     if not record.ended and turn.ended:
         return turn
     record.iteration = turn.iteration
@@ -138,12 +138,12 @@ def _seconds_between(first: TurnRecord, second: TurnRecord) -> float:
 
 
 def seconds_of(turns: Iterable[TurnRecord]) -> float:
-    """Return the total duration of some turns."""
+    """Returns the total duration of some turns."""
     return round(sum(turn.seconds or 0.0 for turn in turns), 3)
 
 
 def cost_and_tokens(turns: Sequence[TurnRecord]) -> dict[str, Any]:
-    """Return the known cost and tokens, and the number of turns for which they are unknown."""
+    """Returns the known cost and tokens, and the number of turns for which they are unknown."""
     costs = [turn.cost for turn in turns if turn.cost is not None]
     complete = [turn for turn in turns if turn.input_tokens is not None and turn.output_tokens is not None]
     counts = [(int(turn.input_tokens or 0), int(turn.output_tokens or 0)) for turn in turns]
@@ -158,12 +158,12 @@ def cost_and_tokens(turns: Sequence[TurnRecord]) -> dict[str, Any]:
 
 
 def turn_totals(turns: Sequence[TurnRecord]) -> dict[str, Any]:
-    """Return the number of some turns, with their total work, cost and tokens."""
+    """Returns the number of some turns, with their total work, cost and tokens."""
     return {"turns": len(turns), "work_seconds": seconds_of(turns), **cost_and_tokens(turns)}
 
 
 def totals(history: RunHistory, rows: Sequence[dict[str, Any]], turns: Sequence[TurnRecord]) -> dict[str, Any]:
-    """Return the totals of the whole run."""
+    """Returns the totals of the whole run."""
     wall = history.wall
     waited = {kind: min(seconds, wall) for kind, seconds in history.waited.items()}
     busy = max(wall - sum(waited.values()), 0.0)
@@ -192,7 +192,7 @@ def totals(history: RunHistory, rows: Sequence[dict[str, Any]], turns: Sequence[
 
 
 def _estimate(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Compare the completed tasks that had an estimate with their estimates."""
+    """Compares the completed tasks that had an estimate with their estimates."""
     estimated = [row for row in rows if row["against_estimate"] is not None]
     minutes = sum(row["estimated_minutes"] for row in estimated)
     active = sum(row["active_seconds"] for row in estimated) / 60
@@ -213,7 +213,7 @@ def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
 
 
 def turns_by(turns: Iterable[TurnRecord], name_of: Callable[[TurnRecord], str]) -> dict[str, list[TurnRecord]]:
-    """Group turns by a name, such as that of their task."""
+    """Groups turns by a name, such as that of their task."""
     groups: dict[str, list[TurnRecord]] = {}
     for turn in turns:
         groups.setdefault(name_of(turn) or "unknown", []).append(turn)
@@ -221,7 +221,7 @@ def turns_by(turns: Iterable[TurnRecord], name_of: Callable[[TurnRecord], str]) 
 
 
 def group_totals(turns: Sequence[TurnRecord], name_of: Callable[[TurnRecord], str]) -> list[dict[str, Any]]:
-    """Return the same totals for each agent or executor, longest work first."""
+    """Returns the same totals for each agent or executor, longest work first."""
     rows = [
         {"name": name, "tasks": len({turn.task for turn in group}), **turn_totals(group)}
         for name, group in turns_by(turns, name_of).items()

@@ -29,7 +29,7 @@ def resolve(home: Home, side: str) -> list[str]:
     with home.lock():
         stages = _unmerged(home)
         other = _merged_commit(home)
-        twins = [os.path.dirname(path) for path, found in stages.items() if other and _is_added_twice(path, found)]
+        twins = [os.path.dirname(path) for path, sides in stages.items() if other and _is_added_twice(path, sides)]
         kept: dict[str, str | None] = {}
         for path in _conflicted(home, stages):
             if not path.startswith(tuple(f"{home.root}/{folder}/" for folder in twins)):
@@ -74,8 +74,8 @@ def _unmerged(home: Home) -> dict[str, str]:
 def _merged_commit(home: Home) -> str:
     """Returns the commit that git is merging, or an empty string."""
     names = ("MERGE_HEAD", "REBASE_HEAD", "CHERRY_PICK_HEAD")
-    found = (git.run(["rev-parse", "-q", "--verify", name], cwd=home.root, check=False).strip() for name in names)
-    return next(filter(None, found), "")
+    commits = (git.run(["rev-parse", "-q", "--verify", name], cwd=home.root, check=False).strip() for name in names)
+    return next(filter(None, commits), "")
 
 
 def _is_added_twice(path: str, stages: str) -> bool:
@@ -95,8 +95,8 @@ def _kept_text(home: Home, path: str, side: str, stages: str) -> str | None:
     text = home.read(path)
     kept = merge_conflict.keep(text, merge_conflict.BOTH if path.endswith(APPENDED) else side)
     if path.endswith("/state.yaml"):
-        sides = [merge_conflict.keep(text, each) for each in (merge_conflict.OURS, merge_conflict.THEIRS)]
-        revision = 1 + max(yaml_text.load(each, shown_path)["revision"] for each in sides)
+        sides = [merge_conflict.keep(text, side) for side in (merge_conflict.OURS, merge_conflict.THEIRS)]
+        revision = 1 + max(yaml_text.load(side, shown_path)["revision"] for side in sides)
         kept = yaml_text.dump({**yaml_text.load(kept, path), "revision": revision})
     if path.endswith(STATE):
         validate_text(kept, shown_path)
@@ -156,5 +156,5 @@ def _conflicted(home: Home, unmerged: Iterable[str]) -> list[str]:
     files = [f"{home.sow}/config.yaml", f"{home.sow}/sinks/index.json", *files]
     wanted = [path for path in files if path.endswith((*STATE, *APPENDED))]
     marked = {path for path in wanted if yaml_text.has_conflict(home.read_or("", path) or "")}
-    found = marked | {f"{home.root}/{path}" for path in unmerged}
-    return sorted(found, key=lambda path: (path != projects.path(home), path))
+    paths = marked | {f"{home.root}/{path}" for path in unmerged}
+    return sorted(paths, key=lambda path: (path != projects.path(home), path))

@@ -57,7 +57,7 @@ def _run_items(
     from sow.domain import advice
     from sow.store.runs import run_folder
 
-    run = run_folder.broken_off(home, project_id)
+    run = run_folder.interrupted_run(home, project_id)
     if run is None:
         return [], ()
     step, unreviewed = advice.delivery(run, is_open=(is_open := advice.has_open(run, tasks))), []

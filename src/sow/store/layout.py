@@ -35,12 +35,12 @@ def _default_files() -> dict[str, str]:
 def remove_defaults(home: Home) -> None:
     """Removes the files of `create_missing`, if git has none of them and .sow/ has no other files than .sow/local/."""
     defaults = {f"{home.sow}/{name}": text for name, text in _default_files().items()}
-    found: list[str] = []
+    paths: list[str] = []
     with home.lock():
         for folder, folders, names in os.walk(home.sow):
             folders[:] = [name for name in folders if f"{folder}/{name}" != f"{home.sow}/local"]
-            found += [f"{folder}/{name}" for name in names]
-        if {*found} != defaults.keys() or git.run(["ls-files", "--", ".sow"], cwd=home.root):
+            paths += [f"{folder}/{name}" for name in names]
+        if {*paths} != defaults.keys() or git.run(["ls-files", "--", ".sow"], cwd=home.root):
             return
         with suppress(InvalidFile):  # a file that cannot be read is not ours
             if all(home.read(path) == text for path, text in defaults.items()):

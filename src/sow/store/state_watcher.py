@@ -68,8 +68,19 @@ class StateWatcher:
     """Shared knowledge of a process's turns about the state files of a project and a workflow; use under the lock."""
 
     __slots__ = (
-        "changes", "copies", "cost", "deferred", "files", "files_by_folder", "folders", "home", "is_shared", "looks",
-        "paths_by_task", "scanned", "turns",
+        "changes",
+        "copies",
+        "cost",
+        "deferred",
+        "files",
+        "files_by_folder",
+        "folders",
+        "home",
+        "is_shared",
+        "paths_by_task",
+        "scanned",
+        "turns",
+        "versions",
     )  # fmt: skip
 
     def __init__(self, home: Home, *, is_shared: bool = False) -> None:
@@ -81,8 +92,8 @@ class StateWatcher:
         self.files_by_folder: dict[str, list[WatchedFile]] = {}  # the files by the folder that many of them share
         self.copies: dict[str, set[str]] = {}  # the names of the backup copies of each owner
         self.folders: dict[str, Stamp | None] = {}  # stamps of the folders when their names were read
-        self.looks: dict[str, FileVersion] = {}
-        self.changes: list[str] = []  # the path of every new look, in order
+        self.versions: dict[str, FileVersion] = {}
+        self.changes: list[str] = []  # the path of every new version, in order
         self.scanned = float("-inf")
         self.cost = 0.0  # seconds of the last scan
         self.turns: WeakSet[Snapshot] = WeakSet()
@@ -95,7 +106,7 @@ class StateWatcher:
         if not self.turns and self.deferred is None and time.monotonic() > self.scanned + FRESH:
             self.scan(project)
         self.turns.add(turn)
-        return self.looks
+        return self.versions
 
     def can_defer(self, turn: Snapshot, folder: str) -> bool:
         """Returns whether the scan for changes outside the turn's own task folder can be deferred.
@@ -115,12 +126,12 @@ class StateWatcher:
         return time.monotonic() < self.scanned + min(SCAN_INTERVAL_FACTOR * self.cost, FRESH)
 
     def scan(self, project: ProjectState | None, after: float = NEVER) -> dict[str, FileVersion]:
-        """Looks at every state file; a file that was not written since keeps its look.
+        """Scans every state file; a file that was not written since keeps its version.
 
         One scan covers all turns that ended before it: with `after`, a scan that began later than that is reused.
         """
         if self.scanned > after:
-            return self.looks
+            return self.versions
         self.scanned, self.deferred = time.monotonic(), None
         if project is not None:
             owner = project["project_id"]
@@ -130,15 +141,15 @@ class StateWatcher:
         self._list_workflow()
         for file_owner in {file.owner for file in self.files.values()}:
             self._list_copies(file_owner)
-        new_looks = {path: look for path in self._possibly_changed() if (look := self.read_version(path))}
-        if new_looks:
-            self.looks = {**self.looks, **new_looks}
-            self.changes += new_looks
+        new_versions = {path: version for path in self._possibly_changed() if (version := self.read_version(path))}
+        if new_versions:
+            self.versions = {**self.versions, **new_versions}
+            self.changes += new_versions
         self.cost = time.monotonic() - self.scanned
-        return self.looks
+        return self.versions
 
     def _possibly_changed(self) -> list[str]:
-        """Returns the files that may have changed since the last look, with one system call per file."""
+        """Returns the files that may have changed since the last scan, with one system call per file."""
         paths: list[str] = []
         for folder, files in self.files_by_folder.items():
             try:
@@ -153,14 +164,14 @@ class StateWatcher:
         return paths
 
     def _changed(self, files: list[WatchedFile], descriptor: int) -> list[str]:
-        """Returns the paths of the files that may differ from the last look; a scan spends most of its time here."""
-        paths, looks, lstat, access, exists = [], self.looks, os.lstat, os.access, os.F_OK
+        """Returns the paths of the files that may differ from the last scan; a scan spends most of its time here."""
+        paths, versions, lstat, access, exists = [], self.versions, os.lstat, os.access, os.F_OK
         for file in files:
-            look = looks.get(file.path, UNKNOWN)
-            before = look.stamp
+            version = versions.get(file.path, UNKNOWN)
+            before = version.stamp
             # Checks that something exists, even a broken link: faster than the error of lstat.
             if before is None and not access(file.relative_path, exists, dir_fd=descriptor, follow_symlinks=False):
-                if look.text is not None or look.copy != NO_COPY or file.copy in self.copies[file.owner]:
+                if version.text is not None or version.copy != NO_COPY or file.copy in self.copies[file.owner]:
                     paths.append(file.path)
                 continue
             try:
@@ -168,7 +179,7 @@ class StateWatcher:
             except OSError:
                 paths.append(file.path)
                 continue
-            if not look.is_settled or before != (now.st_ino, now.st_mtime_ns, now.st_ctime_ns, now.st_size):
+            if not version.is_settled or before != (now.st_ino, now.st_mtime_ns, now.st_ctime_ns, now.st_size):
                 paths.append(file.path)
         return paths
 
@@ -218,8 +229,8 @@ class StateWatcher:
             self._register(root, agent_folder.notes_path, owner, backup.notes_key(agent_folder.id), agent_folder.id)
 
     def read_version(self, path: str) -> FileVersion | None:
-        """Returns a new look at a file, or None if nothing changed."""
-        last = self.looks.get(path)
+        """Returns the new version of a file, or None if nothing changed."""
+        last = self.versions.get(path)
         stamp = _stamp(path)
         file = self.files[path]
         copy = backup.version(self.home, file.owner, file.name)
@@ -233,7 +244,7 @@ class StateWatcher:
 
     def expect_text(self, path: str, text: str, copy: tuple[int, int]) -> None:
         """Makes later turns compare a file with this text instead of the edited one."""
-        self.looks = {**self.looks, path: FileVersion(None, text, copy, sure=False)}
+        self.versions = {**self.versions, path: FileVersion(None, text, copy, sure=False)}
 
 
 def _stamp(path: str) -> Stamp | None:
@@ -293,13 +304,13 @@ class Snapshot:
     The texts are not parsed, because most are never needed again.
     """
 
-    __slots__ = ("__weakref__", "changes", "ended_at", "home", "looks", "project", "watcher")
+    __slots__ = ("__weakref__", "changes", "ended_at", "home", "project", "versions", "watcher")
 
     def __init__(self, home: Home, project: ProjectState | None = None, seen: StateWatcher | None = None) -> None:
         self.home = home
         self.project = project or _project(home)
         self.watcher = seen or StateWatcher(home)
-        self.looks = self.watcher.begin(self, self.project)
+        self.versions = self.watcher.begin(self, self.project)
         self.changes = len(self.watcher.changes)
         self.ended_at = NEVER  # the time after which this turn can have written nothing
 
@@ -311,8 +322,8 @@ class Snapshot:
         self.watcher.turns.discard(self)
         if own and self.watcher.can_defer(self, own):
             self.watcher.deferred = self.watcher.deferred or self
-            looks = ((path, self.watcher.read_version(path)) for path in self.watcher.paths_by_task[own])
-            return [edit for path, look in looks if look and (edit := self._edit(path, look))]
+            versions = ((path, self.watcher.read_version(path)) for path in self.watcher.paths_by_task[own])
+            return [edit for path, version in versions if version and (edit := self._edit(path, version))]
         looks_now = self.watcher.scan(self.project, self.ended_at)
         changed = sorted(set(self.watcher.changes[self.changes :]), key=lambda path: self.watcher.files[path].order)
         return [edit for path in changed if (edit := self._edit(path, looks_now[path]))]
@@ -320,7 +331,7 @@ class Snapshot:
     def _edit(self, path: str, now: FileVersion) -> HandEdit | None:
         """Compares a file with its correct text: the copy that sow wrote meanwhile, else the text before."""
         file = self.watcher.files[path]
-        before = self.looks.get(path, UNKNOWN)
+        before = self.versions.get(path, UNKNOWN)
         was_written = now.copy != before.copy
         if was_written and now.is_kept:
             return None

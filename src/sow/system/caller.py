@@ -102,7 +102,7 @@ def _task(own: str) -> tuple[str, bool]:
 
 
 def _task_from_name(name: str, task: str, *, marked: bool) -> str:
-    """Returns the task or agent that a supervisor's name stands for, or nothing if it is another than claimed.
+    """Returns the task or agent that a supervisor's name means, or nothing if it is another than claimed.
 
     The name holds a task's id or a digest of an agent's name. A name for many tasks holds neither: then the mark of a
     process above counts, and for an agent only that.

@@ -84,7 +84,7 @@ def run(
     is_sealed: bool = True,
 ) -> str:
     """Returns the output of one git command; raises with git's own message if it fails."""
-    result = attempt(
+    result = run_unchecked(
         arguments,
         cwd=cwd,
         options=options,
@@ -105,7 +105,7 @@ def failure(arguments: Sequence[str], result: GitResult) -> SystemFailure:
     return SystemFailure(f"git {arguments[0]} failed: {result.message}", "see 'git status' in this repository")
 
 
-def attempt(
+def run_unchecked(
     arguments: Sequence[str],
     *,
     cwd: str,

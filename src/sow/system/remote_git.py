@@ -124,8 +124,8 @@ class RemoteResult(GitResult):
     def message(self) -> str:
         """Returns the cause of the failure: if git only says that the remote did not answer, the line before that."""
         message = super().message
-        before, found, _ = self.err.partition(f"fatal: {message}")
-        return before.strip().rpartition("\n")[2] or message if found and message.startswith(NO_CAUSE) else message
+        before, match, _ = self.err.partition(f"fatal: {message}")
+        return before.strip().rpartition("\n")[2] or message if match and message.startswith(NO_CAUSE) else message
 
 
 def run(ask: GitCommand, *, timeout: float, watch: Callable[[], str] | None = None) -> RemoteResult:

@@ -53,7 +53,7 @@ class Box:
     __slots__ = ("hidden", "hosts", "mounts", "network", "opened", "program", "seals", "user_environment")
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
-        """Prepare a box; `home` is a folder that stands in for the user's home and keeps what is written there.
+        """Prepares a box; `home` is a folder that is shown as the user's home and keeps what is written there.
 
         `environment` is the user's own: on the PATH of a checkout, a repository could have a bwrap that runs outside.
         """
@@ -72,7 +72,7 @@ class Box:
         self._show_programs(environment, homes)
 
     def _show_programs(self, environment: Mapping[str, str], homes: Sequence[str]) -> None:
-        """Show the folders of programs that lie in a hidden folder, and the addresses of name servers."""
+        """Shows the folders of programs that lie in a hidden folder, and the addresses of name servers."""
         paths = [f"{home}/{tool}" for home in homes for tool in TOOLS]
         paths += environment.get("PATH", os.defpath).split(os.pathsep)
         paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
@@ -85,47 +85,47 @@ class Box:
         return any(f"{os.path.realpath(path)}/".startswith(f"{folder}/") for folder in self.hidden)
 
     def show(self, *paths: str) -> None:
-        """Make files or folders readable, and not writable even if they lie in a writable folder."""
+        """Makes files or folders readable, and not writable even if they lie in a writable folder."""
         for path in paths:
             if os.path.lexists(path):
                 self.mounts.append(("--ro-bind", path, path))
 
     def allow(self, *paths: str) -> None:
-        """Make folders writable."""
+        """Makes folders writable."""
         self.mounts += [("--bind", path, path) for path in paths]
 
     def open(self, *, read: Sequence[str], write: Sequence[str]) -> None:
-        """Open what the user's settings name, with the sockets in it."""
+        """Opens what the user's settings name, with the sockets in it."""
         self.show(*read)
         self.allow(*write)
         self.opened += [*read, *write]
 
     def hide(self, folder: str) -> None:
-        """Show an empty folder in place of this one; what is mounted below it later is there."""
+        """Shows an empty folder in place of this one; what is mounted below it later is there."""
         if os.path.isdir(folder):
             self.mounts.append(("--tmpfs", folder))
             self.seals += ["--remount-ro", folder]
 
     def place(self, source: str, target: str) -> None:
-        """Show a file or folder at another path, and not writable."""
+        """Shows a file or folder at another path, and not writable."""
         self.mounts.append(("--ro-bind", source, target))
 
     def substitute(self, source: str, target: str) -> None:
-        """Show a folder in place of another one, and let it be written."""
+        """Shows a folder in place of another one, and lets it be written."""
         self.mounts.append(("--bind", source, target))
 
     def show_program(self, path: str) -> None:
-        """Show an installed program that lies in a hidden folder, with the folder of its package."""
+        """Shows an installed program in a hidden folder, with the folder of its package."""
         real = os.path.realpath(path)
-        packages, found, _ = real.rpartition("/node_modules/")
-        folder = f"{packages}/node_modules" if found else os.path.dirname(real)
+        packages, has_modules, _ = real.rpartition("/node_modules/")
+        folder = f"{packages}/node_modules" if has_modules else os.path.dirname(real)
         for shown, file in ((os.path.dirname(path), path), (folder, real)):
             if self._is_hidden(shown):
                 holds_home = any(f"{hidden}/".startswith(f"{os.path.realpath(shown)}/") for hidden in self.hidden)
                 self.show(file if holds_home else shown)
 
     def _sockets(self) -> list[str]:
-        """Return the sockets of servers that a program in the box could reach by a path, such as that of a database.
+        """Returns the sockets of servers that a program in the box could reach by a path, such as that of a database.
 
         A connection needs no writable file, so a read-only folder keeps nobody from a server's socket.
         """
@@ -145,11 +145,11 @@ class Box:
             return False
 
     def limit_network(self, network: str, hosts: Hosts) -> None:
-        """Let programs reach all hosts, only these, or none; each limited box has a loopback device of its own."""
+        """Lets programs reach all hosts, only these, or none; each limited box has a loopback device of its own."""
         self.network, self.hosts = network, hosts if network == MODEL else None
 
     def open_network(self, log_path: str) -> NetworkProxy | None:
-        """Start the proxy of a box that reaches only some hosts; it logs each connection."""
+        """Starts the proxy of a box that reaches only some hosts; it logs each connection."""
         if self.hosts is None:
             return None
         from sow.system.process.network_proxy import NetworkProxy
@@ -157,7 +157,7 @@ class Box:
         return NetworkProxy(self.hosts, log_path, self.user_environment)
 
     def arguments(self, command: Sequence[str], *, cwd: str, status: int = -1, filter: int = -1) -> list[str]:
-        """Return the command line; bubblewrap writes its status as JSON to the descriptor `status`.
+        """Returns the command line; bubblewrap writes its status as JSON to the descriptor `status`.
 
         `filter` is a descriptor of `box_limits.key_filter`.
         """
@@ -173,7 +173,7 @@ class Box:
         return [self.program, *NAMESPACES, *base, *flat, *self.seals, "--chdir", cwd, "--", *command]
 
     def limits(self) -> tuple[int, Callable[[], None] | None]:
-        """Return the descriptor of the filter, or -1, and what the process of bubblewrap calls before it starts.
+        """Returns the descriptor of the filter, or -1, and what the process of bubblewrap calls before it starts.
 
         A bubblewrap with the rights of root needs privileges that it would no longer get.
         """
@@ -184,20 +184,20 @@ class Box:
 
     @staticmethod
     def environment(environment: Mapping[str, str], network: str = ALL) -> dict[str, str]:
-        """Return the variables of a program in a box with this network."""
+        """Returns the variables of a program in a box with this network."""
         kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
         kept |= dict.fromkeys(kept.keys() & {"TMPDIR", "TEMP", "TMP"}, TEMPORARY[0])
         return {**kept, VARIABLE: BWRAP, **({} if network == ALL else {NETWORK_VARIABLE: network})}
 
 
 def find_program(environment: Mapping[str, str]) -> str:
-    """Return the path of bubblewrap, or "" if it is not installed; relative folders on PATH do not count."""
+    """Returns the path of bubblewrap, or "" if it is not installed; relative folders on PATH do not count."""
     paths = (f"{folder}/{PROGRAM}" for folder in environment.get("PATH", os.defpath).split(os.pathsep))
     return next((path for path in paths if os.path.isabs(path) and os.access(path, os.X_OK)), "")
 
 
 def home_folders(environment: Mapping[str, str]) -> list[str]:
-    """Return the user's home folders: the one of the environment and the one of the account."""
+    """Returns the user's home folders: the one of the environment and the one of the account."""
     try:
         account = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:  # a container may run as a user without an account
@@ -224,7 +224,7 @@ class SandboxState(Record):
         return "no sandbox" + (f": {self.problem}" if self.problem else "")
 
     def require(self) -> None:
-        """Raise if the user wants a sandbox that this machine cannot run."""
+        """Raises if the user wants a sandbox that this machine cannot run."""
         if self.mode == BWRAP and self.problem:
             raise SowError(f"sandbox.mode is bwrap, but {self.problem}", self.hint)
 
@@ -233,7 +233,7 @@ _states: dict[tuple[str, str], SandboxState] = {}
 
 
 def sandbox_state(mode: str, environment: Mapping[str, str]) -> SandboxState:
-    """Tell whether the sandbox works here; it is tried once per process."""
+    """Tells whether the sandbox works here; it is tried once per process."""
     key = (mode, environment.get("PATH", ""))
     if key not in _states:
         problem, hint = ("", "") if mode == OFF else _try(environment)
@@ -242,7 +242,7 @@ def sandbox_state(mode: str, environment: Mapping[str, str]) -> SandboxState:
 
 
 def _try(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return what keeps a small program from running in a box, and what to do about it; empty if nothing does."""
+    """Returns what keeps a small program from running in a box, and what to do about it; empty if nothing does."""
     from sow.system.process.program import capture
 
     if not sys.platform.startswith("linux"):
@@ -262,7 +262,7 @@ def _try(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _explain(text: str) -> tuple[str, str]:
-    """Return why bubblewrap fails, in plain words."""
+    """Returns why bubblewrap fails, in plain words."""
     if "nknown option" in text:
         return "this bubblewrap is too old", "install bubblewrap 0.8 or newer"
     if _number(RESTRICTION) == 1:

@@ -85,7 +85,7 @@ def is_interactive() -> bool:
 
 
 def confirm(question: str) -> bool:
-    """Ask for a yes on the terminal; everything else is no."""
+    """Asks for a yes on the terminal; everything else is no."""
     return ask(f"{question} [y/N]") in YES
 
 

@@ -6,7 +6,7 @@ import unicodedata
 
 INVISIBLE = ("Mn", "Me", "Cf")
 EMOJI_STYLE = "\ufe0f"  # makes the character before it an emoji, and wide
-COMMAND_MARKS = (" → ", " (more: ")  # what stands before a command
+COMMAND_MARKS = (" → ", " (more: ")  # what comes before a command
 NARROWEST = 40  # below this, an indent would take too much room
 JAMO = range(0x1160, 0x1200)  # Hangul vowels and finals that join the letter before
 

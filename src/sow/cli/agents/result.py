@@ -83,8 +83,8 @@ def _cost(turns: list[SessionTurn]) -> str:
 
 
 def _sum(values: Sequence[float | None], form: str) -> str:
-    known = [value for value in values if value is not None]
-    return form.format(sum(known)) + ("+" if len(known) < len(values) else "") if known else "unknown"
+    amounts = [value for value in values if value is not None]
+    return form.format(sum(amounts)) + ("+" if len(amounts) < len(values) else "") if amounts else "unknown"
 
 
 def _raise_failure(result: FinishedTurn, failure: str) -> None:

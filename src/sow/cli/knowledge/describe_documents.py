@@ -32,8 +32,8 @@ def describe(context: Context, *, path: list[str], executor: str, json: bool) ->
     """Writes `when_to_use` into the front matter of documents that lack it."""
     context.require_non_worker("describe documents")
     home = context.project_home()
-    known = [document for document in Library(home, home.root).own_documents() if document.path.endswith(MARKDOWN)]
-    documents = {document.path: document.absolute_path for document in known}
+    own_documents = Library(home, home.root).own_documents()
+    documents = {file.path: file.absolute_path for file in own_documents if file.path.endswith(MARKDOWN)}
     chosen = [inputs.path(given, "the document") for given in path] or list(documents)
     for missing in (given for given in chosen if given not in documents):
         raise SowError(f"{missing!r:.200} is none of the repository's documents", "see docs/knowledge.md")

@@ -114,9 +114,9 @@ def _agree_to_fetch(entries: list[Sink], *, yes: bool = False, json: bool = Fals
 
 def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
     sinks = keeper(context)
-    known = [entry["source"]["url"] for entry in SINKS.load_user(context.environment)]
+    known_urls = [entry["source"]["url"] for entry in SINKS.load_user(context.environment)]
     missing = [entry for entry in sinks.missing() if not name or entry["name"] in name]
-    _agree_to_fetch([entry for entry in missing if entry["source"]["url"] not in known], json=json)
+    _agree_to_fetch([entry for entry in missing if entry["source"]["url"] not in known_urls], json=json)
     return source_output.update(keeper, context, name=name, check=check, ref=ref, force=force, json=json)
 
 

@@ -34,7 +34,7 @@ def _delivery(context: Context, options: DeliverOptions, *, json: bool) -> Branc
 
 
 def _ignore(text: str) -> None:
-    """Print nothing: JSON comes at the end."""
+    """Prints nothing: JSON comes at the end."""
 
 
 def _tell(delivery: BranchDelivery, request: ChangeRequest, *, json: bool) -> int:

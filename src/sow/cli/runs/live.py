@@ -198,7 +198,7 @@ class Live:
 
     @property
     def closed(self) -> bool:
-        """Whether the output is closed, such as a pipe without a reader."""
+        """Returns whether the output is closed, such as a pipe without a reader."""
         return self._over
 
     def catch_up(self, entries: Iterable[dict[str, Any]]) -> None:

@@ -39,7 +39,7 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             raise SystemFailure(
                 f"run {folder.id} has no evidence to repeat", "only completed tasks with checks have evidence"
             )
-        repeatable = [each for each in entries if not each.reason]
+        repeatable = [entry for entry in entries if not entry.reason]
         run_context.agreed = _ask_consent(context, run_context, integration, repeatable, task, yes=yes)
         with Progress("Running the checks again") as progress:
 
@@ -51,25 +51,25 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             run_to_end(recheck.repeat(run_context, integration, entries, tell))
             final = run_to_end(final_checks.repeat(run_context, _selected_task_ids(run_context, task)))
         red = final_checks.failed_before(run_context)
-    verdicts = [each.verdict for each in entries]
-    failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
-    older = sum(each.reason == recheck.OLDER for each in entries)
-    excused = all(each.reason in (recheck.OLDER, recheck.RED_BEFORE) for each in entries)
+    verdicts = [entry.verdict for entry in entries]
+    failed = [(owners, evidence) for owners, done in final for evidence in done.evidence if not evidence["passed"]]
+    older = sum(entry.reason == recheck.OLDER for entry in entries)
+    excused = all(entry.reason in (recheck.OLDER, recheck.RED_BEFORE) for entry in entries)
     proven = recheck.HOLDS in verdicts or (bool(final) and excused)  # else nothing could be repeated
-    holds = proven and recheck.DIFFERS not in verdicts and all(each["list"] in red for _, each in failed)
+    holds = proven and recheck.DIFFERS not in verdicts and all(evidence["list"] in red for _, evidence in failed)
     if json:
         lists = [_final_document(owners, done, red) for owners, done in final]
-        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
+        emit({"run": folder.id, "holds": holds, "evidence": [_document(entry) for entry in entries], "final": lists})
     else:
         counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in COLOURS if verdict in verdicts)
         out(f"evidence of run {folder.id}: {counts}")
         if older:
             were = "1 older result was" if older == 1 else f"{older} older results were"
             out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
-        for owners, each in failed:
-            before = ", as before the run" if each["list"] in red else ""
-            said = f"final tree, task {', '.join(owners)}: {each['command']} ({exit_text(each['exit'])}){before}"
-            out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {escape_line(said)}")
+        for owners, check in failed:
+            before = ", as before the run" if check["list"] in red else ""
+            line = f"final tree, task {', '.join(owners)}: {check['command']} ({exit_text(check['exit'])}){before}"
+            out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {escape_line(line)}")
         count = sum(len(owners) for owners, done in final if done.passed)
         if count:
             many = count > 1
@@ -98,14 +98,14 @@ def _ask_consent(
     *,
     yes: bool,
 ) -> Consent:
-    """Ask for consent to the commands that are repeated, to those for the final tree, and to the setup of all trees."""
-    words = ["runs", "verify", run_context.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
-    commands = [each.evidence["command"] for each in entries]
+    """Asks for consent to the commands that are repeated, to those for the final tree, and to all setups."""
+    words = ["runs", "verify", run_context.folder.id, *(word for task in tasks for word in ("--task", task)), "--yes"]
+    commands = [entry.evidence["command"] for entry in entries]
     chosen = _selected_task_ids(run_context, tasks)
-    merged = [each for each in final_checks.merged_tasks(run_context) if not chosen or each["id"] in chosen]
-    commands += [check["command"] for each in merged for check in check_list.checks_of(each)]
-    trees = dict.fromkeys([*(each.evidence["tree"] for each in entries), integration.head])
-    commands += run_context.setups.missing_at(commit_reader(run_context.home.root, each) for each in trees)
+    merged = [task for task in final_checks.merged_tasks(run_context) if not chosen or task["id"] in chosen]
+    commands += [check["command"] for task in merged for check in check_list.checks_of(task)]
+    trees = dict.fromkeys([*(entry.evidence["tree"] for entry in entries), integration.head])
+    commands += run_context.setups.missing_at(commit_reader(run_context.home.root, tree) for tree in trees)
     again = pasteable_command(run_context.home, context.environment, context.cwd, words)
     return consent.ask_consent(
         run_context.home, context.environment, run_context.agreed, commands, yes=yes, again=again
@@ -127,9 +127,9 @@ def _tell(repeated: RepeatedCheck) -> None:
 
 
 def _final_document(owners: list[str], done: CheckListResult, red: set[str]) -> dict[str, Any]:
-    failed = [each for each in done.evidence if not each["passed"]]
-    facts = {"passed": done.passed, "failed": [each["command"] for each in failed]}
-    return {"tasks": owners, **facts, "failed_before": any(each["list"] in red for each in failed)}
+    failed = [evidence for evidence in done.evidence if not evidence["passed"]]
+    facts = {"passed": done.passed, "failed": [evidence["command"] for evidence in failed]}
+    return {"tasks": owners, **facts, "failed_before": any(evidence["list"] in red for evidence in failed)}
 
 
 def _document(repeated: RepeatedCheck) -> dict[str, Any]:

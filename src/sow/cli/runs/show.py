@@ -31,7 +31,7 @@ LONGEST_TEXT = 200
 
 def list_runs(context: Context, *, json: bool) -> int:
     home = context.project_home()
-    summaries = [run_report.run_summary(folder) for folder in run_folder.listed(home)]
+    summaries = [run_report.run_summary(folder) for folder in run_folder.all_folders(home)]
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
         (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])

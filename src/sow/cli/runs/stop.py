@@ -18,7 +18,7 @@ def stop(context: Context, *, run: str, wait: str) -> int:
     seconds = configs.seconds(wait)
     is_named = run not in ("", "last")
     if (
-        not is_named and not run_folder.listed(home) and _report_leftover_turns(context, home)
+        not is_named and not run_folder.all_folders(home) and _report_leftover_turns(context, home)
     ):  # turns can be left over without any run
         return 0
     chosen = (None if is_named else run_folder.live_run(home)) or run_folder.find(home, run)

@@ -55,9 +55,9 @@ class RunWatch:
             while not (self.ended or self.live.closed):
                 if interrupts.take():
                     raise Interrupted("stopped watching; the run continues", "watch it again: sow watch")
-                goes_on = self._has_process()
+                has_process = self._has_process()
                 self._show()
-                if not goes_on:
+                if not has_process:
                     return
                 if keys:
                     keys.handle()
@@ -71,7 +71,7 @@ class RunWatch:
         from sow.cli.runs.watch_keys import WatchKeys
 
         return WatchKeys(
-            self.context, self.folder.home, self.folder.id, self.live, goes_on=lambda: not interrupts.waiting
+            self.context, self.folder.home, self.folder.id, self.live, may_wait=lambda: not interrupts.waiting
         )
 
     def _recorded_entries(self) -> Iterator[dict[str, Any]]:

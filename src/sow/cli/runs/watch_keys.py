@@ -33,12 +33,12 @@ LONGEST_REASON = 2000
 class WatchKeys:
     """The keys of a terminal, one at a time. `is_active` is False where nobody may act or the terminal is not ours."""
 
-    def __init__(self, context: Context, home: Home, run: str, live: Live, *, goes_on: Callable[[], bool]) -> None:
+    def __init__(self, context: Context, home: Home, run: str, live: Live, *, may_wait: Callable[[], bool]) -> None:
         self.context = context
         self.home = home
         self.run = run
         self.live = live
-        self.goes_on = goes_on  # False after Ctrl-C, which ends a prompt
+        self.may_wait = may_wait  # False after Ctrl-C, which ends a prompt
         self.saved: list[Any] | None = None
         self.is_active = live.form == "block" and _is_foreground() and _may_act(context)
 
@@ -84,7 +84,7 @@ class WatchKeys:
             self._take_keys()
 
     def _ask(self, question: str) -> str:
-        return read_line(question, self.goes_on).strip() if self.goes_on() else ""
+        return read_line(question, self.may_wait).strip() if self.may_wait() else ""
 
     def _choose(self, verb: str, items: Sequence[Item]) -> Item | None:
         """Returns the chosen item; the only one without a question."""
@@ -138,7 +138,7 @@ def _name(item: Item) -> str:
 
 
 def _is_foreground() -> bool:
-    """True if both streams are the terminal of this process group; a background job may not change its settings."""
+    """Returns whether both streams are this process group's terminal; a background job may not change its settings."""
     try:
         return sys.stdin.isatty() and sys.stdout.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):  # closed, or the terminal of another session

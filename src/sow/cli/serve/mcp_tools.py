@@ -86,7 +86,7 @@ def _option_arguments(option: Option, value: Any) -> list[str]:
 
 
 def _texts(field: Argument | Option, value: Any) -> list[str]:
-    """Returns a value as strings that stand for themselves: one that begins with @ names no file of this machine.
+    """Returns a value as literal strings: one that begins with @ names no file of this machine.
 
     Numbers are accepted because models write ids as numbers.
     """

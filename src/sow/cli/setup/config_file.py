@@ -64,7 +64,8 @@ def _list(findings: list[Finding], file: str) -> None:
 
 def _problems(findings: list[Finding], file: str) -> list[tuple[str, str]]:
     """Returns the message and the hint of each problem, in the order of the lines."""
-    problems = sorted((each for each in findings if each["state"] == "problem"), key=lambda each: each.get("line", 0))
+    problems = [finding for finding in findings if finding["state"] == "problem"]
+    problems.sort(key=lambda problem: problem.get("line", 0))
     return [(located(problem, file), problem["hint"]) for problem in problems]
 
 

@@ -110,7 +110,8 @@ def get(context: Context, *, key: str, json: bool) -> int:
         value = values[full_key]["value"]
         out(escape_line(value if isinstance(value, str) else config_show.value_text(value)))
     else:
-        out("\n".join(escape_line(f"{name}: {config_show.value_text(each['value'])}") for name, each in values.items()))
+        texts = {name: config_show.value_text(setting["value"]) for name, setting in values.items()}
+        out("\n".join(escape_line(f"{name}: {text}") for name, text in texts.items()))
     return 0
 
 
@@ -213,10 +214,10 @@ def _change_file(context: Context, key: str, edit: Callable[[str, dict[str, Any]
 def _check(context: Context, new_text: str, path: str) -> list[Finding]:
     """Returns the warnings that a new text adds; raises for a text that cannot be used."""
     before, after = config_check.check(context), config_check.check(context, new_text)
-    known = [finding["what"] for finding in before]
-    problems = [each for each in after if each["state"] == "problem" and "line" in each]
+    earlier = [finding["what"] for finding in before]
+    problems = [finding for finding in after if finding["state"] == "problem" and "line" in finding]
     for problem in problems:
-        if problem["what"] not in known:
+        if problem["what"] not in earlier:
             place, _, message = problem["what"].partition(": ")
             hint = "nothing was changed; see the rules: sow schema show user-config"
             if message.startswith("is missing"):
@@ -225,7 +226,7 @@ def _check(context: Context, new_text: str, path: str) -> list[Finding]:
             raise SowError(problem["what"], hint if problem["hint"] == configs.FIX_HINT else problem["hint"])
     for problem in problems:
         raise InvalidFile(config_check.located(problem, path), configs.FIX_HINT)
-    return [each for each in after if each["state"] == "warning" and each["what"] not in known]
+    return [finding for finding in after if finding["state"] == "warning" and finding["what"] not in earlier]
 
 
 def _at(data: Any, parts: list[str]) -> Any:

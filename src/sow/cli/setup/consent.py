@@ -12,14 +12,14 @@ from sow.system.terminal import escape_line, out, paint
 
 
 def list_consents(context: Context, *, json: bool) -> int:
-    found = _known(context)
+    answers = _known(context)
     if json:
-        facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in found]
-        return emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
-    for number, (at, command, kind) in enumerate(found, 1):
+        facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in answers]
+        return emit({"consents": [{"number": number, **consent} for number, consent in enumerate(facts, 1)]})
+    for number, (at, command, kind) in enumerate(answers, 1):
         since = f"({'refused' if kind == REFUSED else 'allowed'} {escape_line(at[:10])})"
         out(f"{paint(f'{number}.', 'bold')} {escape_line(command)} {paint(since, 'dim')}")
-    if not found:
+    if not answers:
         out("you have not allowed or refused any command in this repository")
     return 0
 
@@ -28,9 +28,10 @@ def forget(context: Context, *, number: str, refused: bool, all: bool) -> int:
     context.require_person("delete a consent")
     if [bool(number), refused, all].count(True) != 1:
         raise SowError("no consent is named", "give a number of 'sow consent list', --refused or --all")
-    found = _known(context)
     chosen = [
-        each for place, each in enumerate(found, 1) if all or str(place) == number or (refused and each[2] == REFUSED)
+        consent
+        for place, consent in enumerate(_known(context), 1)
+        if all or str(place) == number or (refused and consent[2] == REFUSED)
     ]
     if number and not chosen:
         raise SowError(f"there is no consent {number!r:.40}", "see the numbers: sow consent list")
@@ -46,7 +47,7 @@ def _known(context: Context) -> list[tuple[str, str, str]]:
     """The time, the command and the kind of each answer, oldest first; their places are their numbers."""
     where = (context.environment, context.checkout().checkout.common)
     files = {kind: consents.read(consents.path(*where, kind)) for kind in (CONSENTS, REFUSED)}
-    return sorted((at, command, kind) for kind, known in files.items() for command, at in known.items())
+    return sorted((at, command, kind) for kind, commands in files.items() for command, at in commands.items())
 
 
 COMMANDS = (

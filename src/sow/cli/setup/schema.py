@@ -97,11 +97,11 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
     for name in file:
         path = _resolve(context, name)
         try:
-            found: dict[str, Any] = {"kind": validate_file(path, name, kind), "error": None, "errors": [], "hint": None}
+            facts: dict[str, Any] = {"kind": validate_file(path, name, kind), "error": None, "errors": [], "hint": None}
         except SowError as problem:
             messages = problem.messages if isinstance(problem, InvalidFile) else [problem.message]
-            found = {"kind": kind or None, "error": problem.message, "errors": messages, "hint": problem.hint}
-        findings.append({"file": name, **found})
+            facts = {"kind": kind or None, "error": problem.message, "errors": messages, "hint": problem.hint}
+        findings.append({"file": name, **facts})
     return print_findings(findings, lambda finding: f"{finding['file']}: valid {finding['kind']}", json=json)
 
 

@@ -69,7 +69,7 @@ def approve(context: Context, *, task: str, reason: str, waive: list[str]) -> in
 
 
 def list_answers(context: Context, *, json: bool) -> int:
-    answers = SavedAnswers(context.checkout(), context.environment).listed()
+    answers = SavedAnswers(context.checkout(), context.environment).all_answers()
     if json:
         fields = ("question", "answer", "since")
         return emit(

@@ -60,8 +60,8 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     home = context.project_home()
     project = projects.load(home)
     folder = task_folder.find(home, project, ident)
-    found = folder.task()
-    shown = document(folder, project, found, "" if context.actor().is_worker else _continuation(context, folder, found))
+    state = folder.task()
+    shown = document(folder, project, state, "" if context.actor().is_worker else _continuation(context, folder, state))
     if json:
         return emit(shown)
     out(paint(f"Task {ident}: {escape_line(shown['name'])}", "bold"))
@@ -125,8 +125,8 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     if "approval" in task:
         approval = task["approval"]
         reason = f": {approval['reason']}" if "reason" in approval else ""
-        said = f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}{reason}"
-        facts.append(("approved", said))
+        approved_by = f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}{reason}"
+        facts.append(("approved", approved_by))
     return [row for row in facts if row[1]]
 
 
@@ -182,8 +182,8 @@ def _checks(task: dict[str, Any]) -> list[str]:
     ran = {result["command"] for result in results}
     return [
         *(
-            f"{'passed' if each['passed'] else 'FAILED'}: {each['command']} ({exit_text(each['exit'])}{_scope(each)})"
-            for each in results
+            f"{'passed' if run['passed'] else 'FAILED'}: {run['command']} ({exit_text(run['exit'])}{_scope(run)})"
+            for run in results
         ),
         *(f"must pass: {check['command']}" for check in task.get("checks", ()) if check["command"] not in ran),
     ]

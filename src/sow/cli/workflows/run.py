@@ -74,7 +74,7 @@ def _execute(
 ) -> int:
     """Executes the run, from its first journal entry to its last."""
     with git_watch.sealed_repository(home), Live(json=json) as live:
-        crew, goes_on = start.open_crew(
+        crew, is_continued = start.open_crew(
             home,
             config,
             context.environment,
@@ -85,10 +85,10 @@ def _execute(
             yes=yes,
             verbs=context.verbs,
         )
-        if goes_on:
+        if is_continued:
             live.load_past(crew.folder.journal())
         sandbox = crew.sandbox_text()
-        started = {**start.crew_fields(crew), "asked": [*asked], "recovered": goes_on, "sandbox": sandbox}
+        started = {**start.crew_fields(crew), "asked": [*asked], "recovered": is_continued, "sandbox": sandbox}
         remarks = execute(crew, CrewLoop, started=started, tick=live.tick, bell=live.ring_bell)
     notes(remarks)
     git_changes.offer_undo(home, yes=yes or json)

@@ -10,11 +10,11 @@
  * @property {string} line  the command line that does the same
  * @property {string} [text]  the label of a text that it needs
  * @property {boolean} [optional]  whether that text may be empty
- * @property {boolean} [always]  whether the text may stand for the next time
+ * @property {boolean} [always]  whether the text may answer later questions
  * @property {string} [look]  classes of the button that opens it
  * @property {string} [goLook]  classes of the button that does it
  * @property {(text: string, always: boolean) => object} body
- * @property {string} done  what is said afterwards
+ * @property {string} done  the message afterwards
  */
 
 /** A value as one word of a shell. @param {string | number} word @returns {string} */
@@ -78,7 +78,7 @@ function ofTask(id, waive) {
 /**
  * The answer to a question by its number (or its task's id, when it has none).
  * @param {string | number} question
- * @param {boolean} always whether it may stand
+ * @param {boolean} always whether it may be saved
  * @returns {Act}
  */
 export function answerTo(question, always) {
@@ -142,7 +142,7 @@ export function stopRun(run) {
  * @param {string} id
  * @param {readonly string[]} names
  * @param {{number?: string | number | null} | null} [question]
- * @param {boolean} [stands] whether an answer may stand for the next time
+ * @param {boolean} [stands] whether an answer may be saved
  * @param {readonly string[]} [waive] the failed checks that an acceptance waives
  * @returns {Act[]}
  */
@@ -153,7 +153,7 @@ export function taskActs(id, names, question, stands = true, waive = []) {
 }
 
 /**
- * Whether an answer may stand for the next time: a worker's question comes of a note, and what the run itself asks
+ * Whether an answer may be saved: a worker's question comes from a note, and what the run itself asks
  * (a review that stays RED, a check that fails) is decided anew each time.
  * @param {import("./state.js").Row | null | undefined} row the row of the task that asks
  * @returns {boolean}

@@ -53,7 +53,7 @@ export function actForm(acts, wishes) {
   return place;
 }
 
-/** @param {Act} act @param {boolean} beside  whether another act is open, whose button stands out @param {() => void} choose */
+/** @param {Act} act @param {boolean} beside  whether another act is open, whose button is highlighted @param {() => void} choose */
 function button(act, beside, choose) {
   const answers = act.name === "answer" && act.text ? true : null;
   const name = `act-${act.name}`;

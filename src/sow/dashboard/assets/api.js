@@ -103,7 +103,7 @@ export class Feed {
     this.timer = null;
   }
 
-  /** Go on from a place in the feed; an open connection is kept. @param {string} cursor */
+  /** Continue from a place in the feed; an open connection is kept. @param {string} cursor */
   start(cursor) {
     if (cursor) this.cursor = cursor;
     if (!this.connection) void this.read();

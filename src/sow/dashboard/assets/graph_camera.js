@@ -122,7 +122,7 @@ export class Camera {
     this.pointers.delete(event.pointerId);
   }
 
-  /** The end of a drag is no click on what lies under the finger. */
+  /** The end of a drag is no click on what is under the finger. */
   click(event) {
     if (!this.dragged) return;
     this.dragged = false;

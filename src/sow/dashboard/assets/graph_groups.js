@@ -1,4 +1,4 @@
-// Where tasks stand when they are grouped by wave: each wave is a box with a heading. Large graphs are drawn so, and all
+// The places of tasks that are grouped by wave: each wave is a box with a heading. Large graphs are drawn so, and all
 // graphs on a narrow screen, because the lines of many tasks cannot be told apart.
 
 import { NODE } from "./graph_layout.js";

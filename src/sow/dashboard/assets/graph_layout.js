@@ -1,4 +1,4 @@
-// Where the tasks of a dependency graph stand: waves are columns from left to right, lines are smooth curves.
+// The places of the tasks of a dependency graph: waves are columns from left to right, lines are smooth curves.
 
 import { layersOf } from "./graph_order.js";
 
@@ -141,7 +141,7 @@ function round(value) {
   return Math.round(value * 10) / 10;
 }
 
-/** Tasks that need nothing and that nothing needs stand in rows below the rest. */
+/** Tasks that need nothing and that nothing needs are in rows below the rest. */
 function placeLoose(tasks, drawn) {
   if (tasks.length === 0) return;
   const step = { x: NODE.width + BETWEEN, y: NODE.height + BETWEEN };

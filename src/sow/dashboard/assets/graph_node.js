@@ -9,7 +9,7 @@ import { statusClass, statusWord } from "./status.js";
 import { fitted, inLines } from "./text_width.js";
 
 const ROOM = NODE.width - 46;
-/** Where the lines of a name stand, by their number; the last place is that of the line below. */
+/** The places of the lines of a name, by their number; the last place is that of the line below. */
 const TOPS = [
   [31, 31, 31, 49],
   [23, 39, 39, 56],

@@ -1,4 +1,4 @@
-// The part of a large graph that is drawn: what moves now, what was chosen, and what stands around it.
+// The part of a large graph that is drawn: what moves now, what was chosen, and what is around it.
 
 export const MOST_DRAWN = 600;
 

@@ -1,4 +1,4 @@
-// The drawing of a dependency graph, live: tasks change in place, and stand elsewhere only when the plan changes.
+// The drawing of a dependency graph, live: tasks change in place, and move only when the plan changes.
 
 import { h, say } from "./dom.js";
 import { called, factsOf, FactsLine } from "./facts_line.js";

@@ -66,7 +66,7 @@ export function pagedText(address, options) {
     return { from: piece.from, next: piece.next, own: piece.text, node: h("div", { class: "paged-leaf" }) };
   }
 
-  /** A line that lies across the edge of two pages is shown whole, with the second. @param {...number} places */
+  /** A line across the edge of two pages is shown whole, with the second. @param {...number} places */
   function dress(...places) {
     for (const at of places) {
       const each = leaves[at];

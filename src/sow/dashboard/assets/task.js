@@ -20,7 +20,7 @@ import { transcriptPane } from "./transcript_pane.js";
 /** @param {string[]} params @returns {string} */
 export const title = (params) => `Task ${params[0] ?? ""}`;
 
-const BESIDE = "(min-width: 1100px)"; // where a question stands beside the tabs; elsewhere it is folded above them
+const BESIDE = "(min-width: 1100px)"; // where a question is beside the tabs; elsewhere it is folded above them
 const AGAIN = 400; // ms that changes of the task are gathered before its page is fetched anew
 
 /** The tabs: a word, how many things are behind it, and the pane. @type {Record<string, [string, (page: Row) => number | null]>} */

@@ -68,7 +68,7 @@ function bar(span, index, scale, now, live, chosen) {
   return h("rect", { class: classes, x: x.toFixed(1), y: (LANE - height) / 2, width: width.toFixed(1), height, rx: Math.min(3, width / 2).toFixed(1), "data-span": index, key: `s${index}` });
 }
 
-/** Marks of the same moment stand side by side, so that none hides another. */
+/** Marks of the same moment are drawn side by side, so that none hides another. */
 function markPlaces(marks, scale) {
   const order = marks.map((mark, index) => index).sort((a, b) => marks[a].at - marks[b].at);
   const places = [];

@@ -62,7 +62,7 @@ class Scale {
     this.perPixel = perPixel;
   }
 
-  /** Pixels from the left for a moment; what lies outside is put on the edge. */
+  /** Pixels from the left for a moment; what is outside is put on the edge. */
   x(at) {
     const piece = this.pieces.find((each) => at <= each.to) ?? this.pieces.at(-1);
     const share = (at - piece.from) / Math.max(piece.to - piece.from, 0.001);

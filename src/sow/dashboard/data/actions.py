@@ -49,7 +49,7 @@ def _text(body: Body, name: str, longest: int = LONGEST) -> str:
 
 
 def _is_passable(text: str) -> bool:
-    """True if a text can be passed to a program: it has no NUL and no surrogate."""
+    """Returns whether a text can be passed to a program: it has no NUL and no surrogate."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

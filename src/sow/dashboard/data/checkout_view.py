@@ -1,4 +1,4 @@
-"""Holds the state of a checkout (project, tasks, workflow, runs), and reports what changed since the last look."""
+"""Holds the state of a checkout (project, tasks, workflow, runs), and reports what changed since the last refresh."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_HEARD = 2000
 
 
 class ViewChange:
-    """The result of one look: changed tasks, new journal entries, and whether more than that changed."""
+    """The result of one refresh: changed tasks, new journal entries, and whether more than that changed."""
 
     def __init__(self) -> None:
         self.tasks: set[str] = set()
@@ -52,17 +52,17 @@ class CheckoutView:
         self.project_mark: Any = None
         self.rows_by_id: dict[str, Row] = {}  # the latest rows of tasks
 
-    def look(self, *, whole: bool) -> ViewChange:
+    def refresh(self, *, whole: bool) -> ViewChange:
         """Reads what is running now, or everything."""
         change = ViewChange()
         if whole:
-            change.stale = self._look_project()
+            change.stale = self._refresh_project()
             broken = self.cache.problems()
             change.tasks = self.cache.refresh(self.project)
             change.stale |= broken != self.cache.problems()  # no row shows a broken task
-            self._look_crew(change)
-            change.stale |= self._look_runs()
-        self._look_run(change)
+            self._refresh_crew(change)
+            change.stale |= self._refresh_runs()
+        self._refresh_run(change)
         busy = self.run.history.running if self.run and self.run.live else ()
         change.tasks |= {ident for ident in {*busy, *change.mentioned} if self.cache.refresh_task(ident)}
         change.tasks |= {ident for ident in change.mentioned if ident in self.cache.tasks or ident in self.crew.notes}
@@ -77,19 +77,19 @@ class CheckoutView:
             self.rows_by_id.pop(ident, None)
 
     def invalidate(self) -> None:
-        """Makes the next look read everything again, because the last one stopped halfway."""
+        """Makes the next refresh read everything again, because the last one stopped halfway."""
         self.cache.invalidate()
         self.run_index.folders.invalidate()
         self.project_mark = self.crew.marks = None
         self.rows_by_id = {}
 
-    def _look_crew(self, change: ViewChange) -> None:
+    def _refresh_crew(self, change: ViewChange) -> None:
         before = self.crew.summary
         if self.crew.refresh():
             change.tasks |= set(self.crew.notes)
             change.stale |= before != self.crew.summary
 
-    def _look_project(self) -> bool:
+    def _refresh_project(self) -> bool:
         """Reads the project if it or the branch changed; returns whether it did."""
         mark = (fingerprint(projects.path(self.home)), self.home.checkout.branch())
         if mark == self.project_mark:
@@ -102,10 +102,10 @@ class CheckoutView:
             self.problem = error
         return True
 
-    def _look_runs(self) -> bool:
+    def _refresh_runs(self) -> bool:
         """Reads the runs; returns whether the list, the current run or its status changed."""
         before = self._run_fingerprint()
-        self.run_index.look()
+        self.run_index.refresh()
         current = self.run_index.current()
         if current is None:
             self.run = None
@@ -117,16 +117,16 @@ class CheckoutView:
 
     def _run_fingerprint(self) -> tuple[Any, ...]:
         run = (self.run.id, self.run.live, self.run.folder.run["status"]) if self.run else ()
-        return ([folder.id for folder in self.run_index.listed()], *run)
+        return ([folder.id for folder in self.run_index.all_folders()], *run)
 
-    def _look_run(self, change: ViewChange) -> None:
+    def _refresh_run(self, change: ViewChange) -> None:
         """Reads the new journal entries; starts again if the journal was deleted or replaced."""
         while self.run is not None:
-            entries = self.run.look()
+            entries = self.run.refresh()
             if entries is None:
                 live, self.run = self.run.live, RunFollower(self.run.folder, self.hint_context)
                 self.run.live, change.entries, change.stale = live, [], True
-                entries = self.run.look() or []
+                entries = self.run.refresh() or []
             change.mentioned |= {item.entry.task for item in entries}
             change.entries = [*change.entries, *entries][-MOST_HEARD:]
             if not self.run.tail.has_more:
@@ -176,7 +176,7 @@ class CheckoutView:
 
     def _project_runs(self) -> ProjectRuns:
         """Returns the runs and the commands that continue them, which are kept until a run or the project changes."""
-        listed = self.run_index.listed()
+        listed = self.run_index.all_folders()
         histories = {self.run.id: self.run.history} if self.run else {}
         state = (listed, [*histories], self.project and self.project["project_id"], len(self.cache.tasks))
         if self.project_runs is None or self.project_runs[0] != state:

@@ -56,7 +56,7 @@ class DashboardData:
     def state(self) -> Document:
         """Returns the overview."""
         with self.watch.condition:
-            self.watch.look(whole=self.watch.is_due)
+            self.watch.refresh(whole=self.watch.is_due)
             changes, now = self.watch.changes, time.monotonic()
             if self.cached_state is None or self.cached_state[0] != changes or now > self.cached_state[1] + FRESH:
                 self.cached_state = (changes, now, self.watch.view.document())
@@ -68,7 +68,7 @@ class DashboardData:
         """Returns the page of one task."""
         page = task_page.document(self.home, ident)
         with self.watch.condition:
-            self.watch.look(whole=self.watch.is_due)
+            self.watch.refresh(whole=self.watch.is_due)
             rows = self.watch.view.some_rows({ident})
         return {**page, "row": rows[0] if rows else None}
 
@@ -88,7 +88,7 @@ class DashboardData:
     def runs(self) -> Document:
         """Returns all runs, the newest first."""
         with self.watch.condition:
-            return self.run_pages.listed()
+            return self.run_pages.page_of_runs()
 
     def run(self, run: str) -> Document:
         """Returns the report of one run."""
@@ -101,7 +101,7 @@ class DashboardData:
         """
         with self.watch.condition:
             folder = self._folder(run)
-            self.watch.look(whole=self.watch.is_due)
+            self.watch.refresh(whole=self.watch.is_due)
             return (*run_pages.run_mark(folder), self.watch.changes, time.monotonic() // MINUTE)
 
     def timeline(self, run: str) -> Document:
@@ -139,7 +139,7 @@ class DashboardData:
         workflow = loaded["workflow"]
         status = status_document.document(folder, loaded)
         with self.watch.condition:
-            self.watch.look(whole=self.watch.is_due)
+            self.watch.refresh(whole=self.watch.is_due)
             view = self.watch.view
             rows = view.some_rows(set(view.crew.notes))
         return {
@@ -164,13 +164,13 @@ class DashboardData:
             return 403, {"error": "this page is read-only", "hint": "start it without --read-only: sow ui"}
         reply = ActRunner(self.home.root, self.environment, self._status).do(name, body)
         try:
-            self.watch.look(whole=True)
-        except (SowError, OSError):  # the act is done anyway; the next look reads its result
+            self.watch.refresh(whole=True)
+        except (SowError, OSError):  # the act is done anyway; the next refresh reads its result
             self.watch.urgent = True
         return reply
 
     def _status(self, ident: str) -> str:
         with self.watch.condition:
-            self.watch.look(whole=True)
+            self.watch.refresh(whole=True)
             cached = self.watch.view.cache.tasks.get(ident)
             return cached.task["status"] if cached is not None and cached.task else "missing"

@@ -22,7 +22,7 @@ class EventFeed:
         watch.add_listener()
         try:
             with watch.condition:
-                watch.look()
+                watch.refresh()
                 self.number = watch.number
                 self.first = self._first_events(after)
         except BaseException:  # nobody else would close it

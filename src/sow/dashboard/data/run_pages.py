@@ -48,15 +48,15 @@ class RunPages:
         self.summaries: FileCache[Document] = FileCache()
         self.costs: FileCache[Document] = FileCache()
 
-    def listed(self) -> Document:
+    def page_of_runs(self) -> Document:
         """Returns every run with its sums, the newest first."""
         folders = self._folders(self.summaries)
         return {"runs": [self.summaries.current(run.id, run_mark(run), partial(_summary, run)) for run in folders]}
 
     def _folders(self, cache: FileCache[Document]) -> list[RunFolder]:
         """Returns the runs, the newest first, and drops what is cached of other runs."""
-        self.run_cache.look()
-        folders = self.run_cache.listed()[::-1]
+        self.run_cache.refresh()
+        folders = self.run_cache.all_folders()[::-1]
         cache.keep_only(folder.id for folder in folders)
         return folders
 

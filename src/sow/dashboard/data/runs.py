@@ -32,7 +32,7 @@ class RunCache:
         self.folders: FileCache[RunFolder | None] = FileCache()
         self._empty: dict[str, bool] = {}
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Reads every run that changed."""
         names = run_folder.names(self.home)
         self.folders.keep_only(names)
@@ -46,13 +46,13 @@ class RunCache:
         except (FileNotFoundError, SowError):  # half written by a crash, or edited by hand: the other runs are shown
             return None
 
-    def listed(self) -> list[RunFolder]:
+    def all_folders(self) -> list[RunFolder]:
         """Returns all readable runs, the oldest first."""
         return [folder for _, folder in sorted(self.folders.items()) if folder is not None]
 
     def current(self) -> RunFolder | None:
         """Returns the live run, else the newest one that did something."""
-        folders = self.listed()
+        folders = self.all_folders()
         newest = next((folder for folder in reversed(folders) if not self._is_empty(folder)), None)
         live = (folder for folder in folders if run_folder.is_live(folder))
         return next(live, newest or (folders[-1] if folders else None))
@@ -65,7 +65,7 @@ class RunCache:
 
     def get(self, name: str) -> RunFolder:
         """Returns the run with this id."""
-        self.look()
+        self.refresh()
         folder = self.folders.get(name)
         if folder is None:
             raise PageNotFound(f"there is no run {name!r:.60}", "list all runs: sow runs list")
@@ -82,7 +82,7 @@ class FollowedEntry(NamedTuple):
 
 
 class RunFollower:
-    """Follows one run; `live` is as of the last look."""
+    """Follows one run; `live` is as of the last refresh."""
 
     def __init__(self, folder: RunFolder, hint_context: HintContext) -> None:
         self.folder = folder
@@ -101,7 +101,7 @@ class RunFollower:
     def id(self) -> str:
         return self.folder.id
 
-    def look(self) -> list[FollowedEntry] | None:
+    def refresh(self) -> list[FollowedEntry] | None:
         """Reads new entries; None if the journal was deleted or replaced, so that the caller must start again."""
         before = self.tail.restarts
         entries = self.tail.read_new_with_offsets()

@@ -57,7 +57,7 @@ def folder_of(home: Home, ident: str) -> sessions.AnyFolder:
 
 
 def is_worked_on(home: Home, ident: str) -> bool:
-    """True if a process holds this task or the run: then a turn without an end is live."""
+    """Returns whether a process holds this task or the run: then a turn without an end is live."""
     return bool(home.task_holder(ident)) or home.claim_holder("run") is not None
 
 

@@ -103,7 +103,7 @@ def _output(home: Home, ident: str, piece: Evidence) -> str | None:
 
 
 def _is_from_time_of(name: str, piece: Evidence) -> bool:
-    """True if a file such as `test-20260921_143320-ab12cd.out` was written at that time."""
+    """Returns whether a file such as `test-20260921_143320-ab12cd.out` was written at that time."""
     stamp = "-".join(name.split("-")[-2:-1])
     try:
         start = time.strptime(stamp, "%Y%m%d_%H%M%S")

@@ -14,15 +14,15 @@ from sow.errors import SowError
 
 Event = tuple[int, int, str, Any]  # number, offset in the journal, kind and data
 
-TICK = 0.1  # seconds between two looks at what is running
-WHOLE = 1.0  # seconds between two looks at everything
-SHARE = 20  # a look at everything takes at most 1/SHARE of the time
-CHEAP = 0.05  # a look at everything that takes fewer seconds may be repeated at any time
+TICK = 0.1  # seconds between two refreshes of what is running
+WHOLE = 1.0  # seconds between two refreshes of everything
+SHARE = 20  # a full refresh takes at most 1/SHARE of the time
+CHEAP = 0.05  # a full refresh that takes fewer seconds may be repeated at any time
 CALM = 0.5  # seconds between two events about the run as a whole, or about the inbox
-LASTING = 3.0  # seconds in which every look fails, before the pages are told
+LASTING = 3.0  # seconds in which every refresh fails, before the pages are told
 CLOSING = 0.5  # seconds for which the shutdown waits for the lock
 MOST_KEPT = 2000  # events
-MOST_ROWS = 200  # of one look; if more rows changed, the page loads everything again
+MOST_ROWS = 200  # of one refresh; if more rows changed, the page loads everything again
 TIMED_FIELDS = ("elapsed", "left_seconds")  # fields that a page counts on by itself
 RUN_EVENTS = ("run_started", "run_ended")
 TROUBLE = "internal error while reading the files; see the terminal of 'sow ui'"
@@ -39,10 +39,10 @@ class ChangeWatcher:
         self.number = 0
         self.listeners = 0
         self.thread: threading.Thread | None = None
-        self.next_full_look = 0.0  # when everything is looked at again
-        self.last_full_look = 0.0  # when everything was looked at last
-        self.look_seconds = 0.0  # seconds that this look took
-        self.changes = 0  # number of looks that found a change
+        self.next_full_refresh = 0.0  # when everything is looked at again
+        self.last_full_refresh = 0.0  # the time of the last full refresh
+        self.refresh_seconds = 0.0  # seconds that this refresh took
+        self.changes = 0  # number of refreshes that found a change
         self.dirty = False  # something changed since the inbox was read
         self.last_summary_at = 0.0
         self.inbox: Any = None
@@ -51,8 +51,8 @@ class ChangeWatcher:
         self.urgent = False
         self.trouble = ""  # why the shown data may be old
         self.complaint = ""  # the last problem printed on the terminal
-        self.failing_since = 0.0  # since when every look failed
-        self.pause_until = 0.0  # after a bug, no look before this time
+        self.failing_since = 0.0  # since when every refresh failed
+        self.pause_until = 0.0  # after a bug, no refresh before this time
 
     @property
     def journal_position(self) -> tuple[str, int]:
@@ -71,28 +71,30 @@ class ChangeWatcher:
 
     @property
     def is_due(self) -> bool:
-        """True if everything may be looked at again for a request: always if that is cheap."""
-        return self.look_seconds < CHEAP or time.monotonic() >= self.last_full_look + 2 * self.look_seconds
+        """Returns whether everything may be looked at again for a request: always if that is cheap."""
+        return self.refresh_seconds < CHEAP or time.monotonic() >= self.last_full_refresh + 2 * self.refresh_seconds
 
-    def look(self, *, whole: bool = False) -> None:
+    def refresh(self, *, whole: bool = False) -> None:
         """Looks for changes now and adds events; pauses after a failure of its own."""
         with self.condition:
             now = time.monotonic()
             if now < self.pause_until:
                 return
             try:
-                self._look(now, everything=whole or self.urgent or bool(self.trouble) or now >= self.next_full_look)
+                is_full = whole or self.urgent or bool(self.trouble) or now >= self.next_full_refresh
+                self._refresh(now, everything=is_full)
             except (SowError, OSError):
                 raise
             except Exception as error:  # a bug: the thread must not end silently, and the page must be told
                 self._handle_bug(error, now)
 
-    def _look(self, now: float, *, everything: bool) -> None:
-        change = self.view.look(whole=everything)
+    def _refresh(self, now: float, *, everything: bool) -> None:
+        change = self.view.refresh(whole=everything)
         if everything:
-            self.last_full_look = time.monotonic()
-            self.look_seconds = 0.0 if self.is_first else self.last_full_look - now  # the first look reads everything
-            self.next_full_look = self.last_full_look + max(WHOLE, SHARE * self.look_seconds)
+            self.last_full_refresh = time.monotonic()
+            # The first refresh reads every file anew, so its time says nothing about later ones.
+            self.refresh_seconds = 0.0 if self.is_first else self.last_full_refresh - now
+            self.next_full_refresh = self.last_full_refresh + max(WHOLE, SHARE * self.refresh_seconds)
         self.urgent = any(item.entry.event in RUN_EVENTS for item in change.entries)
         self._add_events(change)
         self.failing_since = 0.0
@@ -108,7 +110,7 @@ class ChangeWatcher:
         self._report_problem(error, TROUBLE)
 
     def _handle_failure(self, error: Exception) -> None:
-        """Looks again soon: a file may disappear during a look, so only a lasting failure is reported."""
+        """Refreshes again soon: a file may disappear during a refresh, so only a lasting failure is reported."""
         self.urgent = True
         self.failing_since = self.failing_since or time.monotonic()
         if time.monotonic() >= self.failing_since + LASTING:
@@ -209,13 +211,13 @@ class ChangeWatcher:
                     self.thread = None
                     return
                 try:
-                    self.look()
+                    self.refresh()
                 except (SowError, OSError) as error:
                     self._handle_failure(error)
             time.sleep(TICK)
 
     def close(self) -> None:
-        """Wakes all listeners; does not wait for a first look at a large project."""
+        """Wakes all listeners; does not wait for the first refresh of a large project."""
         self.listeners = 0
         if self.condition.acquire(timeout=CLOSING):
             try:

@@ -64,7 +64,7 @@ class Access:
         return f"{self.cookie_name}={value}; Max-Age={LIFE}; Path=/; HttpOnly; SameSite=Strict"
 
     def has_valid_cookie(self, cookies: str) -> bool:
-        """True if one of the cookies is signed by this server and has not expired."""
+        """Returns whether one of the cookies is signed by this server and has not expired."""
         for cookie in cookies.split(";"):
             name, _, value = cookie.strip().partition("=")
             if name == self.cookie_name and self._is_good(value):

@@ -25,7 +25,7 @@ class OpenConnections:
 
     @property
     def is_large(self) -> bool:
-        """True if there are so many connections that idle ones are closed soon."""
+        """Returns whether there are so many connections that idle ones are closed soon."""
         return len(self.connections) >= MANY
 
     def accept(self, connection: socket.socket) -> bool:

@@ -68,7 +68,7 @@ def serve(
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """True if the page closed its end; a listening page sends no data."""
+    """Returns whether the page closed its end; a listening page sends no data."""
     poller = select.poll()
     poller.register(connection, select.POLLIN)
     return bool(poller.poll(0))

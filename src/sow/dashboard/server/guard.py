@@ -64,7 +64,7 @@ def _is_local(host: str) -> bool:
 
 
 def _is_navigation(headers: Message, site: str) -> bool:
-    """True if a user opens the page itself, by its address or by a link; without a cookie it shows nothing."""
+    """Returns whether a user opens the page itself, by its address or by a link; without a cookie it shows nothing."""
     return site == "none" or (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
 
 

@@ -30,7 +30,7 @@ class Route:
 
     @property
     def is_large(self) -> bool:
-        """True if the document is about everything, and not a page of one task."""
+        """Returns whether the document is about everything, and not a page of one task."""
         return self.view != "" and "{id}" not in self.parts
 
     def match(self, parts: list[str]) -> dict[str, str] | None:

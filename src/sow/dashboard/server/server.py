@@ -184,7 +184,7 @@ def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
 
 
 def _is_foreign(connection: socket.socket) -> bool:
-    """True if another user of this machine is at the other end, or if the other end is closed already."""
+    """Returns whether another user of this machine is at the other end, or the other end is closed already."""
     from sow.system.process import socket_owner  # imported here because it is needed only if there are many connections
 
     try:

@@ -8,7 +8,7 @@ from sow.domain.documents.state import Check, Evidence, Task
 
 
 def checks_of(task: Task) -> list[Check]:
-    """Return the commands that must pass on the work, in order, without dependency checks and waived commands."""
+    """Returns the commands that must pass on the work, in order, without dependency checks and waived commands."""
     waived = {waiver["command"] for waiver in task.get("waivers", ())}
     return [
         check for check in task.get("checks", ()) if check["kind"] != "dependency" and check["command"] not in waived
@@ -16,25 +16,25 @@ def checks_of(task: Task) -> list[Check]:
 
 
 def failing(task: Task) -> list[str]:
-    """Return the commands that failed on the work that a person would accept now, without waived commands.
+    """Returns the commands that failed on the work that a person would accept now, without waived commands.
 
     In state files of older versions a question about RED work is in the iteration after it: the last results count.
     """
     first = task["iteration"]
     if task["status"] == "paused" and task.get("result") == "RED":
         first = max((result["iteration"] for result in task.get("evidence", ())), default=first)
-    known = {check["command"] for check in task.get("checks", ())}
+    commands = {check["command"] for check in task.get("checks", ())}
     waived = {waiver["command"] for waiver in task.get("waivers", ())}
     passed = {
         result["command"]: result["passed"]
         for result in task.get("evidence", ())
-        if result["iteration"] >= first and (result["kind"] == "final" or result["command"] in known - waived)
+        if result["iteration"] >= first and (result["kind"] == "final" or result["command"] in commands - waived)
     }
     return [command for command, is_passed in passed.items() if not is_passed and command not in waived]
 
 
 def digest(checks: Sequence[Check]) -> str:
-    """Return the digest of a check list. Tasks with the same commands in the same order share it."""
+    """Returns the digest of a check list. Tasks with the same commands in the same order share it."""
     import hashlib
 
     lines = (f"{check['command']}\0{check.get('expected', '')}\n" for check in checks)
@@ -42,7 +42,7 @@ def digest(checks: Sequence[Check]) -> str:
 
 
 def last_complete_run(evidence: Sequence[Evidence], checks: Sequence[Check], *, tree: str) -> list[Evidence]:
-    """Return the results of the last complete run of a check list on a tree, or an empty list.
+    """Returns the results of the last complete run of a check list on a tree, or an empty list.
 
     Without a tree, the results from a shared folder count, which belong to no commit.
     """
@@ -59,7 +59,7 @@ def last_complete_run(evidence: Sequence[Evidence], checks: Sequence[Check], *, 
 
 
 def by_digest(tasks: Iterable[Task]) -> dict[str, tuple[list[Check], list[str]]]:
-    """Return every distinct check list of some tasks by its digest, with the ids of its tasks."""
+    """Returns every distinct check list of some tasks by its digest, with the ids of its tasks."""
     lists: dict[str, tuple[list[Check], list[str]]] = {}
     for task in tasks:
         checks = checks_of(task)

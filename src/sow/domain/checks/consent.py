@@ -22,7 +22,7 @@ class Consent:
         self.own = frozenset(own)
 
     def reason(self, command: str) -> str:
-        """Return the reason why a command may run, or an empty text if the user has not agreed to it."""
+        """Returns the reason why a command may run, or an empty text if the user has not agreed to it."""
         if command in self.own:
             return OWN
         if command in self.remembered:
@@ -30,16 +30,16 @@ class Consent:
         return ALLOWED if any(matches(command, pattern) for pattern in self.allow) else ""
 
     def missing(self, commands: Iterable[str]) -> list[str]:
-        """Return the commands that the user has not agreed to, each once, in the given order."""
+        """Returns the commands that the user has not agreed to, each once, in the given order."""
         return [command for command in dict.fromkeys(commands) if not self.reason(command)]
 
     def with_more(self, commands: Iterable[str]) -> Consent:
-        """Return a copy with more commands that the user agreed to."""
+        """Returns a copy with more commands that the user agreed to."""
         return Consent(self.remembered.union(commands), allow=self.allow, own=self.own)
 
 
 def matches(command: str, pattern: str) -> bool:
-    """Return whether a pattern of checks.allow covers a command.
+    """Returns whether a pattern of checks.allow covers a command.
 
     A pattern with wildcards covers no shell text: `pytest*` must not cover `pytest; rm -rf ~`. `*` alone covers all.
     """

@@ -13,7 +13,7 @@ SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def missing_program(command: str, code: int | None, output: str, is_work: Callable[[str], bool]) -> str:
-    """Return the program that must be installed before a command can run, or an empty text if the command failed.
+    """Returns the program that must be installed before a command can run, or an empty text if the command failed.
 
     A path inside the repository, a file of the work (`is_work`) and a script that is passed to a shell are not
     programs of the machine: if a task forgot to write one, it has failed.
@@ -30,7 +30,7 @@ def missing_program(command: str, code: int | None, output: str, is_work: Callab
 
 
 def _reported_program(command: str, output: str) -> str | None:
-    """Return the program that a shell reported as missing, or an empty text if it is a script in the command."""
+    """Returns the program that a shell reported as missing, or an empty text if it is a script in the command."""
     for line in reversed(output.splitlines()):
         text = line.rstrip()
         for ending in ENDINGS:

@@ -84,18 +84,18 @@ class PathChange:
 
 
 def violations(changes: Iterable[PathChange], patterns: Sequence[str]) -> list[PathChange]:
-    """Return the changes of protected paths."""
+    """Returns the changes of protected paths."""
     return [change for change in changes if any(matches(pattern, change.path) for pattern in patterns)]
 
 
 def needs_text(path: str) -> bool:
-    """Return whether the contents of a changed file decide if the change matters."""
+    """Returns whether the contents of a changed file decide if the change matters."""
     name = path.rpartition("/")[2]
     return is_test(path) or any(fnmatchcase(name, pattern) for pattern in (*SECTIONS, *MAKEFILES, *JUSTFILES))
 
 
 def is_test(path: str) -> bool:
-    """Return whether a path looks like a test or test data."""
+    """Returns whether a path looks like a test or test data."""
     *folders, name = path.split("/")
     if any(folder.lower() in TEST_FOLDERS for folder in folders):
         return True
@@ -103,7 +103,7 @@ def is_test(path: str) -> bool:
 
 
 def concerns(changes: Sequence[PathChange], *, task: Task, description: str) -> list[str]:
-    """Return one concern for each kind of change that the task does not ask for."""
+    """Returns one concern for each kind of change that the task does not ask for."""
     task_paths = TaskPaths(task, description)
     check_calls = CheckCalls(task.get("checks", ()))
     runner: list[str] = []
@@ -130,7 +130,7 @@ def concerns(changes: Sequence[PathChange], *, task: Task, description: str) -> 
 
 
 def join_paths(paths: Sequence[str]) -> str:
-    """Join paths into one line."""
+    """Joins paths into one line."""
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return ", ".join(paths[:MOST_NAMED]) + more
 
@@ -153,14 +153,14 @@ class TaskPaths:
         ][:MOST_PATTERNS]
 
     def names(self, path: str) -> bool:
-        """Return whether a task names this path, its file name, a folder above it, or a pattern that matches it."""
+        """Returns whether a task names this path, its file name, a folder above it, or a pattern that matches it."""
         return (
             path in self.words or path.rpartition("/")[2] in self.words or any(matches(p, path) for p in self.patterns)
         )
 
 
 def _as_path(word: str) -> str:
-    """Turn a word of prose into a path: without `./`, punctuation at its end, or a line number."""
+    """Turns a word of prose into a path: without `./`, punctuation at its end, or a line number."""
     bare = word.strip("*_").rstrip(".:!?") if not word.endswith("**") else word
     return bare.removeprefix("./")
 
@@ -199,7 +199,7 @@ class CheckCalls:
 
 
 def _is_script(path: str) -> bool:
-    """Return whether a program of the repository that a check calls is a tool rather than the work itself."""
+    """Returns whether a program of the repository that a check calls is a tool rather than the work itself."""
     *folders, name = path.removeprefix("./").split("/")
     return any(folder in SCRIPT_FOLDERS for folder in folders) or "test" in name or "check" in name
 
@@ -211,7 +211,7 @@ def _is_ci(path: str) -> bool:
 
 
 def _runner_change(change: PathChange, called: CheckCalls) -> str | None:
-    """Return the changed part of a runner's configuration ('' for all of it), or None."""
+    """Returns the changed part of a runner's configuration ('' for all of it), or None."""
     path, name = change.path, change.path.rpartition("/")[2]
     if any(fnmatchcase(name, pattern) for pattern in RUNNER_FILES) or any(
         _below(pattern, path) for pattern in RUNNER_PATHS
@@ -237,7 +237,7 @@ def _below(pattern: str, path: str) -> bool:
 def _section_change(
     change: PathChange, called: CheckCalls, read: Callable[[str, CheckCalls], Mapping[str, Any]]
 ) -> str | None:
-    """Return the names of the sections that differ, or '' if a file cannot be parsed and differs."""
+    """Returns the names of the sections that differ, or '' if a file cannot be parsed and differs."""
     if change.before is None and change.after is None:
         return ""
     try:
@@ -301,7 +301,7 @@ def _cargo(text: str, called: CheckCalls) -> Mapping[str, Any]:
 
 
 def _targets(text: str, targets: set[str] | None) -> Mapping[str, Any]:
-    """Return the rules that the targets need, and all lines outside of rules; nothing if no target is called."""
+    """Returns the rules that the targets need, and all lines outside of rules; nothing if no target is called."""
     if targets is None:
         return {}
     rules, other_lines = _rules(text)
@@ -321,7 +321,7 @@ def _first_target(rules: Mapping[str, Any]) -> str:
 
 
 def _rules(text: str) -> tuple[dict[str, list[tuple[list[str], list[str]]]], list[str]]:
-    """Return the rules of a makefile or justfile by target, with dependencies and commands, and all other lines."""
+    """Returns the rules of a makefile or justfile by target, with dependencies and commands, and all other lines."""
     rules: dict[str, list[tuple[list[str], list[str]]]] = {}
     other_lines: list[str] = []
     body: list[str] | None = None
@@ -358,7 +358,7 @@ READERS: tuple[tuple[tuple[str, ...], Callable[[str, CheckCalls], Mapping[str, A
 
 
 def _weakening(change: PathChange) -> str:
-    """Return how a test proves less than before, or ''."""
+    """Returns how a test proves less than before, or ''."""
     if change.status == "deleted":
         return "deleted"
     if change.before is None or change.after is None:

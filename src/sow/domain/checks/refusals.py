@@ -18,7 +18,7 @@ LONGEST = 120
 
 
 def record(task: Task, refusals: Sequence[Refusal], *, again: bool = False) -> Task:
-    """Add refusals to a task, with the concern that a reviewer must see.
+    """Adds refusals to a task, with the concern that a reviewer must see.
 
     With `again` the output of a turn is read a second time, so calls that the task already has are not counted.
     """
@@ -41,7 +41,7 @@ def _key(refusal: Refusal) -> tuple[int, str, str]:
 
 
 def _concerns(task: Task, kept: Sequence[Refusal], iterations: set[int]) -> list[Concern]:
-    """Return the task's concerns with one for each iteration with refusals."""
+    """Returns the task's concerns with one for each iteration with refusals."""
     concerns = [
         concern
         for concern in task.get("concerns", ())
@@ -55,12 +55,12 @@ def _concerns(task: Task, kept: Sequence[Refusal], iterations: set[int]) -> list
 
 
 def current_refusals(task: Task) -> list[Refusal]:
-    """Return the refusals of this iteration."""
+    """Returns the refusals of this iteration."""
     return [refusal for refusal in task.get("refusals", ()) if refusal["iteration"] == task["iteration"]]
 
 
 def sentence(refusals: Sequence[Mapping[str, Any]]) -> str:
-    """Return `3 commands refused: npm install (2 times), curl example.org`, or an empty text."""
+    """Returns `3 commands refused: npm install (2 times), curl example.org`, or an empty text."""
     kinds = {
         "command": [refusal for refusal in refusals if refusal["tool"] != network.TOOL],
         "connection": [refusal for refusal in refusals if refusal["tool"] == network.TOOL],
@@ -81,19 +81,19 @@ def _with_count(refusal: Mapping[str, Any]) -> str:
 
 
 def call_text(tool: str, command: str) -> str:
-    """Return a refused call on one line. For a shell it is only the command."""
+    """Returns a refused call on one line. For a shell it is only the command."""
     text = command if command and tool.lower() in (*SHELLS, network.TOOL) else f"{tool} {command}"
     line = printable_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def summary(refusals: Sequence[Mapping[str, Any]]) -> str:
-    """Return what was refused and how to allow it, or an empty text."""
+    """Returns what was refused and how to allow it, or an empty text."""
     return f"{sentence(refusals)}; {advice(refusals)}" if refusals else ""
 
 
 def advice(refusals: Sequence[Mapping[str, Any]]) -> str:
-    """Return how to allow the refused commands and connections, or an empty text."""
+    """Returns how to allow the refused commands and connections, or an empty text."""
     commands = [refusal for refusal in refusals if refusal["tool"] != network.TOOL]
     names = list(dict.fromkeys(refusal["executor"] for refusal in commands if refusal.get("executor")))
     keys = [f"agents.executors.{name}.settings.yolo_mode: true" for name in names]

@@ -44,18 +44,18 @@ class _Tally:
     """The sums of the summaries in one output."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.has_counts = False
         self.ran = self.failed = self.skipped = 0
 
     def add(self, ran: int, failed: int = 0, skipped: int = 0) -> None:
-        self.found = True
+        self.has_counts = True
         self.ran += max(ran, 0)
         self.failed += failed
         self.skipped += skipped
 
 
 def parse(output: str) -> TestCounts | None:
-    """Count the tests in the output of a command. None if no known runner printed a summary.
+    """Counts the tests in the output of a command. None if no known runner printed a summary.
 
     `ran` counts tests that could fail. Skipped tests and tests that are expected to fail count as `skipped`. Several
     summaries are added, because each process of a runner prints one. RSpec is the exception: its parallel runner
@@ -65,14 +65,14 @@ def parse(output: str) -> TestCounts | None:
     lines = _lines(output)
     for read in (_pytest, _unittest, _jest_and_vitest, _mocha, _node, _go, _cargo, _rspec, _phpunit):
         read(lines, tally)
-    if not tally.found:
+    if not tally.has_counts:
         return None
     most = 10**MOST_DIGITS - 1
     return {"ran": min(tally.ran, most), "failed": min(tally.failed, most), "skipped": min(tally.skipped, most)}
 
 
 def _lines(output: str) -> list[str]:
-    """Return the lines that can be part of a summary, without colours and surrounding spaces."""
+    """Returns the lines that can be part of a summary, without colours and surrounding spaces."""
     text = output[-2 * MOST_BYTES :].replace("\r", "\n")
     lines = []
     for raw in text.split("\n"):
@@ -84,7 +84,7 @@ def _lines(output: str) -> list[str]:
 
 
 def _parts(text: str) -> dict[str, int]:
-    """Parse `1 failed, 2 passed` into a mapping."""
+    """Parses `1 failed, 2 passed` into a mapping."""
     return {name.strip(): int(count) for count, name in PART.findall(text)}
 
 
@@ -141,7 +141,7 @@ def _mocha(lines: Sequence[str], tally: _Tally) -> None:
         count = int(summary[1])
         if summary[2] == "passing":
             tally.add(count)
-        elif tally.found:
+        elif tally.has_counts:
             tally.add(count if summary[2] == "failing" else 0, *((count, 0) if summary[2] == "failing" else (0, count)))
 
 
@@ -213,7 +213,7 @@ def _phpunit(lines: Sequence[str], tally: _Tally) -> None:
 
 
 def total(counts: Iterable[TestCounts | None]) -> TestCounts | None:
-    """Return the sum of the counts of several commands, or None if none of them has any."""
+    """Returns the sum of the counts of several commands, or None if none of them has any."""
     present = [count for count in counts if count is not None]
     if not present:
         return None
@@ -225,7 +225,7 @@ def total(counts: Iterable[TestCounts | None]) -> TestCounts | None:
 
 
 def of_command(command: str, output: str) -> TestCounts | None:
-    """Count the tests of a command that passed.
+    """Counts the tests of a command that passed.
 
     pytest and unittest print a summary at the end of every complete run. If it is missing, a module ended the process,
     and no test is known to have run. `pytest -qq` prints no counts, but its progress reaches 100%.
@@ -240,7 +240,7 @@ def of_command(command: str, output: str) -> TestCounts | None:
 
 
 def count_problem(evidence: Sequence[Evidence], base: TestCounts | None) -> str:
-    """Return why a check list that passed is not a clean pass, with both counts, or ''.
+    """Returns why a check list that passed is not a clean pass, with both counts, or ''.
 
     `evidence` is the list's evidence on one tree, `base` the counts of the same list on the base commit.
     """

@@ -27,7 +27,7 @@ class Mark:
 
 
 def add_mark(text: str, version: str, style: str) -> str:
-    """Return the text with its mark: in the frontmatter, in JSON after the first bracket, else at the start or end."""
+    """Returns the text with its mark: in the frontmatter, in JSON after the first bracket, else at the start or end."""
     position = {FRONTMATTER: text.find("\n---\n", 3) + 1, PAGE: len(text), HASHES: 0, JSON: 2}[style]
     line = LINES[style]
     head, tail = text[:position] + line.format(key=VERSION, value=version), text[position:]
@@ -35,7 +35,7 @@ def add_mark(text: str, version: str, style: str) -> str:
 
 
 def read(text: str) -> Mark | None:
-    """Return the mark of a text, or None if it is missing or incomplete."""
+    """Returns the mark of a text, or None if it is missing or incomplete."""
     lines = text.replace("\r\n", "\n").split("\n")
     for number in range(1, len(lines)):
         version, stored = _value(lines[number - 1], VERSION), _value(lines[number], DIGEST)
@@ -50,20 +50,20 @@ def digest(text: str) -> str:
 
 
 def _value(line: str, key: str) -> str:
-    """Return the value of a line `key: value` in any of the formats, or an empty text."""
+    """Returns the value of a line `key: value` in any of the formats, or an empty text."""
     name, colon, value = line.partition(":")
     return value.strip(MARK_CHARACTERS) if colon and name.strip(MARK_CHARACTERS) == key else ""
 
 
 def block(text: str, version: str) -> str:
-    """Return sow's block for a user's page: a mark, the text, and an end line."""
+    """Returns sow's block for a user's page: a mark, the text, and an end line."""
     body = f"{text.strip()}\n"
     head = LINES[PAGE]
     return head.format(key=VERSION, value=version) + head.format(key=DIGEST, value=digest(body)) + body + END + "\n"
 
 
 def split_page(page: str) -> tuple[str, str, str]:
-    """Split a page into the text before sow's block, the block, and the text after it."""
+    """Splits a page into the text before sow's block, the block, and the text after it."""
     lines = page.splitlines(keepends=True)
     for start in range(len(lines) - 1):
         if _value(lines[start], VERSION) and _value(lines[start + 1], DIGEST):
@@ -74,7 +74,7 @@ def split_page(page: str) -> tuple[str, str, str]:
 
 
 def replace_block(page: str, ours: str) -> str:
-    """Return a page with this block in place of the old one, or at its end. An empty block removes the old one."""
+    """Returns a page with this block in place of the old one, or at its end. An empty block removes the old one."""
     before, old, after = split_page(page)
     if old:
         return before + ours + after if ours else _joined(before.rstrip("\n"), after.lstrip("\n"))
@@ -86,6 +86,6 @@ def _joined(before: str, after: str) -> str:
 
 
 def block_is_intact(text: str) -> bool:
-    """Return whether the text of sow's block is unchanged."""
+    """Returns whether the text of sow's block is unchanged."""
     lines = text.replace("\r\n", "\n").splitlines(keepends=True)
     return digest("".join(lines[2:-1])) == _value(lines[1], DIGEST)

@@ -24,7 +24,7 @@ class MergedSettings:
 
 
 def merge_settings(text: str, ours: str, *, remove: bool = False) -> MergedSettings | None:
-    """Return the settings with sow's part replaced or removed; None if the document cannot be kept as it is."""
+    """Returns the settings with sow's part replaced or removed; None if the document cannot be kept as it is."""
     try:
         settings = json.loads(text, object_pairs_hook=_unique)
         new: Settings = json.loads(ours)
@@ -39,20 +39,20 @@ def merge_settings(text: str, ours: str, *, remove: bool = False) -> MergedSetti
             merged_text = text if merged == settings else _document(merged, text)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    found = _hooks_of_sow(settings)
-    return MergedSettings(merged_text, changed=bool(found) and not remove and found != new["hooks"])
+    old_hooks = _hooks_of_sow(settings)
+    return MergedSettings(merged_text, changed=bool(old_hooks) and not remove and old_hooks != new["hooks"])
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Settings:
-    """Return an object; one with the same key twice would lose a value."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """Returns an object; one with the same key twice would lose a value."""
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError
-    return found
+    return mapping
 
 
 def _without(settings: Settings, new: Settings) -> Settings:
-    """Return the settings without the mark, the hooks and the rules of sow, and without lists that held only those."""
+    """Returns the settings without the mark, the hooks and the rules of sow, and without lists that held only those."""
     others = {key: value for key, value in settings.items() if key not in MARKS}
     for section in [name for name in SECTIONS if name in others]:
         lists = others.pop(section)
@@ -70,7 +70,7 @@ def _not_ours(entries: Any, ours: list[Any]) -> Any:
 
 
 def _with(others: Settings, new: Settings) -> Settings:
-    """Return the settings with the hooks of sow first and its rules last in each list."""
+    """Returns the settings with the hooks of sow first and its rules last in each list."""
     merged = dict(others)
     for section in SECTIONS:
         merged[section] = dict(merged.get(section, {}))
@@ -86,12 +86,12 @@ def _with(others: Settings, new: Settings) -> Settings:
 
 def _hooks_of_sow(settings: Settings) -> Settings:
     lists = {name: entries for name, entries in settings.get("hooks", {}).items() if isinstance(entries, list)}
-    found = {name: [entry for entry in entries if _is_hook_of_sow(entry)] for name, entries in lists.items()}
-    return {name: entries for name, entries in found.items() if entries}
+    hooks = {name: [entry for entry in entries if _is_hook_of_sow(entry)] for name, entries in lists.items()}
+    return {name: entries for name, entries in hooks.items() if entries}
 
 
 def _is_hook_of_sow(entry: Any) -> bool:
-    """Return whether an entry only calls sow's hooks."""
+    """Returns whether an entry only calls sow's hooks."""
     calls = entry.get("hooks") if isinstance(entry, dict) else None
     return isinstance(calls, list) and bool(calls) and all(isinstance(call, dict) and _calls(call) for call in calls)
 
@@ -103,7 +103,7 @@ def _calls(call: Settings) -> bool:
 
 
 def _document(settings: Settings, text: str) -> str:
-    """Return settings as a document that is indented like the old text."""
+    """Returns settings as a document that is indented like the old text."""
     indents = [line[: len(line) - len(line.lstrip())] for line in text.splitlines() if line[:1] in (" ", "\t")]
     document = json.dumps(settings, indent=indents[0] if indents else 2, ensure_ascii=False, allow_nan=False)
     document.encode()

@@ -13,7 +13,7 @@ BUILT_INS |= {"while", "until", "case", "function", "time", "then", "do", "done"
 
 
 def split_words(text: str) -> list[str] | None:
-    """Return the words of a command, or None if it needs a shell or has an unclosed quote."""
+    """Returns the words of a command, or None if it needs a shell or has an unclosed quote."""
     parts: list[str] = []
     word: list[str] = []
     quote = ""
@@ -52,7 +52,7 @@ def split_words(text: str) -> list[str] | None:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a command can be named in the rules of an agent CLI: a program on PATH, and plain words."""
+    """Returns whether a command can be named in the rules of an agent CLI: a program on PATH, and plain words."""
     return PLAIN.issuperset(text) and text[:1].isalnum() and split_words(text) is not None
 
 
@@ -62,7 +62,7 @@ def _assigns(word: str) -> bool:
 
 
 def expected_exit_code(expected: str) -> int:
-    """Return the exit code that `expected` asks for, such as `exit code 1` or `exit 2`; any other text means 0."""
+    """Returns the exit code that `expected` asks for, such as `exit code 1` or `exit 2`; any other text means 0."""
     parts = expected.lower().replace(":", " ").split()
     for index, second in enumerate(parts[1:]):
         first = parts[index]
@@ -72,6 +72,6 @@ def expected_exit_code(expected: str) -> int:
 
 
 def program(text: str) -> str:
-    """Return the program that a command starts: its first word that assigns no variable, also for a shell command."""
+    """Returns the program that a command starts: its first word that assigns no variable, also for a shell command."""
     parts = split_words(text) or text.split()
     return next((part for part in parts if not _assigns(part)), "".join(parts[:1]))

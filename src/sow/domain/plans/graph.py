@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return for each task the tasks that need it."""
+    """Returns for each task the tasks that need it."""
     after: dict[str, list[str]] = {task: [] for task in needs}
     for task, before in needs.items():
         for dependency in dict.fromkeys(before):
@@ -19,7 +19,7 @@ def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def reachable(edges: Mapping[str, Iterable[str]], start: str) -> set[str]:
-    """Return what the edges lead to from a start, directly or indirectly."""
+    """Returns what the edges lead to from a start, directly or indirectly."""
     reached: set[str] = set()
     pending = [start]
     while pending:
@@ -30,7 +30,7 @@ def reachable(edges: Mapping[str, Iterable[str]], start: str) -> set[str]:
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Group the tasks by level: those that need nothing, then those that need only these. Cycles are left out."""
+    """Groups the tasks by level: those that need nothing, then those that need only these. Cycles are left out."""
     remaining = {task: len(set(before)) for task, before in needs.items()}
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
@@ -49,7 +49,7 @@ def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return one closed cycle, such as (2, 5, 2), for each group of tasks that all need each other."""
+    """Returns one closed cycle, such as (2, 5, 2), for each group of tasks that all need each other."""
     done = {task for level in waves(needs) for task in level}
     cyclic = {
         task: [dependency for dependency in before if dependency not in done]
@@ -63,7 +63,7 @@ def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _components(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the strongly connected components: in each, every task is reached from every other one."""
+    """Returns the strongly connected components: in each, every task is reached from every other one."""
     seen: set[str] = set()
     finished = [task for root in needs for task in _post_order(needs, root, seen)]
     after = followers(needs)
@@ -72,7 +72,7 @@ def _components(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _post_order(edges: Mapping[str, Sequence[str]], root: str, seen: set[str]) -> list[str]:
-    """Return the tasks that are reached from the root and were not seen before, in post-order."""
+    """Returns the tasks that are reached from the root and were not seen before, in post-order."""
     if root in seen:
         return []
     seen.add(root)
@@ -91,7 +91,7 @@ def _post_order(edges: Mapping[str, Sequence[str]], root: str, seen: set[str]) -
 
 
 def _shortest_cycle(needs: Mapping[str, Sequence[str]], component: set[str], start: str) -> list[str]:
-    """Return the shortest path within a component from a task back to itself, or an empty list."""
+    """Returns the shortest path within a component from a task back to itself, or an empty list."""
     came_from: dict[str, str] = {}
     reached = [start]
     for task in reached:
@@ -110,7 +110,7 @@ def _shortest_cycle(needs: Mapping[str, Sequence[str]], component: set[str], sta
 
 
 def ancestor_bits(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return for each task all tasks before it, direct and indirect, as a bit set by their positions in the plan."""
+    """Returns for each task all tasks before it, direct and indirect, as a bit set by their positions in the plan."""
     order = {task: index for index, task in enumerate(needs)}
     ancestors: dict[str, int] = {}
     for level in waves(needs):
@@ -123,7 +123,7 @@ def ancestor_bits(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def chain_lengths(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> dict[str, float]:
-    """Return for each task the time from its start to the end of the longest chain after it."""
+    """Returns for each task the time from its start to the end of the longest chain after it."""
     after = followers(needs)
     chain: dict[str, float] = {}
     for level in reversed(waves(needs)):
@@ -133,7 +133,7 @@ def chain_lengths(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, floa
 
 
 def critical_path(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> list[str]:
-    """Return the longest chain of tasks. The plan gets shorter only if one of these tasks does."""
+    """Returns the longest chain of tasks. The plan gets shorter only if one of these tasks does."""
     chain_minutes = chain_lengths(needs, minutes)
     after = followers(needs)
     starts = [task for task, before in needs.items() if not before]
@@ -144,12 +144,12 @@ def critical_path(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, floa
 
 
 def ready_order(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> list[str]:
-    """Return all tasks in an order in which they can be started, the longest chain first."""
+    """Returns all tasks in an order in which they can be started, the longest chain first."""
     return [task for _, task, _ in schedule(needs, minutes, workers=1)]
 
 
 def lower_bound(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], workers: int) -> float:
-    """Return the shortest possible duration: the critical path, or all work shared evenly, whichever is longer."""
+    """Returns the shortest possible duration: the critical path, or all work shared evenly, whichever is longer."""
     path = sum(minutes[task] for task in critical_path(needs, minutes))
     return max(path, sum(minutes[task] for task in needs) / workers)
 
@@ -157,7 +157,7 @@ def lower_bound(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]
 def schedule(
     needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
 ) -> list[tuple[float, str, float]]:
-    """Return (start, task, end) if so many workers start ready tasks at once, the longest chain first."""
+    """Returns (start, task, end) if so many workers start ready tasks at once, the longest chain first."""
     chain_minutes = chain_lengths(needs, minutes)
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
@@ -185,7 +185,7 @@ def schedule(
 def schedule_in_waves(
     needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
 ) -> list[tuple[float, str, float]]:
-    """Return the same schedule with barriers: a wave begins when the one before it has ended."""
+    """Returns the same schedule with barriers: a wave begins when the one before it has ended."""
     scheduled: list[tuple[float, str, float]] = []
     begin = 0.0
     for wave in waves(needs):

@@ -30,7 +30,7 @@ RUN_FIELDS = frozenset(
 
 
 def kind_of(field: str) -> str:
-    """Return the kind of the warning about a field that was not understood."""
+    """Returns the kind of the warning about a field that was not understood."""
     if field in ("depends_on", "dependencies"):
         return "dependency"
     return "field" if field in RUN_FIELDS else NOTE
@@ -58,7 +58,7 @@ class PlanSource:
 
 
 def file_and_tag(name: str) -> tuple[str, str]:
-    """Return the path and the tag of a task list in JSON: `tasks.json#auth` is the tag auth of tasks.json."""
+    """Returns the path and the tag of a task list in JSON: `tasks.json#auth` is the tag auth of tasks.json."""
     file, separator, tag = name.rpartition("#")
     is_tag = bool(separator) and file.lower().endswith(JSON_ENDING) and "/" not in tag
     return (file, tag) if is_tag else (name, "")
@@ -81,7 +81,7 @@ class PlanFinding:
 
     @property
     def needs_confirmation(self) -> bool:
-        """Return whether a run asks the user about it before it starts."""
+        """Returns whether a run asks the user about it before it starts."""
         return self.kind in CONFIRMED_KINDS
 
     @property
@@ -101,7 +101,7 @@ class Criterion:
         self.description = description
 
     def document(self) -> Any:
-        """Return the criterion as JSON: a text, or an object if the plan says how to verify it."""
+        """Returns the criterion as JSON: a text, or an object if the plan says how to verify it."""
         fields = {"command": self.command, "expected": self.expected, "description": self.description}
         verification = {key: value for key, value in fields.items() if value}
         return {"criterion": self.text, "verification": verification} if verification else self.text
@@ -163,7 +163,7 @@ class PlanTask:
         self.context: dict[str, Any] = {}  # structured parts and unknown keys, which the agent sees as plan context
 
     def line_of(self, field: str) -> int:
-        """Return the line of a field, or of the task if it does not have that field."""
+        """Returns the line of a field, or of the task if it does not have that field."""
         return self.lines.get(field, self.line)
 
     @property
@@ -171,7 +171,7 @@ class PlanTask:
         return self.lines.get("status", 0)
 
     def document(self) -> dict[str, Any]:
-        """Return the task as JSON."""
+        """Returns the task as JSON."""
         return {
             "id": self.id,
             "number": self.number,
@@ -236,18 +236,18 @@ class Plan:
         self.add(PlanFinding(file, line, message, hint=hint, kind=kind))
 
     def add(self, finding: PlanFinding) -> None:
-        """Keep a finding, or only count it if there are too many."""
+        """Keeps a finding, or only counts it if there are too many."""
         self.counts[finding.error] += 1
         if self.counts[finding.error] <= MAX_FINDINGS:
             self.findings.append(finding)
 
     def use_suggestion(self) -> bool:
-        """Return whether one more similar name may be searched for."""
+        """Returns whether one more similar name may be searched for."""
         self.suggestions_left -= 1
         return self.suggestions_left >= 0
 
     def needs(self) -> dict[str, list[str]]:
-        """Return for each task all tasks that come first, from the plan and from shared files and groups."""
+        """Returns for each task all tasks that come first, from the plan and from shared files and groups."""
         return {task.id: [*task.depends_on, *task.implied_dependencies] for task in self.tasks}
 
     @property

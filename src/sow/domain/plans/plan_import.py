@@ -53,12 +53,12 @@ class Difference:
 
 
 def agent_of(task: PlanTask, plan: Plan, roles: Collection[str]) -> str:
-    """Return the role that works on a task: its own, the plan's default, or sow's default, whichever exists."""
+    """Returns the role that works on a task: its own, the plan's default, or sow's default, whichever exists."""
     return next((name for name in (task.agent, plan.default_agent) if name in roles), DEFAULT_AGENT)
 
 
 def assign_ids(tasks: Sequence[PlanTask], existing: Mapping[str, str], used_ids: Iterable[str]) -> dict[str, str]:
-    """Return an id for each task of a plan: its existing id, N×10 if free (2.5 → 025), else the next free id."""
+    """Returns an id for each task of a plan: its existing id, N×10 if free (2.5 → 025), else the next free id."""
     numbers = {task.id: existing[task.id] for task in tasks if task.id in existing}
     used = {*used_ids, *numbers.values()}
     unnumbered = []
@@ -78,7 +78,7 @@ def assign_ids(tasks: Sequence[PlanTask], existing: Mapping[str, str], used_ids:
 
 
 def _id_from_number(number: str) -> str:
-    """Return the id of task N: ten times its number, if that is a whole number, else an empty text."""
+    """Returns the id of task N: ten times its number, if that is a whole number, else an empty text."""
     whole, _, part = number.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) < 8) or (part and part not in "0123456789"):
         return ""
@@ -87,7 +87,7 @@ def _id_from_number(number: str) -> str:
 
 
 def task_fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a task from the plan, in the form of the project's state."""
+    """Returns the fields of a task from the plan, in the form of the project's state."""
     values: dict[str, Any] = {
         "name": _short(printable_line(task.name), LONGEST_NAME),
         "assigned_agent": agent,
@@ -106,12 +106,12 @@ def task_fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipp
 
 
 def _without_zero_fraction(minutes: float | None) -> float | None:
-    """Return 45 rather than 45.0, as a person would write it."""
+    """Returns 45 rather than 45.0, as a person would write it."""
     return minutes if minutes is None or minutes != int(minutes) else int(minutes)
 
 
 def checks_of(task: PlanTask) -> list[Check]:
-    """Return the commands of a task, in the order in which they are run."""
+    """Returns the commands of a task, in the order in which they are run."""
     checks: list[Check] = [{"kind": "dependency", "command": command} for command in _texts(task.dependency_checks)]
     checks += [{"kind": "test", "command": command} for command in _texts(task.test_commands)]
     for kind, criteria in (("criterion", task.success_criteria), ("integration", task.integration_criteria)):
@@ -137,7 +137,7 @@ def _short(text: str, limit: int) -> str:
 
 
 def compare(wanted: Sequence[PlannedTask], tasks: Sequence[Task], plans: Collection[str]) -> list[Difference]:
-    """Return the changes of an import in plan order. Tasks that are no longer in these plans come last."""
+    """Returns the changes of an import in plan order. Tasks that are no longer in these plans come last."""
     existing = {(task["source"]["plan"], task["source"]["id"]): task for task in tasks if "source" in task}
     differences = []
     for target in wanted:
@@ -164,7 +164,7 @@ def _difference(wanted: PlannedTask, task: Task | None) -> Difference:
 
 
 def _is_same(wanted: PlannedTask, task: Task) -> bool:
-    """Return whether a task matches its plan. Stored checks are compared too: a digest in a file proves nothing."""
+    """Returns whether a task matches its plan. Stored checks are compared too: a digest in a file proves nothing."""
     same = task["source"]["digest"] == wanted.digest
     return same and (task.get("checks") or []) == (wanted.fields.get("checks") or [])
 

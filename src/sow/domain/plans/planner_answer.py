@@ -35,7 +35,7 @@ class PlannerAnswer:
 
 
 def parse(text: str, nonce: str) -> PlannerAnswer:
-    """Return what the planner answered. The lines around a plan may be formatted."""
+    """Returns what the planner answered. The lines around a plan may be formatted."""
     lines = text.replace("\r\n", "\n").split("\n")
     bare = [line.strip(MARKS) for line in lines]
     begins = [index for index, line in enumerate(bare) if line == f"BEGIN PLAN {nonce}"]
@@ -58,7 +58,7 @@ def parse(text: str, nonce: str) -> PlannerAnswer:
 
 
 def _without_fence(lines: Sequence[str]) -> str:
-    """Return the text of a plan, without a code fence around the whole."""
+    """Returns the text of a plan, without a code fence around the whole."""
     text = "\n".join(lines).strip("\n")
     first, _, rest = text.partition("\n")
     mark = first[: len(first) - len(first.lstrip("`~"))]
@@ -68,7 +68,7 @@ def _without_fence(lines: Sequence[str]) -> str:
 
 
 def with_settings(text: str, settings: Sequence[str]) -> str:
-    """Return a plan with lines of settings at the start of its frontmatter."""
+    """Returns a plan with lines of settings at the start of its frontmatter."""
     if not settings:
         return text
     has_frontmatter = text.startswith("---\n")
@@ -76,7 +76,7 @@ def with_settings(text: str, settings: Sequence[str]) -> str:
 
 
 def open_questions(text: str) -> list[str]:
-    """Return the open questions that a plan lists."""
+    """Returns the open questions that a plan lists."""
     for section in sections(text):
         if section.title.strip(MARKS).rstrip(":").lower() == OPEN_QUESTIONS:
             bullets = [

@@ -28,21 +28,21 @@ class SharedFolder:
         self._above: set[str] = set()
 
     def try_add(self, writer: Writer) -> bool:
-        """Add a writer if it overlaps with no other, and return whether it was added."""
+        """Adds a writer if it overlaps with no other, and returns whether it was added."""
         if self._used and (self.has_unknown_writer or not writer.is_exact or self._overlaps(writer)):
             return False
         self.add(writer)
         return True
 
     def add(self, writer: Writer) -> None:
-        """Add a writer that already works."""
+        """Adds a writer that already works."""
         self._used = True
         self.has_unknown_writer = self.has_unknown_writer or not writer.is_exact
         self._files |= writer.files
         self._above |= writer.parent_folders
 
     def _overlaps(self, writer: Writer) -> bool:
-        """Return whether a file, a folder that contains it, or a file below it is already written."""
+        """Returns whether a file, a folder that contains it, or a file below it is already written."""
         return not (
             self._files.isdisjoint(writer.files)
             and self._above.isdisjoint(writer.files)
@@ -51,7 +51,7 @@ class SharedFolder:
 
 
 def _is_exact(path: str) -> bool:
-    """Return whether a path names exactly what is written. A pattern, the root and `..` do not."""
+    """Returns whether a path names exactly what is written. A pattern, the root and `..` do not."""
     return bool(path) and not WILD & set(path) and ".." not in path.split("/")
 
 

@@ -27,12 +27,12 @@ class FinalAnswer:
     end: int = 0
 
     def own_lines(self) -> list[MarkdownLine]:
-        """Return the lines outside of the block that are the agent's own text, without quotations and code."""
+        """Returns the lines outside of the block that are the agent's own text, without quotations and code."""
         return [line for line in self.passage.lines if not line.container and not self.start <= line.start < self.end]
 
 
 def read(final_text: str, nonce: str) -> FinalAnswer:
-    """Return the JSON block that contains the nonce exactly once. Without a nonce, the text must not be cut."""
+    """Returns the JSON block that contains the nonce exactly once. Without a nonce, the text must not be cut."""
     text = final_text[:MAX_READ]
     passage = parse_markdown(text)
     key = f'"{nonce}"'
@@ -47,7 +47,7 @@ def read(final_text: str, nonce: str) -> FinalAnswer:
 
 
 def read_block(final_text: str, nonce: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON block with the nonce, or an empty one and the reason why it is not accepted."""
+    """Returns the JSON block with the nonce, or an empty one and the reason why it is not accepted."""
     answer = read(final_text, nonce)
     return answer.block or {}, "" if answer.block else answer.doubt or "there is no JSON block with the nonce"
 
@@ -61,7 +61,7 @@ def _block(passage: MarkdownText, position: int, nonce: str) -> FinalAnswer:
 
 
 def json_object(text: str) -> object:
-    """Return the JSON value in a text, or None if it is invalid or has a duplicate key."""
+    """Returns the JSON value in a text, or None if it is invalid or has a duplicate key."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) < len(pairs):
@@ -75,7 +75,7 @@ def json_object(text: str) -> object:
 
 
 def verdict_lines(title: str, flags: tuple[str, ...]) -> dict[str, str]:
-    """Map every form of the line `title: FLAG` in lower case, with or without brackets and bold, to its flag."""
+    """Maps every form of the line `title: FLAG` in lower case, with or without brackets and bold, to its flag."""
     flags_by_line = {}
     for flag in flags:
         for word in (flag, f"[{flag}]"):
@@ -93,7 +93,7 @@ def verdict_lines(title: str, flags: tuple[str, ...]) -> dict[str, str]:
 
 
 def flag_and_reason(line: str, flags_by_line: Mapping[str, str]) -> tuple[str, str]:
-    """Return the flag of a verdict line and the reason after a dash, also of a heading and in any case of letters."""
+    """Returns the flag of a verdict line and the reason after a dash, also of a heading and in any case of letters."""
     hashes, _, rest = line.partition(" ")
     text = rest if 0 < len(hashes) <= 6 and not hashes.strip("#") else line
     if text[:2] in BOLD and text.endswith(text[:2]) and text.count(text[:2]) == 2:
@@ -109,14 +109,14 @@ def flag_and_reason(line: str, flags_by_line: Mapping[str, str]) -> tuple[str, s
 
 
 def mentions(line: str, phrase: str) -> bool:
-    """Return whether a line contains the phrase, in any formatting."""
+    """Returns whether a line contains the phrase, in any formatting."""
     return phrase.casefold().translate(FORMATTING) in line.casefold().translate(FORMATTING)
 
 
 def single_verdict(
     passage: MarkdownText, flags_by_line: Mapping[str, str], is_verdict: Callable[[str], bool]
 ) -> tuple[str, str, str]:
-    """Return the flag of the only line that gives one, and the feedback; or no flag, and the reason why not."""
+    """Returns the flag of the only line that gives one, and the feedback; or no flag, and the reason why not."""
     passage = _unwrapped(passage, is_verdict)
     indexes = [index for index, line in enumerate(passage.lines) if is_verdict(line.text)]
     if len(indexes) != 1:
@@ -127,7 +127,7 @@ def single_verdict(
     if not flag:
         return "", "", "the line of the verdict has another form"
     if line.container or passage.has_hidden_text_before(line.start):
-        return "", "", "the verdict stands in a quotation, a code block or hidden text"
+        return "", "", "the verdict is in a quotation, a code block or hidden text"
     before, after = passage.neighbours(index)
     if (before and before[-1] not in ".!?") or (after and not _after_label(after)):
         return "", "", "the verdict is part of a sentence"
@@ -135,7 +135,7 @@ def single_verdict(
 
 
 def _unwrapped(passage: MarkdownText, is_verdict: Callable[[str], bool]) -> MarkdownText:
-    """Return an answer without the fence or list marker around its verdict.
+    """Returns an answer without the fence or list marker around its verdict.
 
     The whole answer must be the verdict and its feedback. Among other text, a fence or a list can be a quotation.
     """
@@ -153,7 +153,7 @@ def _unwrapped(passage: MarkdownText, is_verdict: Callable[[str], bool]) -> Mark
 
 
 def _after_label(line: str) -> int:
-    """Return the index after the label `Feedback:` at the start of a line, in any formatting; 0 if there is none."""
+    """Returns the index after the label `Feedback:` at the start of a line, in any formatting; 0 if there is none."""
     bare = line.lstrip("#-*_ ")
     rest = bare[len("feedback") :].lstrip("*_")
     if not bare.lower().startswith("feedback") or rest[:1] not in ("", ":"):
@@ -162,7 +162,7 @@ def _after_label(line: str) -> int:
 
 
 def _feedback_of(passage: MarkdownText, index: int) -> str:
-    """Return the text after the feedback label, or else all lines but that of the verdict."""
+    """Returns the text after the feedback label, or else all lines but that of the verdict."""
     lines = passage.lines
     for number in range(index + 1, len(lines)):
         after = _after_label(lines[number].text)

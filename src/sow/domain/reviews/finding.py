@@ -17,7 +17,7 @@ LINES = ("rule", "file", "symbol")
 
 
 def read(item: object) -> Finding | None:
-    """Return a reviewer's finding in the form in which it is kept, or None if it has no text.
+    """Returns a reviewer's finding in the form in which it is kept, or None if it has no text.
 
     An unknown severity counts as an error: a reviewer who says "critical" does not mean a note.
     """
@@ -38,12 +38,12 @@ def read(item: object) -> Finding | None:
 
 
 def read_all(items: Iterable[object]) -> list[Finding]:
-    """Return the findings that have a text."""
+    """Returns the findings that have a text."""
     return [finding for item in items if (finding := read(item)) is not None]
 
 
 def clean_text(text: str, limit: int, one_line: bool = False) -> str:
-    """Return a text without control characters and lone surrogates, cut to its limit."""
+    """Returns a text without control characters and lone surrogates, cut to its limit."""
     text = text[: 2 * limit].encode("utf-8", "replace").decode()
     if one_line:
         text = " ".join(text.split())
@@ -52,7 +52,7 @@ def clean_text(text: str, limit: int, one_line: bool = False) -> str:
 
 
 def identity(finding: Mapping[str, Any]) -> str:
-    """Return a short id of rule, file and symbol, or of the text if there is none. Line numbers do not count."""
+    """Returns a short id of rule, file and symbol, or of the text if there is none. Line numbers do not count."""
     parts = [_rule(finding.get("rule") or ""), _file(finding.get("file") or ""), _symbol(finding.get("symbol") or "")]
     if not any(parts):
         parts = ["text", " ".join(_words_without_lines(finding["text"])) or finding["text"]]
@@ -60,13 +60,13 @@ def identity(finding: Mapping[str, Any]) -> str:
 
 
 def repeated_errors(before: Iterable[Finding], now: Iterable[Finding]) -> list[Finding]:
-    """Return the errors that the previous review found as well."""
+    """Returns the errors that the previous review found as well."""
     earlier_ids = {finding["id"] for finding in before}
     return [finding for finding in now if finding["severity"] == "error" and finding["id"] in earlier_ids]
 
 
 def merge_findings(groups: Iterable[Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of all reviewers, errors first. A duplicate is kept once, with the worst severity."""
+    """Returns the findings of all reviewers, errors first. A duplicate is kept once, with the worst severity."""
     worst: dict[tuple[str, str], Finding] = {}
     for finding in (finding for group in groups for finding in group):
         key = (finding["id"], " ".join(words(finding["text"])))
@@ -84,7 +84,7 @@ def _rule(rule: str) -> str:
 
 
 def _file(path: str) -> str:
-    """Return a path below the root, without a line number."""
+    """Returns a path below the root, without a line number."""
     return plain_path(_without_line_number(path.strip().replace("\\", "/")))
 
 
@@ -93,7 +93,7 @@ def _symbol(symbol: str) -> str:
 
 
 def _without_line_number(name: str) -> str:
-    """Return a name without its line number: `a.py:12:5` and `a.py#L12-L14` become `a.py`."""
+    """Returns a name without its line number: `a.py:12:5` and `a.py#L12-L14` become `a.py`."""
     head, mark, tail = name.rpartition("#")
     if mark and tail[:1] in ("L", "l") and tail[1:2].isdigit():
         name = head

@@ -29,12 +29,12 @@ class LineComment:
         return f"{self.file}:{self.line}"
 
     def quoting(self, line: str) -> LineComment:
-        """Return the comment with the line that it is about."""
+        """Returns the comment with the line that it is about."""
         return replace(self, quote=printable_line(line)[:LONGEST_QUOTE])
 
 
 def parse_place(text: str) -> tuple[str, int]:
-    """Return file and line of a place such as src/a.py:12."""
+    """Returns file and line of a place such as src/a.py:12."""
     file, _, line = text.rpartition(":")
     if not file or not line.isascii() or not line.isdigit() or len(line) > LARGEST_LINE or not int(line):
         raise SowError(f"{text!r:.80} is not a line of a file", "write FILE:LINE, such as: src/app.py:12")
@@ -42,7 +42,7 @@ def parse_place(text: str) -> tuple[str, int]:
 
 
 def pair(places: Sequence[str], texts: Sequence[str]) -> tuple[str, list[LineComment]]:
-    """Return the text about the whole work, and the comments: the n-th text belongs to the n-th place.
+    """Returns the text about the whole work, and the comments: the n-th text belongs to the n-th place.
 
     If there is one text more than places, the first text is about the whole work.
     """
@@ -59,19 +59,19 @@ def pair(places: Sequence[str], texts: Sequence[str]) -> tuple[str, list[LineCom
 
 
 def feedback_text(general: str, comments: Sequence[LineComment]) -> str:
-    """Return one text with a section for each comment: its place, the quoted line, and the words."""
+    """Returns one text with a section for each comment: its place, the quoted line, and the words."""
     sections = [f"{HEADING}{each.place}\n\n{QUOTE}{each.quote}\n\n{_without_headings(each.text)}" for each in comments]
     return "\n\n".join(filter(None, [_without_headings(general), *sections]))
 
 
 def _without_headings(text: str) -> str:
-    """Indent the lines that would begin a section."""
+    """Indents the lines that would begin a section."""
     lines = text.strip().splitlines()
     return "\n".join(f" {line}" if line.startswith(HEADING) else line for line in lines)
 
 
 def split(text: str) -> tuple[str, list[LineComment]]:
-    """Return the text about the whole work and the comments of a text that `feedback_text` wrote."""
+    """Returns the text about the whole work and the comments of a text that `feedback_text` wrote."""
     general, *sections = f"\n{text}".split(f"\n{HEADING}")
     return general.strip(), [comment for section in sections if (comment := _comment(section)) is not None]
 

@@ -42,14 +42,14 @@ class Group:
         self.owners = list(dict.fromkeys(owner for owner, _ in notes))
 
     def text(self) -> str:
-        """Return the group as lines of Markdown."""
+        """Returns the group as lines of Markdown."""
         lines = [f"{self.about}: {', '.join(self.names[:8])}"]
         lines += [f"- {owner} {note['note_id']} ({note['status']}): {_note_text(note)}" for owner, note in self.notes]
         return "\n".join(lines)
 
 
 def groups(workers: Iterable[WorkerNotes], of: str = "") -> list[Group]:
-    """Return all groups with notes of two or more owners, files first. `of` selects the groups of one owner."""
+    """Returns all groups with notes of two or more owners, files first. `of` selects the groups of one owner."""
     limited = [(owner, list(files), list(notes)[-MAX_NOTES:]) for owner, files, notes in workers]
     all_groups = _by_file(limited)
     note_keys = [{_key(entry) for entry in group.notes} for group in all_groups]
@@ -64,7 +64,7 @@ def _key(entry: tuple[str, Note]) -> tuple[str, str]:
 
 
 def _by_file(workers: Sequence[WorkerNotes]) -> list[Group]:
-    """Return one group for all files that the same owners change."""
+    """Returns one group for all files that the same owners change."""
     owners_by_file: dict[str, list[str]] = {}
     for owner, files, notes in workers:
         for file in dict.fromkeys(plain_path(file) for file in files) if notes else ():
@@ -80,7 +80,7 @@ def _by_file(workers: Sequence[WorkerNotes]) -> list[Group]:
 
 
 def _by_topic(workers: Sequence[WorkerNotes]) -> list[Group]:
-    """Group notes of different owners that share topic words, directly or through other notes."""
+    """Groups notes of different owners that share topic words, directly or through other notes."""
     entries = [(owner, note) for owner, _, notes in workers for note in notes]
     topics = [topic_words(note["description"]) for _, note in entries]
     leader = list(range(len(entries)))
@@ -104,7 +104,7 @@ def _by_topic(workers: Sequence[WorkerNotes]) -> list[Group]:
 
 
 def _names(shared_words: dict[int, dict[str, int]], indexes: list[int]) -> list[str]:
-    """Return the words that the notes share, the most frequent first."""
+    """Returns the words that the notes share, the most frequent first."""
     counts: dict[str, int] = {}
     for index in indexes:
         for word, count in shared_words.get(index, {}).items():
@@ -113,13 +113,13 @@ def _names(shared_words: dict[int, dict[str, int]], indexes: list[int]) -> list[
 
 
 def topic_words(text: str) -> set[str]:
-    """Return the topic words of a note. Singular and plural count as the same word."""
+    """Returns the topic words of a note. Singular and plural count as the same word."""
     stems = (word.removesuffix("s") for word in words(text) if len(word) >= SHORTEST)
     return {word for word in stems if word not in COMMON}
 
 
 def _pairs_with_shared_words(topics: list[set[str]]) -> list[tuple[int, int]]:
-    """Return the pairs of notes that have a word in common, except for words that too many notes have."""
+    """Returns the pairs of notes that have a word in common, except for words that too many notes have."""
     indexes_by_word: dict[str, list[int]] = {}
     for index, topic in enumerate(topics):
         for word in topic:

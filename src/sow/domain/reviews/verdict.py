@@ -34,7 +34,7 @@ class VerdictForm:
         self.longest = longest  # characters of the feedback
 
     def is_mentioned(self, line: str) -> bool:
-        """Return whether a line mentions a verdict in any formatting."""
+        """Returns whether a line mentions a verdict in any formatting."""
         return any(final_answer.mentions(line, phrase) for phrase in self.phrases)
 
 
@@ -63,12 +63,12 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
-        """Return whether the work may be merged, or is verified."""
+        """Returns whether the work may be merged, or is verified."""
         return self.flag in (GREEN, YELLOW, PASSED)
 
 
 def parse(final_text: str, nonce: str, form: VerdictForm = REVIEW) -> Verdict:
-    """Read the verdict from a JSON block with this question's nonce, or from exactly one verdict line."""
+    """Reads the verdict from a JSON block with this question's nonce, or from exactly one verdict line."""
     answer = final_answer.read(final_text, nonce)
     if answer.doubt:
         return _doubtful(answer.doubt)
@@ -86,7 +86,7 @@ def parse(final_text: str, nonce: str, form: VerdictForm = REVIEW) -> Verdict:
 
 
 def _from_block(flag: str, block: Mapping[str, Any], form: VerdictForm) -> Verdict:
-    """Return the verdict of a JSON block, if its contents are valid and match its flag."""
+    """Returns the verdict of a JSON block, if its contents are valid and match its flag."""
     items, missing, feedback = (block.get(key) for key in ("findings", "missing_evidence", "feedback"))
     items, missing, feedback = [] if items is None else items, missing or [], "" if feedback is None else feedback
     if not isinstance(items, list) or not isinstance(missing, list) or not isinstance(feedback, str):
@@ -107,13 +107,13 @@ def _from_block(flag: str, block: Mapping[str, Any], form: VerdictForm) -> Verdi
 
 
 def evidence_lines(texts: Sequence[str]) -> list[str]:
-    """Return what a verifier misses as lines in the form in which they are kept."""
+    """Returns what a verifier misses as lines in the form in which they are kept."""
     lines = [findings_of.clean_text(text, MAX_LINE, one_line=True) for text in texts[:MAX_EVIDENCE]]
     return [line for line in lines if line]
 
 
 def missing_outputs(paths: Sequence[str]) -> Verdict:
-    """Return a failed verification for outputs that the plan names and that are missing."""
+    """Returns a failed verification for outputs that the plan names and that are missing."""
     findings = [
         {"rule": "missing-output", "file": path, "text": f"the output {path} is missing"}
         for path in paths[:MAX_EVIDENCE]
@@ -122,7 +122,7 @@ def missing_outputs(paths: Sequence[str]) -> Verdict:
 
 
 def verification_results(judged: Verdict, *, number: int, verifier: str, at: str) -> VerificationResults:
-    """Return the record of a verification. A failed one without a reason gets a finding that says so."""
+    """Returns the record of a verification. A failed one without a reason gets a finding that says so."""
     severity = "error" if judged.flag == FAILED else "note"
     findings = judged.findings or findings_of.read_all([{"severity": severity, "text": judged.feedback}])
     if judged.flag == FAILED and not findings and not judged.missing_evidence:
@@ -138,7 +138,7 @@ def verification_results(judged: Verdict, *, number: int, verifier: str, at: str
 
 
 def combined(verdicts: Iterable[Verdict | None]) -> Verdict:
-    """Return the strictest of several verdicts. None stands for a failed review, which does not pass."""
+    """Returns the strictest of several verdicts. None means a failed review, which does not pass."""
     all_verdicts = [verdict or _doubtful("a review failed") for verdict in verdicts] or [_doubtful("nobody reviewed")]
     flag = max((verdict.flag for verdict in all_verdicts), key=STRICTNESS.index)
     feedback = "\n\n".join(dict.fromkeys(verdict.feedback for verdict in all_verdicts if verdict.feedback))
@@ -153,7 +153,7 @@ def combined(verdicts: Iterable[Verdict | None]) -> Verdict:
 
 
 def may_retry(flag: str, retries_used: int, limit: int) -> bool:
-    """Return whether the work goes back to its worker: only RED does, and only up to the limit."""
+    """Returns whether the work goes back to its worker: only RED does, and only up to the limit."""
     return flag == RED and retries_used < limit
 
 

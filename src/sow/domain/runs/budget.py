@@ -38,17 +38,17 @@ class Budget:
         self.turns_without_cost = 0  # turns that reported no cost; `cost` is then too low
 
     def count_start(self) -> None:
-        """Count the start of an agent."""
+        """Counts the start of an agent."""
         self.spawns += 1
 
     def spend(self, *, cost: float | None, tokens: int | None) -> None:
-        """Add the cost and tokens of a turn. None counts as unknown."""
+        """Adds the cost and tokens of a turn. None counts as unknown."""
         self.turns_without_cost += cost is None
         self.cost += cost or 0.0
         self.tokens += tokens or 0
 
     def stop_reason(self, now: float) -> str:
-        """Return which limit is reached, and by how much."""
+        """Returns which limit is reached, and by how much."""
         if self.max_cost is not None and self.cost >= self.max_cost:
             return f"the budget of {dollars(self.max_cost)} is spent ({dollars(self.cost)})"
         if self.max_tokens is not None and self.tokens >= self.max_tokens:
@@ -60,7 +60,7 @@ class Budget:
         return ""
 
     def wake_at(self, now: float) -> float | None:
-        """Return None: a spent budget does not recover with time."""
+        """Returns None: a spent budget does not recover with time."""
         return None
 
 
@@ -90,7 +90,7 @@ class Breaker:
         self.paused_until = until
 
     def count_failure(self, now: float) -> None:
-        """Count a failed start. A start that was under way while the breaker is open does not count."""
+        """Counts a failed start. A start that was under way while the breaker is open does not count."""
         if self.is_final or now < self.paused_until:
             return
         self.failures += 1
@@ -99,25 +99,25 @@ class Breaker:
             self.paused_until = now + self.wait * 2.0 ** (self.pauses_used - 1)
 
     def reset(self) -> None:
-        """Reset the breaker, because a start worked or a person has acted."""
+        """Resets the breaker, because a start worked or a person has acted."""
         self.failures = self.pauses_used = 0
         self.paused_until = 0.0
 
     def state(self) -> BreakerState:
-        """Return the state from which a run can restore the breaker."""
+        """Returns the state from which a run can restore the breaker."""
         return {"failures": self.failures, "opened": self.pauses_used, "until": -int(-self.paused_until // 1)}
 
     @property
     def is_final(self) -> bool:
-        """Return whether starts failed again after the last pause."""
+        """Returns whether starts failed again after the last pause."""
         return self.pauses_used > self.pauses
 
     def stop_reason(self, now: float) -> str:
-        """Return how many starts failed, if that is why nothing may start."""
+        """Returns how many starts failed, if that is why nothing may start."""
         if self.is_final:
             return f"{self.failures} starts in a row failed, and waiting did not help"
         return f"{self.failures} starts in a row failed: the next one waits" if now < self.paused_until else ""
 
     def wake_at(self, now: float) -> float | None:
-        """Return the end of the pause."""
+        """Returns the end of the pause."""
         return None if self.is_final else self.paused_until

@@ -15,16 +15,16 @@ class DryRun:
     """The tasks that a run would work on, those of them that have begun, and the reasons for the others."""
 
     def __init__(self, tasks: Sequence[PlanTask], chosen: Collection[str], *, skipped: Collection[str]) -> None:
-        """Compute it for the chosen tasks. No task waits for one that the plan skips."""
+        """Computes it for the chosen tasks. No task waits for one that the plan skips."""
         statuses = {task.id: task.status for task in tasks if task.id not in skipped}
         jobs = [
             Job(task.id, needs=_needs(task, chosen, statuses), status=JOB_STATUS.get(task.status, "waiting"))
             for task in tasks
             if task.id in chosen
         ]
-        board = Scheduler(jobs, slots=1)
-        blocked = board.blocked()
-        statuses = board.statuses()
+        scheduler = Scheduler(jobs, slots=1)
+        blocked = scheduler.blocked()
+        statuses = scheduler.statuses()
         self.skip_reasons = {
             task_id: blocked.get(task_id) or SKIP_REASONS[status]
             for task_id, status in statuses.items()
@@ -37,7 +37,7 @@ class DryRun:
 
 
 def _needs(task: PlanTask, chosen: Collection[str], statuses: Mapping[str, str]) -> list[str]:
-    """Return the dependencies of a task that are not done, and its implied predecessors in this run."""
+    """Returns the dependencies of a task that are not done, and its implied predecessors in this run."""
     needs = [task_id for task_id in task.depends_on if task_id in chosen or statuses.get(task_id) != "completed"]
     needs += [task_id for task_id in task.implied_dependencies if task_id in chosen]
     return [task_id for task_id in needs if task_id in statuses]

@@ -40,7 +40,7 @@ class Forecast:
         self._costs = _by_agent((task.agent, task.cost) for task in past if task.cost is not None)
 
     def expected(self, agent: str, estimated: float | None) -> Estimate:
-        """Return a task's time: its corrected estimate, or else the usual time of its agent."""
+        """Returns a task's time: its corrected estimate, or else the usual time of its agent."""
         if estimated:
             factors = _enough(self._factors, agent)
             if not factors:
@@ -50,13 +50,13 @@ class Forecast:
         return Estimate(_median(times), "history") if times else Estimate(GUESS, GUESSED)
 
     def cost(self, agent: str) -> float | None:
-        """Return the usual cost of a task of this agent, or None if it is unknown."""
+        """Returns the usual cost of a task of this agent, or None if it is unknown."""
         costs = self._costs.get(agent) or self._costs.get("")
         return _median(costs) if costs else None
 
 
 def _by_agent(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    """Group the values by agent. The empty name has the values of all."""
+    """Groups the values by agent. The empty name has the values of all."""
     grouped: dict[str, list[float]] = {}
     for agent, value in values:
         for key in (agent, ""):
@@ -65,7 +65,7 @@ def _by_agent(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
 
 
 def _enough(values: dict[str, list[float]], agent: str) -> list[float]:
-    """Return the agent's values if there are enough, else those of all, else none."""
+    """Returns the agent's values if there are enough, else those of all, else none."""
     return next((candidates for key in (agent, "") if len(candidates := values.get(key, [])) >= ENOUGH), [])
 
 

@@ -21,42 +21,42 @@ class JournalEntry:
         self.t = self.number("t")
 
     def text(self, key: str) -> str:
-        """Return a text, or an empty one."""
+        """Returns a text, or an empty one."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
 
     def name_or_number(self, key: str) -> str:
-        """Return a name or a number as a text."""
+        """Returns a name or a number as a text."""
         value = self.data.get(key)
         return str(value) if isinstance(value, int) and number(value) is not None else self.text(key)
 
     def number(self, key: str) -> float | None:
-        """Return a number from zero up, or None."""
+        """Returns a number from zero up, or None."""
         return number(self.data.get(key))
 
     def count(self, key: str) -> int:
-        """Return a whole number, or 0."""
+        """Returns a whole number, or 0."""
         value = self.number(key)
         return int(value) if value is not None else 0
 
     def texts(self, key: str) -> list[str]:
-        """Return the texts in a list."""
+        """Returns the texts in a list."""
         value = self.data.get(key)
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
     def entries(self, key: str) -> list[JournalEntry]:
-        """Return the mappings in a list."""
+        """Returns the mappings in a list."""
         value = self.data.get(key)
         return [JournalEntry(item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
     def entry(self, key: str) -> JournalEntry:
-        """Return a mapping, or an empty one."""
+        """Returns a mapping, or an empty one."""
         value = self.data.get(key)
         return JournalEntry(value if isinstance(value, dict) else {})
 
 
 def number(value: object) -> float | None:
-    """Return the value if it is a number from zero up to the limit."""
+    """Returns the value if it is a number from zero up to the limit."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if 0 <= value <= MAX_NUMBER else None

@@ -16,10 +16,10 @@ class Guard(Protocol):
     """Stops all new work, such as a budget or the circuit breaker."""
 
     def stop_reason(self, now: float) -> str:
-        """Return the reason why nothing may start now, or an empty text."""
+        """Returns the reason why nothing may start now, or an empty text."""
 
     def wake_at(self, now: float) -> float | None:
-        """Return when the stop ends by itself, or None if a person has to act."""
+        """Returns when the stop ends by itself, or None if a person has to act."""
 
 
 QueueKey = tuple[float, int, str]
@@ -115,7 +115,7 @@ class Scheduler:
         self._begin_waves()
 
     def _connect(self) -> None:
-        """Count the jobs that each job waits for, and give each job its initial status."""
+        """Counts the jobs that each job waits for, and gives each job its initial status."""
         self._dependents: dict[str, list[str]] = {ident: [] for ident in self._jobs}
         self._open_need_counts = {job.id: len(job.needs) for job in self._jobs.values()}
         self._blocker_counts = {
@@ -135,17 +135,17 @@ class Scheduler:
                 self._set_status(job.id, job.status)
 
     def started(self, ident: str) -> None:
-        """Record that a job was started. Raise IllegalStatusChange if it still waits for others."""
+        """Records that a job was started. Raise IllegalStatusChange if it still waits for others."""
         self._move(ident, "running")
 
     def ended(self, ident: str, status: str) -> None:
-        """Record that a job ended, or that it waits again after a limit or for a retry."""
+        """Records that a job ended, or that it waits again after a limit or for a retry."""
         if status == "running":
             raise IllegalStatusChange(f"job {ident} cannot end as running", "tell of a start with started()")
         self._move(ident, status)
 
     def answered(self, ident: str) -> None:
-        """Record that a question was answered or that a failed job is retried. The job may start again."""
+        """Records that a question was answered or that a failed job is retried. The job may start again."""
         if self.status(ident) not in ("asking", "failed"):
             raise IllegalStatusChange(
                 f"job {ident} is {self.status(ident)} and asks nothing", "answer one that asks or failed"
@@ -153,11 +153,11 @@ class Scheduler:
         self._move(ident, "waiting")
 
     def pause(self, pool: str, until: float) -> None:
-        """Start nothing in this pool before the given time."""
+        """Starts nothing in this pool before the given time."""
         self._pauses[pool] = until
 
     def transfer(self, ident: str, pool: str) -> None:
-        """Move a job that does not run to another pool, such as when its own pool has reached a limit."""
+        """Moves a job that does not run to another pool, such as when its own pool has reached a limit."""
         if self.status(ident) == "running":
             raise IllegalStatusChange(f"job {ident} is running in {self._pool[ident]}", "end it first")
         self._unqueue(ident)
@@ -165,17 +165,17 @@ class Scheduler:
         self._queue(ident)
 
     def status(self, ident: str) -> str:
-        """Return the status of a job."""
+        """Returns the status of a job."""
         if ident not in self._status:
             raise SowError(f"job {ident} is not in this run", "ask for one of its jobs")
         return self._status[ident]
 
     def statuses(self) -> dict[str, str]:
-        """Return the status of every job."""
+        """Returns the status of every job."""
         return dict(self._status)
 
     def decide(self, now: float) -> ScheduleDecision:
-        """Return the jobs that may start now, without changing anything."""
+        """Returns the jobs that may start now, without changing anything."""
         idle = not self._running
         if not any(self._queues.values()):
             return ScheduleDecision([], finished=idle)
@@ -191,7 +191,7 @@ class Scheduler:
         return ScheduleDecision(start, wake_at=until, finished=idle and not start and until is None)
 
     def blocked(self) -> dict[str, str]:
-        """Return the jobs that cannot start until a person acts, each with the jobs it waits for."""
+        """Returns the jobs that cannot start until a person acts, each with the jobs it waits for."""
         return {
             ident: self._waits_for(ident, dead=True)
             for ident, status in self._status.items()
@@ -212,7 +212,7 @@ class Scheduler:
         return "blocked" if self._status[ident] == "waiting" and self._blocker_counts[ident] else self._status[ident]
 
     def _choose(self, now: float) -> list[str]:
-        """Return the jobs to start, the longest chains first, within the free slots and the shared folder."""
+        """Returns the jobs to start, the longest chains first, within the free slots and the shared folder."""
         free = self._slots - len(self._running)
         free_slots = {pool: self._free_slots(pool) for pool in self._queues if self._pauses.get(pool, -NEVER) <= now}
         positions = {pool: 0 for pool, slots in free_slots.items() if slots > 0 and self._queues[pool]}
@@ -235,7 +235,7 @@ class Scheduler:
         return self._pool_slots.get(pool, self._slots) - self._busy.get(pool, 0)
 
     def _folder(self) -> SharedFolder | None:
-        """Return the shared folder with all running jobs in it, or None if each job has its own checkout."""
+        """Returns the shared folder with all running jobs in it, or None if each job has its own checkout."""
         if not self._writers:
             return None
         folder = SharedFolder()
@@ -244,7 +244,7 @@ class Scheduler:
         return folder
 
     def _pause_ends(self, now: float, starting: int) -> float | None:
-        """Return the first end of a pause that keeps a job from starting."""
+        """Returns the first end of a pause that keeps a job from starting."""
         if len(self._running) + starting >= self._slots:
             return None
         ends = [
@@ -261,7 +261,7 @@ class Scheduler:
         self._begin_waves()
 
     def _set_status(self, ident: str, status: str) -> None:
-        """Set the status of a job, and update the jobs that need it."""
+        """Sets the status of a job, and updates the jobs that need it."""
         self._unqueue(ident)
         old_prospect, old_status = self._prospect(ident), self._status[ident]
         self._status[ident] = status
@@ -280,14 +280,14 @@ class Scheduler:
         self._queue(ident)
 
     def _prospect(self, ident: str) -> str:
-        """Return `completed`, `open` if the job can complete without a person, or `dead`."""
+        """Returns `completed`, `open` if the job can complete without a person, or `dead`."""
         status = self._status.get(ident, "failed")
         if status == "waiting":
             return "dead" if self._blocker_counts[ident] else "open"
         return "dead" if status in BLOCKING else "completed" if status == "completed" else "open"
 
     def _update_dependents(self, ident: str, old_prospect: str) -> None:
-        """Update all jobs that need this one, directly or indirectly, after its prospect changed."""
+        """Updates all jobs that need this one, directly or indirectly, after its prospect changed."""
         pending = [(ident, old_prospect)]
         while pending:
             current, old = pending.pop()
@@ -302,7 +302,7 @@ class Scheduler:
                     pending.append((dependent, previous))
 
     def _begin_waves(self) -> None:
-        """Begin the next wave when no job of the waves before it can end without a person."""
+        """Begins the next wave when no job of the waves before it can end without a person."""
         while self._later_waves and not self._unsettled:
             self._current_wave = self._later_waves.pop()
             for ident in self._members[self._current_wave]:
@@ -319,7 +319,7 @@ class Scheduler:
             del queue[bisect_left(queue, self._queue_keys[ident])]
 
     def _can_queue(self, ident: str) -> bool:
-        """Return whether a job waits for nothing but a slot."""
+        """Returns whether a job waits for nothing but a slot."""
         return (
             self._status[ident] == "waiting"
             and not self._open_need_counts[ident]

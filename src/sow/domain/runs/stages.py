@@ -38,7 +38,7 @@ def next_stage(
     resolved: bool = False,
     broke: Sequence[tuple[list[Check], list[str]]] = (),
 ) -> Stage:
-    """Return the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
+    """Returns the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
 
     With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
     `resolved` a person has changed the work since the run asked how to merge it. `broke` has the lists of other tasks
@@ -70,7 +70,7 @@ def next_stage(
 
 
 def final_check_decision(task: Task) -> str:
-    """Return the answer of a person to a failed final check: waive or stop. Any other answer sends the task back."""
+    """Returns the answer of a person to a failed final check: waive or stop. Any other answer sends the task back."""
     failed = last_failed_final_check(task)
     latest = task["questions"][-1:]
     if failed is None or failed["iteration"] != task["iteration"] - 1 or not latest:
@@ -80,7 +80,7 @@ def final_check_decision(task: Task) -> str:
 
 
 def last_failed_final_check(task: Task) -> Evidence | None:
-    """Return the last final check that failed because of this task."""
+    """Returns the last final check that failed because of this task."""
     failed = [
         evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "final" and not evidence["passed"]
     ]
@@ -88,7 +88,7 @@ def last_failed_final_check(task: Task) -> Evidence | None:
 
 
 def times_asked(task: Task) -> int:
-    """Return how often the task has asked its current question, this time included."""
+    """Returns how often the task has asked its current question, this time included."""
     question = task.get("question")
     if question is None:
         return 0
@@ -96,7 +96,7 @@ def times_asked(task: Task) -> int:
 
 
 def failed_merge_count(task: Task) -> int:
-    """Return in how many iterations the merge failed. The worker gets the first failure, an integrator the next."""
+    """Returns in how many iterations the merge failed. The worker gets the first failure, an integrator the next."""
     failed = (
         evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "merge" and not evidence["passed"]
     )
@@ -104,7 +104,7 @@ def failed_merge_count(task: Task) -> int:
 
 
 def needs_integrator(task: Task) -> bool:
-    """Return whether the worker has already tried to fix the merge, and it failed again in the last iteration."""
+    """Returns whether the worker has already tried to fix the merge, and it failed again in the last iteration."""
     failed = {
         evidence["iteration"]
         for evidence in task.get("evidence", ())
@@ -114,7 +114,7 @@ def needs_integrator(task: Task) -> bool:
 
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
-    """Return the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
+    """Returns the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
     return [] if _last_check_run(task, _collected(task) if isolated else None) else check_list.checks_of(task)
 
 
@@ -126,7 +126,7 @@ def _paused(task: Task) -> Stage:
 
 
 def _next_turn(task: Task, reviewers: int, retries: int) -> Stage:
-    """Start or resume a turn. A timeout costs a retry, and without reviews there are no retries."""
+    """Starts or resumes a turn. A timeout costs a retry, and without reviews there are no retries."""
     timed_out = task.get("result") == "TIMEOUT"
     if timed_out and not reviewers:
         return "failed", "it timed out, and without reviews it is not retried"
@@ -165,7 +165,7 @@ def _handed_in(
         results = _checked_again(task, work, checks)
         if not results:
             return "check", f"not run yet: {checks[0]['command']} of task {owners[0]}"
-        failed = [each["command"] for each in results if not each["passed"]]
+        failed = [result["command"] for result in results if not result["passed"]]
         if failed:
             return _rejected(task, [], retries, why=f"{FINAL}`{failed[0]}` of task {owners[0]} still fails")
     if len(reviews) < reviewers:
@@ -176,7 +176,7 @@ def _handed_in(
 
 
 def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage:
-    """Merge work that passed. It is done when the run has recorded the merge of exactly this commit."""
+    """Merges work that passed. It is done when the run has recorded the merge of exactly this commit."""
     if not isolated:
         return "done", why
     if is_merged:
@@ -185,7 +185,7 @@ def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage
 
 
 def _red_cause(task: Task, reviews: list[Review]) -> str:
-    """Return the first line of what is wrong: of the first error that a reviewer found, or else of the feedback."""
+    """Returns the first line of what is wrong: of the first error that a reviewer found, or else of the feedback."""
     findings = [finding for review in reviews if review["verdict"] == verdict.RED for finding in review["findings"]]
     first = next((finding["text"] for finding in findings if finding["severity"] == "error"), "")
     line = (first or task.get("review_feedback", "")).strip().partition("\n")[0]
@@ -193,7 +193,7 @@ def _red_cause(task: Task, reviews: list[Review]) -> str:
 
 
 def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str, cause: str = "") -> Stage:
-    """Send the work back while retries are left, or ask if the last iteration left a finding unchanged."""
+    """Sends the work back while retries are left, or asks if the last iteration left a finding unchanged."""
     again = repeated_errors(_findings_before(task), [finding for review in reviews for finding in review["findings"]])
     if again:
         return "ask", f"{SAME}{again[0]['text'][:MOST_CAUSE]}"
@@ -219,7 +219,7 @@ def _collected(task: Task) -> Work | None:
 
 
 def _last_check_run(task: Task, work: Work | None) -> list[Evidence]:
-    """Return the last complete run of the check list in this iteration, on the collected tree if there is one."""
+    """Returns the last complete run of the check list in this iteration, on the collected tree if there is one."""
     current = [
         evidence
         for evidence in task.get("evidence", ())
@@ -232,13 +232,13 @@ def _last_check_run(task: Task, work: Work | None) -> list[Evidence]:
 
 def _checked_again(task: Task, work: Work | None, checks: list[Check]) -> list[Evidence]:
     """The last whole run in this iteration of a list that the task broke."""
-    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
-    finals = [each for each in now if each["kind"] == "final"]
+    now = [evidence for evidence in task.get("evidence", ()) if evidence["iteration"] == task["iteration"]]
+    finals = [evidence for evidence in now if evidence["kind"] == "final"]
     return check_list.last_complete_run(finals, checks, tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:
-    """Return whether the collected work changes a path that the plan protects."""
+    """Returns whether the collected work changes a path that the plan protects."""
     return work is not None and any(
         evidence["command"] == PROTECTED
         and evidence["iteration"] == task["iteration"]
@@ -248,7 +248,7 @@ def _changes_protected(task: Task, work: Work | None) -> bool:
 
 
 def _merge_results(task: Task) -> dict[str, bool]:
-    """Return for each command at this iteration's merge whether its last run passed."""
+    """Returns for each command at this iteration's merge whether its last run passed."""
     return {
         evidence["command"]: evidence["passed"]
         for evidence in task.get("evidence", ())
@@ -257,7 +257,7 @@ def _merge_results(task: Task) -> dict[str, bool]:
 
 
 def _reviews(task: Task, work: Work | None) -> list[Review]:
-    """Return the reviews of this iteration, and of the collected commit if there is one."""
+    """Returns the reviews of this iteration, and of the collected commit if there is one."""
     return [
         review
         for review in task.get("reviews", ())

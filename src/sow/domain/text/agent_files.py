@@ -20,7 +20,7 @@ PATHS = (
 
 
 def is_agent_file(path: str) -> bool:
-    """Return whether an agent CLI that works in the repository could follow this file."""
+    """Returns whether an agent CLI that works in the repository could follow this file."""
     parts = path.lower().split("/")
     if any(_fits(part, name) for part in parts for name in NAMES):
         return True

@@ -7,7 +7,7 @@ NEVER = frozenset(" ~^:?*[\\")
 
 
 def is_branch_name(text: str) -> bool:
-    """Return whether git accepts a text as the name of a branch and as nothing else."""
+    """Returns whether git accepts a text as the name of a branch and as nothing else."""
     if not 0 < len(text) <= LONGEST or not text.isprintable() or NEVER.intersection(text):
         return False
     if text.startswith("-") or text.endswith(".") or ".." in text or "@{" in text or text in ("@", "HEAD"):

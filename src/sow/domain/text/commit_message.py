@@ -9,7 +9,7 @@ MOST_ASKED = 600
 
 
 def subject(name: str) -> str:
-    """Return the task's name as a subject line of at most 72 characters, cut at a word."""
+    """Returns the task's name as a subject line of at most 72 characters, cut at a word."""
     line = " ".join(name.split())
     if len(line) <= LONGEST:
         return line
@@ -18,14 +18,14 @@ def subject(name: str) -> str:
 
 
 def message(task: Task, description: str) -> str:
-    """Return a message of the subject, a short description, and the task's id and iteration."""
+    """Returns a message of the subject, a short description, and the task's id and iteration."""
     body = _wrapped(_first_paragraph(description, task["name"]))
     parts = [subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
     return "\n\n".join(part for part in parts if part)
 
 
 def _first_paragraph(description: str, name: str) -> str:
-    """Return the first paragraph of a description that is not a heading, list or block, and is not just the name."""
+    """Returns the first paragraph of a description that is not a heading, list or block, and is not just the name."""
     for block in description.split("\n\n"):
         text = " ".join(block.split())
         if text and text != name and not block.lstrip().startswith(("#", "-", "*", "`", ">", "|", "1.")):
@@ -34,7 +34,7 @@ def _first_paragraph(description: str, name: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Wrap a text at 72 characters. A longer word has a line of its own."""
+    """Wraps a text at 72 characters. A longer word has a line of its own."""
     lines: list[str] = []
     for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= LONGEST:

@@ -27,7 +27,7 @@ MOST = 80
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lowercase. Names such as parsePlan or parse_plan also count as their parts."""
+    """Returns the words of a text in lowercase. Names such as parsePlan or parse_plan also count as their parts."""
     letters = "".join(letter if letter.isalnum() else " " for letter in text)
     result = []
     for word in letters.split():
@@ -37,7 +37,7 @@ def words(text: str) -> list[str]:
 
 
 def _camel_case_parts(word: str) -> list[str]:
-    """Split `parsePlan` into parse and Plan. A word in one case is one part."""
+    """Splits `parsePlan` into parse and Plan. A word in one case is one part."""
     starts = [0]
     for index in range(1, len(word)):
         if word[index].isupper() and word[index - 1].islower():
@@ -46,7 +46,7 @@ def _camel_case_parts(word: str) -> list[str]:
 
 
 def keywords(texts: Iterable[str]) -> list[str]:
-    """Return the words that distinguish documents, the most frequent first."""
+    """Returns the words that distinguish documents, the most frequent first."""
     counts: dict[str, int] = {}
     for text in texts:
         for word in words(text):
@@ -63,7 +63,7 @@ SUFFIXES = (
 
 
 def stem(word: str) -> str:
-    """Return the beginning that forms of one word share: `uploads`, `uploading` and `upload` have the same stem."""
+    """Returns the beginning that forms of one word share: `uploads`, `uploading` and `upload` have the same stem."""
     suffix = next((end for end in SUFFIXES if word.endswith(end) and len(word) - len(end) >= 3), "")
     short = word.removesuffix(suffix)
     return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short

@@ -37,12 +37,12 @@ class MarkdownPage:
         return self.number(opened) if opener else 0
 
     def number(self, index: int) -> int:
-        """Return the line number of an index."""
+        """Returns the line number of an index."""
         return self.first + index
 
 
 def _opener(bare: str) -> str:
-    """Return the opener of a fence or comment that a line starts; one that ends on the same line is none."""
+    """Returns the opener of a fence or comment that a line starts; one that ends on the same line is none."""
     if bare.startswith(COMMENT_START):
         return "" if COMMENT_END in bare else COMMENT_START
     if not bare.startswith(OPENERS):
@@ -58,7 +58,7 @@ def _closes(bare: str, opener: str) -> bool:
 
 
 def frontmatter(text: str) -> tuple[str, str, int]:
-    """Return the block between two --- lines at the start, the rest, and the line number of the rest."""
+    """Returns the block between two --- lines at the start, the rest, and the line number of the rest."""
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return "", text, 1
@@ -69,7 +69,7 @@ def frontmatter(text: str) -> tuple[str, str, int]:
 
 
 def heading(text: str) -> tuple[int, str]:
-    """Return the level and the text of a heading; level 0 is no heading."""
+    """Returns the level and the text of a heading; level 0 is no heading."""
     bare = text.lstrip(" ")
     if bare[:1] != "#" or len(text) - len(bare) > DEEPEST_HEADING:
         return 0, ""

@@ -44,7 +44,7 @@ class MarkdownText:
     fences: list[Fence]
 
     def block(self, position: int) -> tuple[int, int]:
-        """Return the bounds of the JSON block around a position: a json fence, or lines from `{` to its `}`."""
+        """Returns the bounds of the JSON block around a position: a json fence, or lines from `{` to its `}`."""
         for fence in self.fences:
             if fence.start <= position < fence.end:
                 return (fence.start, fence.end) if fence.word.lower() == "json" else (0, 0)
@@ -54,7 +54,7 @@ class MarkdownText:
         return (starts[-1], self._closing(starts[-1])) if starts else (0, 0)
 
     def _closing(self, start: int) -> int:
-        """Return the end of the object at `start`, or `start` if it is invalid or text follows on its line."""
+        """Returns the end of the object at `start`, or `start` if it is invalid or text follows on its line."""
         try:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ class MarkdownText:
         return start if self.text[end:].partition("\n")[0].strip() else end
 
     def has_hidden_text_before(self, position: int) -> bool:
-        """Return whether a tag before this position can hide text, or a control character changes how it is shown."""
+        """Returns whether a tag before this position can hide text, or a control character changes how it is shown."""
         before = self.text[:position].casefold()
         if any(tag in before for tag in HIDING_TAGS):
             return True
@@ -71,7 +71,7 @@ class MarkdownText:
         )
 
     def neighbours(self, index: int) -> tuple[str, str]:
-        """Return the lines before and after one that could belong to its sentence. A heading before it does not."""
+        """Returns the lines before and after one that could belong to its sentence. A heading before it does not."""
         before = self.lines[index - 1].text if index else ""
         before = "" if before.startswith("#") else before
         after = self.lines[index + 1].text if index + 1 < len(self.lines) else ""
@@ -79,7 +79,7 @@ class MarkdownText:
 
 
 def parse_markdown(text: str) -> MarkdownText:
-    """Split a text into lines that are its own, fenced or quoted. A quote ends at a blank line, as in Markdown."""
+    """Splits a text into lines that are its own, fenced or quoted. A quote ends at a blank line, as in Markdown."""
     lines: list[MarkdownLine] = []
     fences: list[Fence] = []
     fence: Fence | None = None
@@ -108,7 +108,7 @@ def parse_markdown(text: str) -> MarkdownText:
 
 
 def _mark(line: str) -> tuple[str, str]:
-    """Return the marks of a fence and the text after them, if the line opens or closes one."""
+    """Returns the marks of a fence and the text after them, if the line opens or closes one."""
     bare = line.lstrip(" ")
     letter = bare[:1]
     if letter not in ("`", "~") or len(line) - len(bare) > 3:
@@ -129,7 +129,7 @@ class Section:
 
 
 def sections(text: str, first_line: int = 1) -> list[Section]:
-    """Return all sections in order."""
+    """Returns all sections in order."""
     lines = parse_markdown(text).lines
     indexed: list[tuple[int, Section]] = []
     for index, line in enumerate(lines):
@@ -145,12 +145,12 @@ def sections(text: str, first_line: int = 1) -> list[Section]:
 
 
 def has_text(section: Section) -> bool:
-    """Return whether there is text below the heading, other than headings."""
+    """Returns whether there is text below the heading, other than headings."""
     return any(words(line) for line in section.text.split("\n") if not line.lstrip().startswith("#"))
 
 
 def with_title_words(candidates: Iterable[Section], starts: tuple[tuple[str, ...], ...]) -> list[Section]:
-    """Return the sections whose title has, for one of these sets, a word that starts with each prefix."""
+    """Returns the sections whose title has, for one of these sets, a word that starts with each prefix."""
     return [section for section in candidates if any(_has(words(section.title), prefixes) for prefixes in starts)]
 
 

@@ -8,7 +8,7 @@ LONGEST_PATTERN = 1000
 
 
 def pattern_problem(pattern: str) -> str:
-    """Return why a text is not a pattern of protected paths, or '' if it is one."""
+    """Returns why a text is not a pattern of protected paths, or '' if it is one."""
     if not pattern.strip() or len(pattern) > LONGEST_PATTERN or not pattern.isprintable():
         return "is empty, too long or not printable"
     if pattern.startswith(("/", "!", "~")) or "\\" in pattern:
@@ -34,7 +34,7 @@ def _closed(part: str) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether a path, or a folder that contains it, matches a pattern.
+    """Returns whether a path, or a folder that contains it, matches a pattern.
 
     `*` and `?` match within one folder, `**` matches any number of folders. A pattern without a slash matches in every
     folder.
@@ -48,7 +48,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def match_parts(pattern_parts: Sequence[str], parts: Sequence[str]) -> bool:
-    """Match part by part. After a mismatch only the last `**` takes one more part, so the time is bounded."""
+    """Matches part by part. After a mismatch only the last `**` takes one more part, so the time is bounded."""
     from fnmatch import fnmatchcase
 
     pattern_index = part_index = 0

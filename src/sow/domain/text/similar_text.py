@@ -24,7 +24,7 @@ UNMERGEABLE_PREFIX = "it could not be merged"  # begins the question about a con
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, in lowercase."""
+    """Returns the words of a text, in lowercase."""
     return "".join(letter if letter.isalnum() else " " for letter in text[:MAX_TEXT].casefold()).split()
 
 
@@ -36,17 +36,17 @@ def without_changing_parts(text: str) -> str:
 
 
 def without_details(question: str) -> str:
-    """Return a question without the details that a run adds."""
+    """Returns a question without the details that a run adds."""
     return question.partition(DETAILS)[0]
 
 
 def answer_command(target: str, question: str) -> str:
-    """Return the command that answers a question. For a question about final checks it has one of the fixed answers."""
+    """Returns the command that answers a question. A question about final checks has fixed answers."""
     return f'sow answer {target} "{"send back" if question.startswith(FINAL_CHECKS_PREFIX) else "…"}"'
 
 
 def similar(question_a: str, question_b: str) -> bool:
-    """Return whether two questions are the same: equal but for spacing and case, or with nearly the same words.
+    """Returns whether two questions are the same: equal but for spacing and case, or with nearly the same words.
 
     The details that a run adds do not count, because they differ each time.
     """

@@ -9,17 +9,17 @@ from sow.errors import SowError
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 task`, `3 tasks`."""
+    """Returns a count with its noun: `1 task`, `3 tasks`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return names as a list, and the number of those beyond `most`: `a, b and 3 more`."""
+    """Returns names as a list, and the number of those beyond `most`: `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_minutes(minutes: float) -> str:
-    """Return minutes as `1h 15m` or `2d 3h`: two units at most, no seconds above a minute."""
+    """Returns minutes as `1h 15m` or `2d 3h`: two units at most, no seconds above a minute."""
     if minutes < 1:
         return f"{round(minutes * 60)}s" if minutes else "0m"
     days, minutes_of_day = divmod(round(minutes), 1440)
@@ -29,7 +29,7 @@ def format_minutes(minutes: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return measured seconds as `4.2s`, `42s` or `2m 13s`, and above an hour as `format_minutes` does."""
+    """Returns measured seconds as `4.2s`, `42s` or `2m 13s`, and above an hour as `format_minutes` does."""
     if seconds < 9.95:
         return f"{seconds:.1f}s" if seconds else "0s"
     whole = round(seconds)
@@ -42,7 +42,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def stopwatch(seconds: float) -> str:
-    """Return elapsed whole seconds as `00:12`, `12:34` or `1:02:03`."""
+    """Returns elapsed whole seconds as `00:12`, `12:34` or `1:02:03`."""
     hours, seconds_of_hour = divmod(int(seconds), 3600)
     minutes, seconds_left = divmod(seconds_of_hour, 60)
     return f"{hours}:{minutes:02d}:{seconds_left:02d}" if hours else f"{minutes:02d}:{seconds_left:02d}"
@@ -52,7 +52,7 @@ LEAST = 0.0001
 
 
 def dollars(amount: float) -> str:
-    """Return `$0.0042`, `$0.48` or `$1,200.50`. A small amount is never shown as zero."""
+    """Returns `$0.0042`, `$0.48` or `$1,200.50`. A small amount is never shown as zero."""
     if 0 < amount < LEAST:
         return f"less than ${LEAST}"
     return f"${amount:.4f}" if 0 < amount < 0.1 else f"${amount:,.2f}"
@@ -62,19 +62,19 @@ BYTES_PER_TOKEN = 4  # an average for English text and code, good enough for a b
 
 
 def parse_tokens(value: str, label: str) -> int:
-    """Return a budget in tokens, or raise SowError."""
+    """Returns a budget in tokens, or raises SowError."""
     if not is_tokens(value):
         raise SowError(f"{label} {value!r:.40} is not a number of tokens", "write a number such as 8k or 12000")
     return int(value.removesuffix("k")) * (1000 if value.endswith("k") else 1)
 
 
 def estimate(size: int) -> int:
-    """Return the approximate number of tokens in so many bytes."""
+    """Returns the approximate number of tokens in so many bytes."""
     return -(-size // BYTES_PER_TOKEN)
 
 
 def format_bytes(size: int) -> str:
-    """Return bytes for people."""
+    """Returns bytes for people."""
     if size < 1000:
         return f"{size} B"
     return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

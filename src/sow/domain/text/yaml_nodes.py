@@ -37,7 +37,7 @@ class Node:
         self.line = line
 
     def data(self) -> Any:
-        """Return the plain data of this node."""
+        """Returns the plain data of this node."""
         if isinstance(self.value, dict):
             return {key: node.data() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -45,7 +45,7 @@ class Node:
         return self.value
 
     def count_keys(self) -> int:
-        """Return the number of keys at all levels."""
+        """Returns the number of keys at all levels."""
         inner: list[Node] = [*self.value.values()] if isinstance(self.value, dict) else self.value
         if not isinstance(inner, list):
             return 0
@@ -61,7 +61,7 @@ def parse(
     nodes: int = MAX_NODES,
     merge_keys: bool = True,
 ) -> Node:
-    """Return the value of a document; None for an empty one. More documents may follow if they are empty.
+    """Returns the value of a document; None for an empty one. More documents may follow if they are empty.
 
     With `merge_keys`, << is a key like others; else it is refused.
     """
@@ -77,7 +77,7 @@ def parse(
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, first_line: int) -> BadYamlError:
-    """Return the parser's message with its line; for a character that YAML forbids, the parser knows only the byte."""
+    """Returns the parser's message with its line; for a character that YAML forbids, the parser knows only the byte."""
     mark = getattr(error, "problem_mark", None)
     line = mark.line if mark else text.encode()[: getattr(error, "position", 0)].count(b"\n")
     line = min(line, text.count("\n"))  # the end of a text is after its last line
@@ -103,7 +103,7 @@ class _Tree:
         self.keys: list[tuple[str, int] | None] = []
 
     def add(self, event: Any) -> None:
-        """Add one event of the parser."""
+        """Adds one event of the parser."""
         kind = type(event)
         if kind is yaml.ScalarEvent:
             self._scalar(event)
@@ -161,7 +161,7 @@ class _Tree:
         self.keys[-1] = name, event.start_mark.line + self.first_line
 
     def _put(self, event: Any, node: Node) -> None:
-        """Add a node to the innermost collection: as an entry, or as the value of the last key."""
+        """Adds a node to the innermost collection: as an entry, or as the value of the last key."""
         self.nodes_left -= 1
         if self.nodes_left < 0:
             self._refuse(event, "too many values", "split it into several files")
@@ -180,7 +180,7 @@ class _Tree:
             self._refuse(event, f"a list with more than {MAX_ENTRIES:,} entries", "split it into several files")
 
     def _begin(self, event: Any, node: Node) -> None:
-        """Set the value of the document; an empty second document is ignored."""
+        """Sets the value of the document; an empty second document is ignored."""
         if node.value is None:
             return
         if self.root.value is not None:

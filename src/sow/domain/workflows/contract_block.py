@@ -9,22 +9,22 @@ ASKED_END = "<!-- sow: end of what the crew asks now -->"
 
 
 def remove_blocks(text: str) -> str:
-    """Return the instructions without the blocks of sow."""
+    """Returns the instructions without the blocks of sow."""
     return _cut(_cut(text, START, END), ASKED, ASKED_END)
 
 
 def set_contract(text: str, contract: str) -> str:
-    """Return the instructions with this contract at their end, in place of an earlier one."""
+    """Returns the instructions with this contract at their end, in place of an earlier one."""
     return f"{_cut(text, START, END)}\n{START}\n\n{contract.strip()}\n\n{END}\n"
 
 
 def set_questions(text: str, questions: str) -> str:
-    """Return the instructions with these questions at their end, in place of earlier ones, and without a contract."""
+    """Returns the instructions with these questions at their end, in place of earlier ones, and without a contract."""
     return f"{remove_blocks(text)}\n{ASKED}\n\n{questions.strip()}\n\n{ASKED_END}\n".lstrip("\n")
 
 
 def _cut(text: str, start: str, end: str) -> str:
-    """Return the text without the lines between two marks, or without all after the start if there is no end mark."""
+    """Returns the text without the lines between two marks, or without all after the start if there is no end mark."""
     kept: list[str] = []
     inside = False
     for line in text.replace("\r\n", "\n").split("\n"):

@@ -35,7 +35,7 @@ class DesignProblem(PlanFinding):
         return self.message
 
     def document(self) -> dict[str, object]:
-        """Return the complaint as JSON."""
+        """Returns the complaint as JSON."""
         return {
             "rule": self.rule,
             "severity": "error" if self.error else "warning",
@@ -64,7 +64,7 @@ class Member:
     lines: dict[str, int] = field(default_factory=dict)  # the line of each field
 
     def line_of(self, key: str) -> int:
-        """Return the line of a field, or of the entry if it does not have that field."""
+        """Returns the line of a field, or of the entry if it does not have that field."""
         return self.lines.get(key, self.line)
 
 
@@ -112,30 +112,30 @@ class WorkflowPlan:
         return [complaint for complaint in self.complaints if complaint.error]
 
     def member(self, name: str) -> Member | None:
-        """Return the member with this name."""
+        """Returns the member with this name."""
         return next((member for member in self.members if member.name == name), None)
 
     def checker(self, name: str) -> Verifier | None:
-        """Return the verifier with this name."""
+        """Returns the verifier with this name."""
         return next((checker for checker in self.verifiers if checker.name == name), None)
 
     def is_on_call(self, member: Member) -> bool:
-        """Return whether a member is not in the order: a solution architect that works only when it is asked."""
+        """Returns whether a member is not in the order: a solution architect that works only when it is asked."""
         return member.kind == ARCHITECT and not any(member.name in group for group in self.order)
 
     def technical_advisor(self) -> str:
-        """Return the name of the agent that answers technical questions and has no other task in the order."""
+        """Returns the name of the agent that answers technical questions and has no other task in the order."""
         on_call = next((member.name for member in self.members if self.is_on_call(member)), "")
         is_used = self.member(ARCHITECT_NAME) is not None or self.checker(ARCHITECT_NAME) is not None
         return on_call or (ON_CALL_NAME if is_used else ARCHITECT_NAME)
 
     def needs(self) -> dict[str, list[str]]:
-        """Return for each member those of its dependencies that exist."""
+        """Returns for each member those of its dependencies that exist."""
         names = {member.name for member in self.members}
         return {member.name: [name for name in member.dependencies if name in names] for member in self.members}
 
     def waits_for(self) -> dict[str, list[str]]:
-        """Return for each member all that must be verified first: its dependencies, and every group before its own."""
+        """Returns for each member all that must be verified first: its dependencies, and every group before its own."""
         waits = {name: list(before) for name, before in self.needs().items()}
         earlier: list[str] = []
         for group in self.order:
@@ -147,12 +147,12 @@ class WorkflowPlan:
 
 
 def is_task_id(text: str) -> bool:
-    """Return whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
+    """Returns whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
     return len(text) <= MAX_TASK_ID and is_session_id(text)
 
 
 def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[str]) -> str:
-    """Return the role that plays a member: from the plan, else a role with the member's name, else implementer."""
+    """Returns the role that plays a member: from the plan, else a role with the member's name, else implementer."""
     if member.agent:
         return member.agent
     if member.kind == ARCHITECT:
@@ -161,7 +161,7 @@ def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[s
 
 
 def split_agent_path(path: str) -> tuple[str, str]:
-    """Return the agent whose folder a path lies in, and the path in that folder. No agent for other paths."""
+    """Returns the agent whose folder a path is in, and the path in that folder. No agent for other paths."""
     parts = path.removeprefix("orchestration/").split("/")
     if parts[0] == "agents" and len(parts) > 2:
         return parts[1], "/".join(parts[2:])
@@ -169,28 +169,28 @@ def split_agent_path(path: str) -> tuple[str, str]:
 
 
 def is_own_output(path: str) -> bool:
-    """Return whether an output lies in the member's own agent folder."""
+    """Returns whether an output is in the member's own agent folder."""
     return path.split("/")[0] == OUTPUT_FOLDER
 
 
 def shared_output_paths(member: Member) -> list[str]:
-    """Return the member's outputs as others name them: agents/<name>/task_output/… or a path in the repository."""
+    """Returns the member's outputs as others name them: agents/<name>/task_output/… or a path in the repository."""
     return [f"agents/{member.name}/{path}" if is_own_output(path) else comparable_path(path) for path in member.outputs]
 
 
 def comparable_path(path: str) -> str:
-    """Return a path in the form used for comparison: without orchestration/ if it lies in an agent folder."""
+    """Returns a path in the form used for comparison: without orchestration/ if it is in an agent folder."""
     return path.removeprefix("orchestration/") if path.startswith("orchestration/agents/") else path
 
 
 def normalized_path(path: str) -> str:
-    """Return a path without ./ and doubled slashes, and without orchestration/ in an agent folder. /x is unchanged."""
+    """Returns a path without ./ and doubled slashes, and without orchestration/ in an agent folder. /x is unchanged."""
     if path.startswith("/"):
         return path
     return comparable_path(plain_path(path) or path)
 
 
 def own_path(name: str, path: str) -> str:
-    """Return a member's output path, relative to its agent folder if it lies there."""
+    """Returns a member's output path, relative to its agent folder if it is there."""
     agent, agent_path = split_agent_path(normalized_path(path))
     return agent_path if agent == name else normalized_path(path)

@@ -31,7 +31,7 @@ def findings(
     *,
     existing: Collection[str] | None = None,
 ) -> list[DesignProblem]:
-    """Return all complaints, those of the reader first. `existing` are the inputs that the repository has, if known."""
+    """Returns all complaints, those of the reader first. `existing` are the inputs that the repository has."""
     complaints = list(plan.complaints)
     if plan.members:
         complaints += _roster(plan, known_agents)
@@ -43,7 +43,7 @@ def findings(
 
 
 def _sorted(plan: WorkflowPlan, complaints: list[DesignProblem]) -> list[DesignProblem]:
-    """Sort by file and line, the plan first. Complaints over the limit are only counted."""
+    """Sorts by file and line, the plan first. Complaints over the limit are only counted."""
     complaints.sort(key=lambda complaint: (complaint.file != plan.file, complaint.file, complaint.line))
     more = len(complaints) - MAX_COMPLAINTS
     if more <= 0:
@@ -53,7 +53,7 @@ def _sorted(plan: WorkflowPlan, complaints: list[DesignProblem]) -> list[DesignP
 
 
 def _roster(plan: WorkflowPlan, known_agents: Collection[str]) -> list[DesignProblem]:
-    """Return all complaints about names, ids, verifiers, criteria and agent types."""
+    """Returns all complaints about names, ids, verifiers, criteria and agent types."""
     return [
         *_workflow(plan),
         *_names(plan),
@@ -116,7 +116,7 @@ def _task_ids(plan: WorkflowPlan) -> Iterator[DesignProblem]:
 
 
 def _check_verifier(plan: WorkflowPlan, member: Member) -> Iterator[DesignProblem]:
-    """Check that a member has one verifier, which exists and is another agent."""
+    """Checks that a member has one verifier, which exists and is another agent."""
     line, verifier = member.line_of("verifier"), member.verifier
     if not verifier:
         message = f"{member.name:.63} has no verifier"
@@ -133,7 +133,7 @@ def _check_verifier(plan: WorkflowPlan, member: Member) -> Iterator[DesignProble
 
 
 def _check_verifies_list(plan: WorkflowPlan, checker: Verifier) -> Iterator[DesignProblem]:
-    """Check that a verifier's list matches the members that name it."""
+    """Checks that a verifier's list matches the members that name it."""
     assigned = [member.name for member in plan.members if member.verifier == checker.name]
     for name in checker.verifies:
         if name == checker.name:
@@ -168,7 +168,7 @@ def _criteria(plan: WorkflowPlan, member: Member) -> Iterator[DesignProblem]:
 
 
 def _types(plan: WorkflowPlan, known_agents: Collection[str]) -> Iterator[DesignProblem]:
-    """Check that every agent type exists, or is specified."""
+    """Checks that every agent type exists, or is specified."""
     existing = set(known_agents)
     specified = {required.name for required in plan.required}
     used = [(member.name, crew_plan.role_of(member, existing), member.line_of("agent")) for member in plan.members]
@@ -219,7 +219,7 @@ def _cycles(plan: WorkflowPlan) -> Iterator[DesignProblem]:
 
 
 def _groups(plan: WorkflowPlan) -> Iterator[DesignProblem]:
-    """Check that each agent is in exactly one group."""
+    """Checks that each agent is in exactly one group."""
     if not plan.groups_line:
         return
     names = {member.name for member in plan.members}
@@ -240,7 +240,7 @@ def _groups(plan: WorkflowPlan) -> Iterator[DesignProblem]:
 
 
 def _group_order(plan: WorkflowPlan) -> Iterator[DesignProblem]:
-    """Check that no agent depends on one of its own group or of a later one."""
+    """Checks that no agent depends on one of its own group or of a later one."""
     if not plan.groups_line:
         return
     positions: dict[str, int] = {}
@@ -259,7 +259,7 @@ def _group_order(plan: WorkflowPlan) -> Iterator[DesignProblem]:
 
 
 def _prose(plan: WorkflowPlan) -> list[DesignProblem]:
-    """Return all complaints about the sections that the plan must have."""
+    """Returns all complaints about the sections that the plan must have."""
     all_sections = sections(plan.prose, plan.prose_line)
     escalation, validation = with_title_words(all_sections, ESCALATION), with_title_words(all_sections, VALIDATION)
     return [
@@ -283,7 +283,7 @@ def _section(plan: WorkflowPlan, matching: list[Section], name: str, hint: str) 
 
 
 def _handoffs(plan: WorkflowPlan, validation: list[Section]) -> Iterator[DesignProblem]:
-    """Check that the section on validation names every agent with dependents, or says what holds for each handoff."""
+    """Checks that the section on validation names every agent with dependents, or says what holds for each handoff."""
     if not any(has_text(section) for section in validation):
         return
     text = " ".join(section.text for section in validation).casefold()
@@ -303,7 +303,7 @@ def _handoffs(plan: WorkflowPlan, validation: list[Section]) -> Iterator[DesignP
 def _mentions(
     plan: WorkflowPlan, matching: list[Section], rule: str, expected: tuple[str, ...], lack: str
 ) -> Iterator[DesignProblem]:
-    """Warn if none of the expected words is in the sections. This is a weak sign, so it is not an error."""
+    """Warns if none of the expected words is in the sections. This is a weak sign, so it is not an error."""
     section_words = {word for section in matching for word in words(f"{section.title} {section.text}")}
     if matching and any(has_text(section) for section in matching) and not section_words.intersection(expected):
         message = f"the section {matching[0].title!r:.80} {lack}"

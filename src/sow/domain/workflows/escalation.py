@@ -45,7 +45,7 @@ class ArchitectAnswer:
 
 
 def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
-    """Read the decisions from the JSON block with the nonce: exactly one for each note, or none at all."""
+    """Reads the decisions from the JSON block with the nonce: exactly one for each note, or none at all."""
     block, why = final_answer.read_block(final_text, nonce)
     items = block.get("decisions")
     if why or not isinstance(items, list) or not isinstance(block.get("plan_changed", False), bool):
@@ -58,7 +58,7 @@ def parse(final_text: str, nonce: str, notes: Sequence[str]) -> ArchitectAnswer:
 
 
 def parse_analysis(final_text: str, nonce: str) -> ArchitectAnswer:
-    """Read the architect's analysis of a loop, for the person who ends it."""
+    """Reads the architect's analysis of a loop, for the person who ends it."""
     block, why = final_answer.read_block(final_text, nonce)
     analysis = _text(block, "analysis")
     if why or not analysis or not isinstance(block.get("plan_changed", False), bool):
@@ -73,7 +73,7 @@ def _text(block: dict[str, Any], key: str) -> str:
 
 
 def _decision(item: object) -> EscalationDecision | str:
-    """Return one decision, or the reason why it is invalid."""
+    """Returns one decision, or the reason why it is invalid."""
     if not isinstance(item, dict):
         return "a decision is no JSON object"
     note, route = item.get("note"), item.get("route")
@@ -97,7 +97,7 @@ def _problem_with_notes(decided_notes: list[str], notes: Sequence[str]) -> str:
 
 
 def without_note_numbers(question: str) -> str:
-    """Return a question without note numbers and without the reason for asking a person, because both change."""
+    """Returns a question without note numbers and without the reason for asking a person, because both change."""
     return "\n".join(_unnumbered(line) for line in question.split("\n") if not line.startswith(UNREADABLE))
 
 
@@ -107,25 +107,25 @@ def _unnumbered(line: str) -> str:
 
 
 def queue(members: Mapping[str, MemberState]) -> list[str]:
-    """Return the blocked members, the first one first. Those of the same second keep the order of the plan."""
+    """Returns the blocked members, the first one first. Those of the same second keep the order of the plan."""
     blocked = [name for name, state in members.items() if state["status"] == "blocked"]
     return sorted(blocked, key=lambda name: members[name]["last_update"] or "")
 
 
 def escalated(notes: Iterable[Note]) -> list[Note]:
-    """Return the escalated notes."""
+    """Returns the escalated notes."""
     return [note for note in notes if note["status"] == "escalated"]
 
 
 def find_record(escalations: Iterable[Escalation], task_id: str, note_id: str) -> Escalation | None:
-    """Return the history entry of a note."""
+    """Returns the history entry of a note."""
     return next(
         (record for record in escalations if record["task_id"] == task_id and record["note_id"] == note_id), None
     )
 
 
 def times_asked(escalations: Iterable[Escalation], task_id: str, note: Note) -> int:
-    """Return how often a question was asked on a task: now, and earlier with an answer."""
+    """Returns how often a question was asked on a task: now, and earlier with an answer."""
     return 1 + sum(
         record["task_id"] == task_id
         and record["note_id"] != note["note_id"]
@@ -136,24 +136,24 @@ def times_asked(escalations: Iterable[Escalation], task_id: str, note: Note) -> 
 
 
 def _is_same_question(first: str, second: str) -> bool:
-    """Return whether two questions have nearly the same words, or the same topic in other words."""
+    """Returns whether two questions have nearly the same words, or the same topic in other words."""
     topics = topic_words(first), topic_words(second)
     shared, longer = len(topics[0] & topics[1]), max(map(len, topics))
     return similar(first, second) or (shared > 1 and shared >= SAME_TOPIC * longer)
 
 
 def repeated_notes(escalations: Sequence[Escalation], task_id: str, notes: Iterable[Note]) -> list[str]:
-    """Return the escalated notes that ask the same for the third time or more."""
+    """Returns the escalated notes that ask the same for the third time or more."""
     return [note["note_id"] for note in escalated(notes) if times_asked(escalations, task_id, note) >= LOOP_AT]
 
 
 def history(escalations: Iterable[Escalation], task_id: str) -> list[Escalation]:
-    """Return everything that was escalated on a task, the oldest first."""
+    """Returns everything that was escalated on a task, the oldest first."""
     return [record for record in escalations if record["task_id"] == task_id]
 
 
 def history_text(escalations: Iterable[Escalation], task_id: str) -> str:
-    """Return the history as lines for a prompt or a question."""
+    """Returns the history as lines for a prompt or a question."""
     records = history(escalations, task_id)[-MAX_HISTORY:]
     return "\n".join(
         f"- {record['at']} {record['note_id']}: {_one_line(record['description'])} → "
@@ -182,7 +182,7 @@ def next_step(
     escalations: Sequence[Escalation],
     architect: MemberState | None = None,
 ) -> EscalationStep:
-    """Return the next step. `architect` is the state of the solution architect, if it has an agent folder."""
+    """Returns the next step. `architect` is the state of the solution architect, if it has an agent folder."""
     note_ids = [note["note_id"] for note in escalated(notes)]
     if not note_ids:
         return EscalationStep("done", reason="nothing is escalated")
@@ -212,7 +212,7 @@ def _wait_for_question(state: MemberState, notes: list[str]) -> EscalationStep |
 
 
 def _route(record: Escalation | None) -> str:
-    """Return the route of a note. If it was to be answered at once and was not, it is sorted again."""
+    """Returns the route of a note. If it was to be answered at once and was not, it is sorted again."""
     route = record.get("route", "") if record is not None else ""
     return "" if route == ANSWER else route
 
@@ -235,7 +235,7 @@ def _person_step(state: MemberState, notes: list[str]) -> EscalationStep:
 def _architect_step(
     name: str, notes: list[str], architect: MemberState | None, escalations: Sequence[Escalation]
 ) -> EscalationStep:
-    """Return the step for technical notes. The solution architect gets one task at a time."""
+    """Returns the step for technical notes. The solution architect gets one task at a time."""
     if architect is None:
         return EscalationStep("commission", notes, "there is no solution architect yet")
     requesters = architect.get("requested_by", [])

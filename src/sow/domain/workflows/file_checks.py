@@ -35,7 +35,7 @@ class Writers:
                 names.append(name)
 
     def writers_of(self, path: str) -> list[str]:
-        """Return the agents that write a path, something below it, or a folder that contains it."""
+        """Returns the agents that write a path, something below it, or a folder that contains it."""
         if _bad_path(path):
             return []
         names = [name for prefix in (*_folders(path), path) for name in self.paths.get(prefix, ())]
@@ -48,7 +48,7 @@ def _folders(path: str) -> list[str]:
 
 
 def check(plan: WorkflowPlan, existing: Collection[str] | None) -> list[DesignProblem]:
-    """Return all complaints about inputs and outputs."""
+    """Returns all complaints about inputs and outputs."""
     writers = Writers(plan)
     needs = plan.needs()
     before = {name: graph.reachable(needs, name) for name in needs}  # cycles do no harm here
@@ -61,7 +61,7 @@ def check(plan: WorkflowPlan, existing: Collection[str] | None) -> list[DesignPr
 
 
 def repository_inputs(plan: WorkflowPlan) -> list[str]:
-    """Return the inputs that no agent writes and that must be in the repository. The caller checks if they exist."""
+    """Returns the inputs that no agent writes and that must be in the repository. The caller checks if they exist."""
     writers = Writers(plan)
     paths = (path for member in plan.members for path in member.inputs)
     return [
@@ -152,7 +152,7 @@ def _file_cycles(plan: WorkflowPlan, writers: Writers) -> Iterator[DesignProblem
 
 
 def _shared(plan: WorkflowPlan, writers: Writers, before: dict[str, set[str]]) -> Iterator[DesignProblem]:
-    """Report two agents that may work at the same time and write the same file."""
+    """Reports two agents that may work at the same time and write the same file."""
     order = plan.waits_for()
     for path, names in writers.paths.items():
         for position, name in enumerate(names):

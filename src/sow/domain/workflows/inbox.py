@@ -11,7 +11,7 @@ from sow.domain.workflows.member import is_removed_from_design
 
 
 def items(workflow: Workflow) -> list[Item]:
-    """Return the questions of its agents, the failed agents, and a design that waits for approval."""
+    """Returns the questions of its agents, the failed agents, and a design that waits for approval."""
     members = workflow["members"]
     waits = {name: member["dependencies"] for name, member in members.items() if member["status"] not in DONE_STATUSES}
     asking = [name for name, member in members.items() if _asks(member) and not is_removed_from_design(name, workflow)]
@@ -36,7 +36,7 @@ def _of_agent(name: str, member: MemberState, blocks: int) -> Item:
 
 
 def _approval(workflow: Workflow, waiting: int) -> list[Item]:
-    """Return the item for a design that failed its verification, or that no person has approved."""
+    """Returns the item for a design that failed its verification, or that no person has approved."""
     check = workflow.get("verified")
     if check is None or workflow["status"] == "completed":
         return []
@@ -51,13 +51,13 @@ def _approval(workflow: Workflow, waiting: int) -> list[Item]:
 
 
 def changed_agents(workflow: Workflow, sections: Mapping[str, str]) -> list[str]:
-    """Return the agents whose part of the design differs from the approved one, or was removed."""
+    """Returns the agents whose part of the design differs from the approved one, or was removed."""
     approved = workflow.get("approval", {}).get("sections", {})
     return [name for name in {**approved, **sections} if approved and approved.get(name) != sections.get(name)]
 
 
 def next_step(workflow: Workflow, *, designed: bool, digest: str = "") -> str:
-    """Return the next command. `digest` is that of the design on disk, if the caller has read it."""
+    """Returns the next command. `digest` is that of the design on disk, if the caller has read it."""
     numbers = [member["question"]["number"] for member in workflow["members"].values() if "question" in member]
     if workflow["status"] == "completed":
         return "sow workflow archive"
@@ -76,5 +76,5 @@ def next_step(workflow: Workflow, *, designed: bool, digest: str = "") -> str:
 
 
 def design_command(workflow: Workflow) -> str:
-    """Return the command that has a workflow designed again."""
+    """Returns the command that has a workflow designed again."""
     return "sow workflow design --yes" if "approval" in workflow else "sow workflow design"

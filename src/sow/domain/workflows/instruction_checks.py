@@ -23,13 +23,13 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 
 def file_of(plan: WorkflowPlan, name: str) -> str:
-    """Return the path of an agent's instructions, beside the plan."""
+    """Returns the path of an agent's instructions, beside the plan."""
     folder = "".join(plan.file.rpartition("/")[:2])
     return f"{folder}agents/{name}/agent_instructions.md"
 
 
 def check(plan: WorkflowPlan, instructions: Mapping[str, str | None]) -> list[DesignProblem]:
-    """Return all complaints about instructions. A verifier needs none, but if it has some they must not be empty."""
+    """Returns all complaints about instructions. A verifier needs none, but if it has some they must not be empty."""
     complaints: list[DesignProblem] = []
     for member in plan.members:
         if not plan.is_on_call(member) or instructions.get(member.name) is not None:
@@ -94,7 +94,7 @@ def _check_named_files(file: str, member: Member, text: str) -> Iterator[DesignP
 
 
 def _check_foreign_paths(file: str, member: Member, text: str) -> Iterator[DesignProblem]:
-    """Check that each file of another agent that the instructions name is one of the member's inputs."""
+    """Checks that each file of another agent that the instructions name is one of the member's inputs."""
     declared = [*member.inputs, *crew_plan.shared_output_paths(member)]
     for number, line in enumerate(text.split("\n"), 1):
         for path in _agent_folder_paths(line):
@@ -111,7 +111,7 @@ def _check_foreign_paths(file: str, member: Member, text: str) -> Iterator[Desig
 
 
 def _agent_folder_paths(line: str) -> list[str]:
-    """Return the paths in agent folders that a line names, as the plan writes them."""
+    """Returns the paths in agent folders that a line names, as the plan writes them."""
     if "agents/" not in line:
         return []
     plain = "".join(letter if letter in LETTERS else " " for letter in line)

@@ -20,13 +20,13 @@ AT_WORK = ("working", "completion_drive_review")
 
 
 def new(member: Member, *, agent: str) -> MemberState:
-    """Return a member of the plan that has not started."""
+    """Returns a member of the plan that has not started."""
     state = new_without_plan(member.task_id, kind=member.kind, agent=agent, verifier=member.verifier)
     return {**state, "dependencies": list(member.dependencies)}
 
 
 def new_without_plan(task_id: str, *, kind: str, agent: str, verifier: str) -> MemberState:
-    """Return a member without dependencies that has not started."""
+    """Returns a member without dependencies that has not started."""
     return {
         "status": WORKFLOW_AGENT.start,
         "task_id": task_id,
@@ -44,27 +44,27 @@ def new_without_plan(task_id: str, *, kind: str, agent: str, verifier: str) -> M
 
 
 def is_removed_from_design(name: str, workflow: Workflow) -> bool:
-    """Return whether an agent has begun and is not in the approved design. An architect need not be in the design."""
+    """Returns whether an agent has begun and is not in the approved design. An architect need not be in the design."""
     member, approval = workflow["members"][name], workflow.get("approval")
     begun = member["status"] != WORKFLOW_AGENT.start and member["kind"] != "solution_architect"
     return begun and approval is not None and name not in approval["sections"]
 
 
 def shown_status(state: MemberState) -> str:
-    """Return the status that others see: a member that asks a person is blocked, unless it failed."""
+    """Returns the status that others see: a member that asks a person is blocked, unless it failed."""
     is_open = state["status"] not in ("failed", *DONE_STATUSES)
     return "blocked" if "question" in state and is_open else state["status"]
 
 
 def waits_for(needed: Iterable[str], statuses: Mapping[str, str]) -> list[str]:
-    """Return the members that are not verified yet, each with its status."""
+    """Returns the members that are not verified yet, each with its status."""
     return [f"{name} ({statuses.get(name, 'missing')})" for name in needed if statuses.get(name) not in DONE_STATUSES]
 
 
 def start(
     name: str, state: MemberState, *, needed: Iterable[str], statuses: Mapping[str, str], now: str
 ) -> MemberState:
-    """Return the member at work. Raise IllegalStatusChange if a member that it needs is not verified."""
+    """Returns the member at work. Raise IllegalStatusChange if a member that it needs is not verified."""
     unverified = waits_for(needed, statuses)
     if unverified:
         raise IllegalStatusChange(
@@ -76,7 +76,7 @@ def start(
 
 
 def own_move(name: str, state: MemberState, to: str, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Return the state after a move that the member itself may make, if its notes allow it."""
+    """Returns the state after a move that the member itself may make, if its notes allow it."""
     if WORKFLOW_AGENT.move(name, state["status"], to) not in DOER_MOVES or state["status"] not in AT_WORK:
         raise IllegalStatusChange(
             f"{name} may not set itself to {to}",
@@ -102,7 +102,7 @@ def _gate(name: str, to: str, notes: list[Note]) -> None:
 
 
 def record_failed_turn(name: str, state: MemberState, *, now: str, limit: int) -> MemberState:
-    """Return the member after a turn that crashed, timed out or had no result. After the last one it is failed."""
+    """Returns the member after a turn that crashed, timed out or had no result. After the last one it is failed."""
     tried: MemberState = {**state, "tries": state["tries"] + 1, "last_update": now}
     return move(name, tried, "failed", now) if tried["tries"] >= limit else tried
 
@@ -110,7 +110,7 @@ def record_failed_turn(name: str, state: MemberState, *, now: str, limit: int) -
 def after_verification(
     name: str, state: MemberState, result: VerificationResults, *, notes: Iterable[Note], now: str
 ) -> MemberState:
-    """Return the member after a verification: verified, or back at work with the findings."""
+    """Returns the member after a verification: verified, or back at work with the findings."""
     if state["status"] != "ready_for_verification":
         raise IllegalStatusChange(
             f"{name} is {state['status']}, so it cannot be verified", "it must be ready_for_verification"
@@ -127,7 +127,7 @@ def after_verification(
 
 
 def unblock(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Return the member back at work. Raise IllegalStatusChange if a note still waits for an answer."""
+    """Returns the member back at work. Raise IllegalStatusChange if a note still waits for an answer."""
     escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         raise IllegalStatusChange(
@@ -142,7 +142,7 @@ def unblock(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -
 
 
 def retry(name: str, state: MemberState, *, now: str) -> MemberState:
-    """Return a failed member back at work, with all its turns left. Its question about the failure is answered."""
+    """Returns a failed member back at work, with all its turns left. Its question about the failure is answered."""
     if state["status"] != "failed":
         raise IllegalStatusChange(f"{name} is {state['status']} and not failed", "nothing to do")
     retried: MemberState = {**move(name, state, "working", now), "tries": 0}
@@ -151,7 +151,7 @@ def retry(name: str, state: MemberState, *, now: str) -> MemberState:
 
 
 def complete(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Return the completed member. Raise IllegalStatusChange if it is not verified or has unresolved notes."""
+    """Returns the completed member; raises IllegalStatusChange if it is not verified or has unresolved notes."""
     _refuse_unresolved(name, notes)
     ended = move(name, state, "session_complete", now)
     ended.pop("session_id", None)
@@ -167,7 +167,7 @@ def _refuse_unresolved(name: str, notes: Iterable[Note]) -> None:
 
 
 def ask(state: MemberState, text: str, *, number: int, kind: str, now: str) -> MemberState:
-    """Return the member with a question. A second question is appended, so that one answer covers both."""
+    """Returns the member with a question. A second question is appended, so that one answer covers both."""
     previous = state.get("question")
     if previous is None:
         return {**state, "question": {"number": number, "text": text, "asked_at": now, "kind": kind}}
@@ -176,7 +176,7 @@ def ask(state: MemberState, text: str, *, number: int, kind: str, now: str) -> M
 
 
 def after_answer(name: str, state: MemberState, answer: str, *, now: str) -> MemberState:
-    """Return the member after a person's answer. The kind of its question decides what the answer changes."""
+    """Returns the member after a person's answer. The kind of its question decides what the answer changes."""
     question = state.get("question")
     if question is None:
         raise IllegalStatusChange(f"{name} asks nothing", "see: sow inbox")
@@ -196,7 +196,7 @@ def after_answer(name: str, state: MemberState, answer: str, *, now: str) -> Mem
 
 
 def move(name: str, state: MemberState, to: str, now: str) -> MemberState:
-    """Return the state after one move of the table, made by anyone. Going back to work starts a new iteration."""
+    """Returns the state after one move of the table, made by anyone. Going back to work starts a new iteration."""
     event = WORKFLOW_AGENT.move(name, state["status"], to)
     changed: MemberState = {**state, "status": to, "last_update": now}
     changed.pop("inferred", None)

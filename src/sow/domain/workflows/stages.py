@@ -24,7 +24,7 @@ def next_stage(
     waiting: Sequence[str] = (),
     approved: bool = True,
 ) -> Stage:
-    """Return the stage of a member, and the reason. `waiting` are those before it that are not verified."""
+    """Returns the stage of a member, and the reason. `waiting` are those before it that are not verified."""
     status = state["status"]
     if status in DONE_STATUSES:
         return "done", f"it is {status}"
@@ -42,14 +42,14 @@ def next_stage(
 
 
 def question_kind(state: MemberState) -> str:
-    """Return the subject of the question in the stage `ask`: failed, rounds or verifier."""
+    """Returns the subject of the question in the stage `ask`: failed, rounds or verifier."""
     if state["status"] == "failed" or state["tries"] >= MAX_FAILED_TURNS:
         return "failed"
     return "rounds" if state["rounds"] >= MAX_VERIFICATIONS else "verifier"
 
 
 def status_after_turn(state: MemberState, notes: Sequence[Note], *, missing: Sequence[str], worked: bool) -> Stage:
-    """Return the status after a turn that exited with 0, and the reason. It is empty if the member must be reminded.
+    """Returns the status after a turn that exited with 0, and the reason. It is empty if the member must be reminded.
 
     `missing` are outputs that do not exist. `worked` is whether the member used a tool or changed an output.
     """
@@ -74,7 +74,7 @@ def _failed(state: MemberState) -> Stage:
 
 
 def _blocked(notes: Sequence[Note]) -> Stage:
-    """Return the stage of a blocked member. An open note does not block it: the member resolves that one itself."""
+    """Returns the stage of a blocked member. An open note does not block it: the member resolves that one itself."""
     escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         return "blocked", f"escalated: {', '.join(escalated)}"

@@ -29,7 +29,7 @@ class Baselines:
     problems: dict[str, SowError] = field(default_factory=dict)
 
     def run_in_background(self, context: RunContext, tasks: Iterable[Task]) -> Steps[None]:
-        """Run the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""
+        """Runs the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""
         for digest, (checks, _) in check_list.by_digest(tasks).items():
             if not self._is_wanted(context, digest) or digest in self.running:
                 continue
@@ -40,7 +40,7 @@ class Baselines:
                 context.journal("baseline", list=digest, passed=False, problem=problem.message)
 
     def wait_for(self, context: RunContext, checks: Sequence[Check]) -> Steps[None]:
-        """Wait until a list has its result on the base commit; raises what this machine lacks for it."""
+        """Waits until a list has its result on the base commit; raises what this machine lacks for it."""
         digest = check_list.digest(checks)
         if not checks or not self._is_wanted(context, digest):
             return
@@ -54,7 +54,7 @@ class Baselines:
             yield from self._run(context, checks, digest)
 
     def forget(self, context: RunContext, checks: Sequence[Check]) -> None:
-        """Forget the result of a list that this machine cannot run: after the answer it runs on the base again."""
+        """Forgets the result of a list that this machine cannot run: after the answer it runs on the base again."""
         digest, run = check_list.digest(checks), context.folder.run
         left = [entry for entry in run.get("baselines", ()) if entry["list"] != digest]
         if len(left) != len(run.get("baselines", ())):
@@ -89,7 +89,7 @@ class Baselines:
 def run_on_base(
     context: RunContext, checks: Sequence[Check], commit: str, tree: str, *, network: str = ""
 ) -> Steps[CheckListResult]:
-    """Run a list on a commit that work begins with."""
+    """Runs a list on a commit that work begins with."""
     return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True, network=network)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 COMMIT, FOLDER = "commit", "folder"
 # Variables of a terminal or a login session. Checks have no terminal, so these do not make another environment.
 OF_A_LOGIN = frozenset({"TERM", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SEAT", "XDG_VTNR"})
-HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
+HERE = "."  # means the checkout's own path, so that the same environment in two slots has one digest
 
 
 @dataclass
@@ -73,7 +73,7 @@ def run_list(
     environment_wanted: str = "",
     network: str = "",
 ) -> Steps[CheckListResult]:
-    """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
+    """Runs all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
     Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
     each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
@@ -126,7 +126,7 @@ def run_list(
 def reusable_evidence(
     context: RunContext, recorded: Sequence[Evidence], checks: Sequence[Check], tree: str
 ) -> list[Evidence]:
-    """Return the evidence of a whole list that passed on an equal tree, setup and environment; else an empty list."""
+    """Returns the evidence of a whole list that passed on an equal tree, setup and environment; else an empty list."""
     if context.slots is None or not checks:
         return []
     setup = context.setups.setup_for(commit_reader(context.home.root, tree))
@@ -139,17 +139,17 @@ def reusable_evidence(
 
 
 def is_set_up(context: RunContext, tree: str) -> bool:
-    """Tell whether commands set up the checkouts of a tree, so that an earlier list may have changed their output."""
+    """Tells whether commands set up the checkouts of a tree, so that an earlier list may have changed their output."""
     return bool(context.setups.setup_for(commit_reader(context.home.root, tree)).commands)
 
 
 def box_network(context: RunContext, network: str = "") -> str:
-    """Return what checks reach in the sandbox; empty if they run without one."""
+    """Returns what checks reach in the sandbox; empty if they run without one."""
     return (network or network_of_checks(context)) if context.sandbox.is_on else ""
 
 
 def environment_digest(environment: Mapping[str, str], folder: str, network: str = "") -> str:
-    """Return the identity of an environment, wherever its folder is; `network` is that of its sandbox."""
+    """Returns the identity of an environment, wherever its folder is; `network` is that of its sandbox."""
     variables = Box.environment(environment, network) if network else environment
     counted = sorted((name, value) for name, value in variables.items() if name not in OF_A_LOGIN)
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
@@ -170,7 +170,7 @@ class CheckFolder:
     network: str = ""
 
     def has_file(self, name: str) -> bool:
-        """Tell whether the work has a file of this name."""
+        """Tells whether the work has a file of this name."""
         return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
 
     def _network(self, check: Check) -> str:
@@ -178,7 +178,7 @@ class CheckFolder:
         return ALL if check["kind"] == "dependency" else self.network or network_of_checks(self.context)
 
     def run(self, check: Check, *, setting_up: bool = False) -> Steps[CheckResult]:
-        """Run one command; one that a person stopped has no result."""
+        """Runs one command; one that a person stopped has no result."""
         context, about_task = self.context, is_task_id(self.name)
         if about_task:
             verb = "setting up:" if setting_up else "running"
@@ -211,7 +211,7 @@ def _run_all(
     *,
     on_base: bool = False,
 ) -> Steps[None]:
-    """Run every command, with the tracked files restored before each."""
+    """Runs every command, with the tracked files restored before each."""
     baselines = context.folder.run.get("baselines", ())
     # If the list passed on the base commit, this machine has what it needs, so the work must have broken it.
     never_asks = on_base or any(baseline["passed"] for baseline in baselines if baseline["list"] == facts["list"])
@@ -229,7 +229,7 @@ def _run_all(
 
 
 def _refuse_missing_program(command: str, ran: CheckResult, check_folder: CheckFolder) -> None:
-    """Raise a question about a command that cannot run on this machine: no worker can change that."""
+    """Raises a question about a command that cannot run on this machine: no worker can change that."""
     code = None if ran.evidence["passed"] else ran.evidence["exit"]
     program = missing_program(command, code, ran.tail, check_folder.has_file)
     if program:
@@ -248,7 +248,7 @@ def _refuse_missing_program(command: str, ran: CheckResult, check_folder: CheckF
 
 
 def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *, fresh: bool) -> Steps[None]:
-    """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
+    """Shows a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
     outputs = _outputs(slot, setup)
     if outputs is None or fresh:
         git_worktree_files.remove(f"{slot.file_prefix}.setup")
@@ -275,7 +275,7 @@ def _set_up(slot: Slot, setup: Setup, check_folder: CheckFolder, commit: str, *,
 
 
 def run_setup(check_folder: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:
-    """Run the setup commands of a checkout; one that fails is a question, because no worker can change that."""
+    """Runs the setup commands of a checkout; one that fails is a question, because no worker can change that."""
     shown_commands = [shlex.join(command) for command in commands]
     if shown_commands:
         about = {"task": check_folder.name} if is_task_id(check_folder.name) else {}
@@ -294,7 +294,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _outputs(slot: Slot, setup: Setup) -> list[str] | None:
-    """Return the outputs of the setup that a slot has; None if it has another setup or lost a part."""
+    """Returns the outputs of the setup that a slot has; None if it has another setup or lost a part."""
     try:
         with open(f"{slot.file_prefix}.setup", encoding="utf-8", errors="surrogateescape") as file:
             key, *paths = file.read().split("\0")
@@ -320,13 +320,13 @@ class CheckResult:
 
 
 def failed_evidence(kind: str, command: str, iteration: int) -> Evidence:
-    """Return the evidence of something that failed and is no command, such as a merge."""
+    """Returns the evidence of something that failed and is no command, such as a merge."""
     facts: dict[str, Any] = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
     return {"kind": kind, "command": command, "iteration": iteration, **facts}  # type: ignore[typeddict-item]
 
 
 def command_arguments(command: str) -> list[str]:
-    """Return what is started for a command: its words, or a shell if only a shell understands it."""
+    """Returns what is started for a command: its words, or a shell if only a shell understands it."""
     words = command_line.split_words(command)
     if words is not None:
         return words
@@ -346,7 +346,7 @@ def run_check(
     limits: ProcessLimits,
     box: Box | None,
 ) -> Steps[CheckResult]:
-    """Run one command that the user agreed to, with exactly this environment; its output goes to files in `folder`."""
+    """Runs one command that the user agreed to, with exactly this environment; its output goes to files in `folder`."""
     require(agreed, check["command"])
     name = f"{folder}/{check['kind']}-{clock.stamp()}-{os.urandom(3).hex()}"
     out, err = f"{name}.out", f"{name}.err"
@@ -393,17 +393,17 @@ def run_check(
 
 
 def _ignore_line(line: str) -> None:
-    """Ignore a line: the output is read when the check has ended."""
+    """Ignores a line: the output is read when the check has ended."""
 
 
 def read_output(out: str, err: str) -> str:
-    """Return the output of a command, up to the size that is kept."""
+    """Returns the output of a command, up to the size that is kept."""
     parts = [plain_file.read_text(path, child_process.MAX_LINE) for path in (out, err)]
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
 
 
 def _counts(command: str, paths: Sequence[str], *, passed: bool) -> TestCounts | None:
-    """Return how many tests a command ran, from its output; None if the output was removed."""
+    """Returns how many tests a command ran, from its output; None if the output was removed."""
     try:
         ending = "\n".join(_ending(path) for path in paths)
     except OSError:
@@ -412,7 +412,7 @@ def _counts(command: str, paths: Sequence[str], *, passed: bool) -> TestCounts |
 
 
 def _ending(path: str) -> str:
-    """Return the end of a file, where a test runner prints its counts."""
+    """Returns the end of a file, where a test runner prints its counts."""
     with open(plain_file.open_to_read(path), "rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - test_counts.MOST_BYTES, 0))
         return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")

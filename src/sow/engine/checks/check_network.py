@@ -29,7 +29,7 @@ HINT = "may its checks use the network? Answer yes or no; the answer counts for 
 
 
 def network_of_checks(context: RunContext) -> str:
-    """Return what checks may reach."""
+    """Returns what checks may reach."""
     wanted = context.config.checks_network()
     if not wanted:
         decided = _decision(context)
@@ -38,13 +38,13 @@ def network_of_checks(context: RunContext) -> str:
 
 
 def may_need_network(context: RunContext) -> bool:
-    """Tell whether checks run without the network although nobody decided that."""
+    """Tells whether checks run without the network although nobody decided that."""
     is_default = not context.config.checks_network() and context.settings.get("network", ALL) == ALL
     return is_default and context.sandbox.is_on and _is_detectable(context) and not _decision(context)
 
 
 def question(context: RunContext, checks: Sequence[Check]) -> EnvironmentProblem:
-    """Return the question to the user about a list that passed on the base commit with the network only.
+    """Returns the question to the user about a list that passed on the base commit with the network only.
 
     Its text is recorded out of reach of agents, because a worker may ask a question that looks like this one.
     """
@@ -54,13 +54,13 @@ def question(context: RunContext, checks: Sequence[Check]) -> EnvironmentProblem
 
 
 def _is_ours(context: RunContext, text: str) -> bool:
-    """Tell whether sow asked this question itself."""
+    """Tells whether sow asked this question itself."""
     asked = consents.read(consents.path(context.environment, context.home.checkout.common, ASKED))
-    return any(text.startswith(known) for known in asked)
+    return any(text.startswith(command) for command in asked)
 
 
 def settle(context: RunContext, task: Task) -> None:
-    """Record the user's answer to the question, if the task asked it."""
+    """Records the user's answer to the question, if the task asked it."""
     for asked in task.get("questions", ()):
         decided = ANSWERS.get(asked["answer"].strip().lower().strip(".,!"))  # any other answer: sow asks again
         if decided and not _decision(context) and _is_ours(context, asked["text"]):
@@ -68,7 +68,7 @@ def settle(context: RunContext, task: Task) -> None:
 
 
 def answer_others(context: RunContext, project: ProjectState) -> None:
-    """Answer tasks that ask what the user has answered for another one."""
+    """Answers tasks that ask what the user has answered for another one."""
     all_tasks = [task for _, task in task_folder.load_readable(context.home, project)[0]]
     for task in all_tasks:
         settle(context, task)

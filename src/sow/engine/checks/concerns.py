@@ -30,7 +30,7 @@ WAY = "Undo these changes. If the task cannot be done without them, ask for perm
 
 
 def record_change_concerns(job: TaskJob, task: Task, collected: CollectedWork) -> None:
-    """Record what a reviewer must know about the changed paths, and fail work that changes a protected one.
+    """Records what a reviewer must know about the changed paths, and fails work that changes a protected one.
 
     Call it before the work is recorded: after a crash it runs again.
     """
@@ -47,13 +47,13 @@ def record_change_concerns(job: TaskJob, task: Task, collected: CollectedWork) -
 
 
 def record_unchecked_paths(job: TaskJob, task: Task) -> None:
-    """Record that nobody can tell what a task changed in a folder that all tasks share."""
+    """Records that nobody can tell what a task changed in a folder that all tasks share."""
     if job.context.isolation is None and task.get("protected"):
         job.concern("protected", UNCHECKED + ", ".join(task["protected"]))
 
 
 def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> Steps[bool]:
-    """Record that too few tests ran in a list that passed; call it before its last evidence is recorded.
+    """Records that too few tests ran in a list that passed; to be called before its last evidence is recorded.
 
     Returns False if a person stopped it.
     """
@@ -84,7 +84,7 @@ def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence])
 
 
 def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
-    """Return the test counts of the task's list on the base commit of the run."""
+    """Returns the test counts of the task's list on the base commit of the run."""
     digest = check_list.digest(check_list.checks_of(task))
     baselines = job.context.folder.run.get("baselines", ())
     return next(
@@ -93,7 +93,7 @@ def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
 
 
 def _own_base(job: TaskJob, task: Task) -> tuple[str, str] | None:
-    """Return the commit on which the task began, before any merge of its own, and its tree; None for the run's base."""
+    """Returns the commit on which the task began, before any merge of its own, and its tree; None: the run's base."""
     isolation = job.context.isolation
     if isolation is None:
         return None
@@ -105,7 +105,7 @@ def _own_base(job: TaskJob, task: Task) -> tuple[str, str] | None:
 
 
 def _fail(job: TaskJob, task: Task, collected: CollectedWork, broken: Sequence[PathChange]) -> None:
-    """Record the violation like a failed check, with the paths as its output."""
+    """Records the violation like a failed check, with the paths as its output."""
     paths = [change.label for change in broken]
     lines = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
     evidence = failed_evidence("criterion", PROTECTED, task["iteration"])
@@ -117,7 +117,7 @@ def _fail(job: TaskJob, task: Task, collected: CollectedWork, broken: Sequence[P
 
 
 def _changes(repository: Repository, base: str, commit: str) -> list[PathChange]:
-    """Return every path that differs, with its contents if they matter."""
+    """Returns every path that differs, with its contents if they matter."""
     fields = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
     changes = []
     remaining = MOST_READ

@@ -68,7 +68,7 @@ class BrokenList:
     @property
     def failed(self) -> Evidence:
         """The first command that failed."""
-        return next(each for each in self.done.evidence if not each["passed"])
+        return next(evidence for evidence in self.done.evidence if not evidence["passed"])
 
     @property
     def command(self) -> str:
@@ -101,53 +101,53 @@ class FinalResult:
 
 
 def merged_tasks(context: RunContext) -> list[Task]:
-    """Return the completed tasks that this run merged, and those that an earlier run of the project merged."""
-    here = {each["task"] for each in _integration(context).merges}
+    """Returns the completed tasks that this run merged, and those that an earlier run of the project merged."""
+    merged = {merge["task"] for merge in _integration(context).merges}
     project = projects.load(context.home)
     return [
         task
         for _, task in task_folders.load_readable(context.home, project)[0]
         if task["status"] == "completed"
-        and (task["id"] in here or any(each["kind"] == "merge" for each in task.get("evidence", ())))
+        and (task["id"] in merged or any(evidence["kind"] == "merge" for evidence in task.get("evidence", ())))
     ]
 
 
 def commands(context: RunContext) -> list[str]:
-    """Return the commands that the final checks can run."""
+    """Returns the commands that the final checks can run."""
     checks = [check for task in merged_tasks(context) for check in check_list.checks_of(task)]
     return list(dict.fromkeys(check["command"] for check in checks))
 
 
 def missing(context: RunContext, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
-    """Return the distinct lists of merged tasks that did not pass on this tree in this process."""
-    found = check_list.by_digest(merged_tasks(context))
-    return {digest: each for digest, each in found.items() if (tree, digest) not in context.passed_lists}
+    """Returns the distinct lists of merged tasks that did not pass on this tree in this process."""
+    lists = check_list.by_digest(merged_tasks(context))
+    return {digest: entry for digest, entry in lists.items() if (tree, digest) not in context.passed_lists}
 
 
 def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[str]]]:
-    """Return the lists that this task broke on a final tree: they must pass before it is merged again."""
+    """Returns the lists that this task broke on a final tree: they must pass before it is merged again."""
     evidence = task.get("evidence", ())
-    broken = {each.get("list") for each in evidence if each["kind"] == "final" and not each["passed"]}
+    broken = {result.get("list") for result in evidence if result["kind"] == "final" and not result["passed"]}
     if not broken or context.isolation is None or context.settings.get("final_checks", "on") == "off":
         return []
     broken.discard(check_list.digest(check_list.checks_of(task)))
-    return [each for digest, each in check_list.by_digest(merged_tasks(context)).items() if digest in broken]
+    return [entry for digest, entry in check_list.by_digest(merged_tasks(context)).items() if digest in broken]
 
 
 def _sent_back(context: RunContext) -> list[Task]:
-    """Return the tasks that were merged, were sent back by a final check, and are not completed."""
-    here = {each["task"] for each in _integration(context).merges}
+    """Returns the tasks that were merged, were sent back by a final check, and are not completed."""
+    here = {merge["task"] for merge in _integration(context).merges}
     tasks = task_folders.load_readable_or_raise(context.home, projects.load(context.home), here)
     return [task for task in tasks if task["status"] != "completed" and last_failed_final_check(task) is not None]
 
 
 def open_again(context: RunContext) -> Task | None:
-    """Return a task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
+    """Returns a task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
     return next((task for task in _sent_back(context) if task["status"] not in GIVEN_UP), None)
 
 
 def drop_given_up(context: RunContext) -> None:
-    """Remove the merges of tasks that were sent back and then failed or were abandoned.
+    """Removes the merges of tasks that were sent back and then failed or were abandoned.
 
     A task whose merge conflicts without them becomes a question: its merge is removed too.
     """
@@ -169,14 +169,14 @@ def drop_given_up(context: RunContext) -> None:
             folder,
             project,
             f"task {why}",
-            found=f"{where}\n\n{way}",
+            findings=f"{where}\n\n{way}",
             evidence=[failed_evidence("merge", MERGE, folder.iteration)],
         )
         context.journal("question", task=ident, number=number, text=f"task {why}")
 
 
 def check(context: RunContext, target: Merge) -> Steps[FinalResult]:
-    """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
+    """Runs the lists that are missing on a commit, several at once; finds out what broke the first that fails."""
     if target.tree in context.final_results:
         return context.final_results[target.tree]
     try:
@@ -198,14 +198,14 @@ def _check(context: RunContext, target: Merge) -> Steps[FinalResult]:
         if done.passed:
             _prove(context, digest, owners, target.tree, done)
             continue
-        found = yield from _explain(context, digest, checks, owners, target, done)
-        if found.broken is not None:
-            return found
+        result = yield from _explain(context, digest, checks, owners, target, done)
+        if result.broken is not None:
+            return result
     return FinalResult()
 
 
 def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[str], CheckListResult]]]:
-    """Run the lists of merged tasks, or of some of them, on the integration head; the tasks of each and its result."""
+    """Runs the lists of merged tasks, or of some of them, on the integration head; the tasks of each and its result."""
     integration = _integration(context)
     tasks = [task for task in merged_tasks(context) if not wanted or task["id"] in wanted]
     lists = check_list.by_digest(tasks) if integration.merges else {}
@@ -216,7 +216,7 @@ def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[
 
 
 def check_delivery(context: RunContext) -> Steps[str]:
-    """Check what would be delivered now; send the task back that broke it, or ask about it.
+    """Checks what would be delivered now; sends the task back that broke it, or asks about it.
 
     Returns AGAIN if a task changed, so that the run continues, and INTERRUPTED if a person stopped it.
     """
@@ -233,25 +233,25 @@ def check_delivery(context: RunContext) -> Steps[str]:
     target = _target(context)
     if done or target is None or open_again(context) is not None:
         return done
-    found = yield from check(context, target)
-    if found.interrupted:
+    result = yield from check(context, target)
+    if result.interrupted:
         return INTERRUPTED
-    return _act(context, found.broken) if found.broken is not None else NOTHING
+    return _act(context, result.broken) if result.broken is not None else NOTHING
 
 
 def waive(job: TaskJob, task: Task) -> None:
-    """Do without the commands that failed, in every task that has them.
+    """Does without the commands that failed, in every task that has them.
 
     The task that broke them is completed again, or handed in if its last work is not merged yet.
     """
     answered, last = task["questions"][-1], last_failed_final_check(task)
     failed = [
-        each["command"]
-        for each in task.get("evidence", ())
+        evidence["command"]
+        for evidence in task.get("evidence", ())
         if last is not None
-        and each["iteration"] == last["iteration"]
-        and each["kind"] == "final"
-        and not each["passed"]
+        and evidence["iteration"] == last["iteration"]
+        and evidence["kind"] == "final"
+        and not evidence["passed"]
     ]
     reason = answered["answer"].strip()[len("waive") :].lstrip(" :,.")
     task_updates.waive(job.context.home, job.project, failed, by=answered["answered_by"], reason=reason)
@@ -272,7 +272,7 @@ def _integration(context: RunContext) -> Integration:
 
 
 def _target(context: RunContext) -> Merge | None:
-    """Return what the user's branch would become, or None if it has all of it, is gone or conflicts."""
+    """Returns what the user's branch would become, or None if it has all of it, is gone or conflicts."""
     integration = _integration(context)
     repository = integration.repository
     theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
@@ -284,7 +284,7 @@ def _target(context: RunContext) -> Merge | None:
 
 
 def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str, CheckListResult]]:
-    """Run lists side by side, as many as the user allows; raises Interrupted if a person stopped it."""
+    """Runs lists side by side, as many as the user allows; raises Interrupted if a person stopped it."""
     waiting = list(lists.items())
     running: dict[str, Steps[CheckListResult]] = {}
     done: dict[str, CheckListResult] = {}
@@ -311,12 +311,12 @@ def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str
 
 
 def _step(context: RunContext, text: str) -> None:
-    """Report what the final checks do now; it is no work on a task."""
+    """Reports what the final checks do now; it is no work on a task."""
     context.journal("final_step", text=text[:120])
 
 
 def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tree: str) -> Steps[CheckListResult]:
-    """Run a list with a setup that is built again: a list that ran before may have changed what the setup made."""
+    """Runs a list with a setup that is built again: a list that ran before may have changed what the setup made."""
     done = yield from run_list(
         context, checks, commit=commit, tree=tree, iteration=1, name=f"final-{digest[:12]}", kind="final", fresh=True
     )
@@ -327,31 +327,31 @@ def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tre
 
 def _record(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
     entry: FinalCheck = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now(), "tasks": owners}
-    failed = next((each for each in done.evidence if not each["passed"]), None)
+    failed = next((evidence for evidence in done.evidence if not evidence["passed"]), None)
     if failed is not None:
         entry["command"] = failed["command"]
     run = context.folder.run
-    others = [each for each in run.get("final", []) if (each["list"], each["tree"]) != (digest, tree)]
+    others = [entry for entry in run.get("final", []) if (entry["list"], entry["tree"]) != (digest, tree)]
     run["final"] = [*others, entry]
     context.folder.save()
-    seconds = round(sum(each["seconds"] for each in done.evidence), 3)
+    seconds = round(sum(evidence["seconds"] for evidence in done.evidence), 3)
     shown = failed or done.evidence[0]
     facts = {"command": shown["command"], "exit": shown["exit"], "tasks": owners, "tree": tree, "seconds": seconds}
     context.journal("final_check", passed=done.passed, **facts)
 
 
 def _note_cause(context: RunContext, digest: str, tree: str, cause: str) -> None:
-    """Record why a list fails if no task is at fault: the report says so."""
-    for each in context.folder.run.get("final", []):
-        if (each["list"], each["tree"]) == (digest, tree):
-            each["cause"] = cause
+    """Records why a list fails if no task is at fault: the report says so."""
+    for entry in context.folder.run.get("final", []):
+        if (entry["list"], entry["tree"]) == (digest, tree):
+            entry["cause"] = cause
     context.folder.save()
 
 
 def failed_before(context: RunContext) -> set[str]:
-    """Return the lists that fail on the last tree of this run and failed before it began."""
-    last = {each["list"]: each for each in context.folder.run.get("final", ())}
-    return {digest for digest, each in last.items() if each.get("cause") == BEFORE}
+    """Returns the lists that fail on the last tree of this run and failed before it began."""
+    last = {entry["list"]: entry for entry in context.folder.run.get("final", ())}
+    return {digest for digest, entry in last.items() if entry.get("cause") == BEFORE}
 
 
 def _prove(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
@@ -364,12 +364,12 @@ def _prove(context: RunContext, digest: str, owners: list[str], tree: str, done:
 def _explain(
     context: RunContext, digest: str, checks: list[Check], owners: list[str], target: Merge, first: CheckListResult
 ) -> Steps[FinalResult]:
-    """Run a failed list once more, then search the merge that broke it."""
+    """Runs a failed list once more, then searches the merge that broke it."""
     again = yield from _run(context, digest, checks, target.commit, target.tree)
     if again.passed:
         return FinalResult(broken=BrokenList(owners, first, unreliable=FLAKY, asked=_asked(context, owners)))
     points = _points(context, target)
-    merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
+    merged = [number for number, point in enumerate(points) if point.merge and point.merge["task"] in owners]
     low, high = max(merged, default=0), len(points) - 1
     if not merged:  # of an earlier run: it may have failed before this one began
         before = yield from _run(context, digest, checks, points[0].commit, points[0].tree)
@@ -394,17 +394,17 @@ def _explain(
 
 
 def _asked(context: RunContext, owners: list[str]) -> str:
-    """Return the task for a question about a list: one that has it, if this run merged one, else its last merge.
+    """Returns the task for a question about a list: one that has it, if this run merged one, else its last merge.
 
     A question on a task of another run would not hold up this one.
     """
     completed = {task["id"] for task in merged_tasks(context)}
-    here = [each["task"] for each in _integration(context).merges if each["task"] in completed]
-    return next((each for each in owners if each in here), here[-1] if here else "")
+    here = [merge["task"] for merge in _integration(context).merges if merge["task"] in completed]
+    return next((owner for owner in owners if owner in here), here[-1] if here else "")
 
 
 def _points(context: RunContext, target: Merge) -> list[IntegrationPoint]:
-    """Return every state that the integration branch had, from the base to what would be delivered."""
+    """Returns every state that the integration branch had, from the base to what would be delivered."""
     integration = _integration(context)
     repository = integration.repository
     base = integration.base
@@ -420,22 +420,22 @@ def _points(context: RunContext, target: Merge) -> list[IntegrationPoint]:
 
 
 def _act(context: RunContext, broken: BrokenList) -> str:
-    """Send the breaking task back, or ask about it where that needs a person."""
+    """Sends the breaking task back, or asks about it where that needs a person."""
     project = projects.load(context.home)
-    known = {task["id"]: (folder, task) for folder, task in task_folders.load_readable(context.home, project)[0]}
-    if broken.task not in known or known[broken.task][1]["status"] != "completed":
-        return NOTHING  # commits of the user, or a task that was given up: nothing is delivered, and that is said
-    folder, task = known[broken.task]
-    failed = [each for each in broken.done.evidence if not each["passed"]]
-    for each in failed:
-        tail = broken.done.tails.get(each["command"], "")
-        task_updates.save_output(context.checks_folder(task["id"]), each["command"], tail)
+    readable = {task["id"]: (folder, task) for folder, task in task_folders.load_readable(context.home, project)[0]}
+    if broken.task not in readable or readable[broken.task][1]["status"] != "completed":
+        return NOTHING  # for commits of the user or an abandoned task, the reason is reported and nothing is delivered
+    folder, task = readable[broken.task]
+    failed = [evidence for evidence in broken.done.evidence if not evidence["passed"]]
+    for check in failed:
+        tail = broken.done.tails.get(check["command"], "")
+        task_updates.save_output(context.checks_folder(task["id"]), check["command"], tail)
     text = _feedback(broken)
-    why = _why_ask(context, broken, task, {ident: each for ident, (_, each) in known.items()})
+    why = _why_ask(context, broken, task, {ident: other for ident, (_, other) in readable.items()})
     context.final_results.clear()
     if why:
         asked = f"{FINAL}{broken.reason}{why}"
-        number = task_updates.ask(folder, project, asked, found=text, outcome=CHOICES, evidence=failed)
+        number = task_updates.ask(folder, project, asked, findings=text, outcome=CHOICES, evidence=failed)
         context.journal("question", task=task["id"], number=number, text=asked)
     else:
         task_updates.reopen(folder, project, text, failed)
@@ -443,11 +443,11 @@ def _act(context: RunContext, broken: BrokenList) -> str:
     return AGAIN
 
 
-def _why_ask(context: RunContext, broken: BrokenList, task: Task, known: Mapping[str, Task]) -> str:
-    """Return why a person has to decide, or "" if the task can be sent back."""
+def _why_ask(context: RunContext, broken: BrokenList, task: Task, tasks: Mapping[str, Task]) -> str:
+    """Returns why a person has to decide, or "" if the task can be sent back."""
     if broken.unreliable:
         return ": it failed, then passed on the same commit" if broken.unreliable == FLAKY else "; repair that first"
-    needed = _needs(task["id"], known) & set(broken.owners)
+    needed = _needs(task["id"], tasks) & set(broken.owners)
     if needed:
         return f" ({task['id']} depends on {min(needed)})"
     if task.get("retry_count", 0) >= context.settings["retries"]:
@@ -455,27 +455,27 @@ def _why_ask(context: RunContext, broken: BrokenList, task: Task, known: Mapping
     return ""
 
 
-def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
-    """Return every task that a task depends on, directly or through others."""
-    found: set[str] = set()
+def _needs(ident: str, tasks: Mapping[str, Task]) -> set[str]:
+    """Returns every task that a task depends on, directly or through others."""
+    needed: set[str] = set()
     waiting = [ident]
     while waiting:
-        task = known.get(waiting.pop())
-        new = set(task["depends_on"]) - found if task is not None else set()
-        found |= new
+        task = tasks.get(waiting.pop())
+        new = set(task["depends_on"]) - needed if task is not None else set()
+        needed |= new
         waiting += new
-    return found - {ident}
+    return needed - {ident}
 
 
 def _feedback(broken: BrokenList) -> str:
     # A question shows a person all lines but the first, so the words for the worker are there.
     lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
-    for each in broken.done.evidence:
-        if not each["passed"]:
-            said = broken.done.tails.get(each["command"], "").splitlines()
+    for evidence in broken.done.evidence:
+        if not evidence["passed"]:
+            output = broken.done.tails.get(evidence["command"], "").splitlines()
             lines += [
                 "",
-                f"`{each['command']}` failed ({exit_text(each['exit'])}):",
-                *(f"{task_updates.OUTPUT}{line}" for line in said),
+                f"`{evidence['command']}` failed ({exit_text(evidence['exit'])}):",
+                *(f"{task_updates.OUTPUT}{line}" for line in output),
             ]
     return "\n".join(lines)[: task_updates.MOST_FEEDBACK]

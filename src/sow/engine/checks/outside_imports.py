@@ -51,7 +51,7 @@ class OutsideImport:
 
 
 def find(setups: Setups, setup: Setup, commands: Iterable[str], *, folder: str = "") -> list[OutsideImport]:
-    """Find the outside imports of some commands. `folder` is a checkout in which the setup has run already."""
+    """Finds the outside imports of some commands. `folder` is a checkout in which the setup has run already."""
     unique = list(dict.fromkeys(commands))
     by_target = {item.target: item for item in _python_imports(setups, setup, unique, folder)}
     for item in _node_imports(setups, setup, unique, folder):
@@ -75,7 +75,7 @@ def _creates_environment(setup: Setup, patterns: tuple[str, ...]) -> bool:
 
 
 def _programs(setups: Setups, setup: Setup, command: str, *, has_own: bool) -> Iterator[str]:
-    """Yield the programs of a command that come from outside the checkout in which it runs."""
+    """Yields the programs of a command that come from outside the checkout in which it runs."""
     for number, word in enumerate(_words(command)):
         name = os.path.basename(word)
         if os.path.isabs(word):
@@ -89,7 +89,7 @@ def _programs(setups: Setups, setup: Setup, command: str, *, has_own: bool) -> I
 
 
 def _words(command: str) -> list[str]:
-    """Split a command into words, even a shell command."""
+    """Splits a command into words, even a shell command."""
     try:
         return shlex.split(command.replace(";", " ; ").replace("&&", " && "))
     except ValueError:
@@ -97,7 +97,7 @@ def _words(command: str) -> list[str]:
 
 
 def _node_imports(setups: Setups, setup: Setup, commands: list[str], folder: str) -> Iterator[OutsideImport]:
-    """Yield links in node_modules of the user's checkout. Node looks there if the checkout of a check has none."""
+    """Yields links in node_modules of the user's checkout. Node looks there if the checkout of a check has none."""
     has_own = os.path.isdir(f"{folder}/{NODE_MODULES}") if folder else _creates_environment(setup, MAKES_NODE)
     node_commands = [command for command in commands if os.path.basename((_words(command) or [""])[0]) not in NOT_NODE]
     if (has_own and NODE_MODULES not in setup.links) or not node_commands:
@@ -111,7 +111,7 @@ def _node_imports(setups: Setups, setup: Setup, commands: list[str], folder: str
 
 
 def _links(folder: str) -> Iterator[str]:
-    """Yield the packages in node_modules that are links."""
+    """Yields the packages in node_modules that are links."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         path = f"{folder}/{name}"
         if os.path.islink(path):
@@ -121,13 +121,13 @@ def _links(folder: str) -> Iterator[str]:
 
 
 def import_lines(imports: list[OutsideImport]) -> list[str]:
-    """Return the first imports as lines, and the number of further ones."""
+    """Returns the first imports as lines, and the number of further ones."""
     lines = [str(item) for item in imports[:MOST_SHOWN]]
     return lines + ([f"and {len(imports) - MOST_SHOWN} more"] if len(imports) > MOST_SHOWN else [])
 
 
 def are_accepted(context: RunContext, setup: Setup, commands: Iterable[str], folder: str) -> bool:
-    """Tell whether checks would import code from outside of their checkout; raises if the user did not accept that."""
+    """Tells whether checks would import code from outside of their checkout; raises if the user did not accept that."""
     imports = find(context.setups, setup, commands, folder=folder)
     if imports and ACCEPTED not in context.setups.accepted:
         raise EnvironmentProblem(
@@ -139,6 +139,6 @@ def are_accepted(context: RunContext, setup: Setup, commands: Iterable[str], fol
 
 
 def record_concern(folder: TaskFolder, project: ProjectState) -> None:
-    """Record on a task that its checks may have imported the user's checkout, which the user accepted."""
+    """Records on a task that its checks may have imported the user's checkout, which the user accepted."""
     text = "its checks may have imported this repository's code from your checkout, which you accepted for this run"
     task_updates.add_concern(folder, project, "environment", text)

@@ -33,7 +33,7 @@ class InstalledPackage:
 
 
 def read_head(path: str, most: int = MOST) -> str:
-    """Return the beginning of a text file, or "" if it cannot be read."""
+    """Returns the beginning of a text file, or "" if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(most)
@@ -42,7 +42,7 @@ def read_head(path: str, most: int = MOST) -> str:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """Return the path of a program on PATH, or ""."""
+    """Returns the path of a program on PATH, or ""."""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         path = f"{folder}/{name}"
         if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
@@ -51,7 +51,7 @@ def find_program(name: str, environment: Mapping[str, str]) -> str:
 
 
 def interpreter_of(path: str, environment: Mapping[str, str], checkout: str) -> str:
-    """Return the Python that runs a program: itself, or the one in its first line. Returns "" for other programs."""
+    """Returns the Python that runs a program: itself, or the one in its first line. Returns "" for other programs."""
     path = _behind_shim(path, environment, checkout)
     if _is_python(path):
         return path
@@ -72,7 +72,7 @@ def _is_python(path: str) -> bool:
 
 
 def _behind_shim(path: str, environment: Mapping[str, str], checkout: str) -> str:
-    """Return the program that a pyenv shim starts. Other paths are returned unchanged."""
+    """Returns the program that a pyenv shim starts. Other paths are returned unchanged."""
     folder, name = os.path.split(path)
     if os.path.basename(folder) != "shims" or not os.path.isdir(f"{folder}/../versions"):
         return path
@@ -86,7 +86,7 @@ def _behind_shim(path: str, environment: Mapping[str, str], checkout: str) -> st
 
 
 def site_folders(python: str, environment: Mapping[str, str]) -> list[str]:
-    """List the folders from which an interpreter imports installed packages."""
+    """Lists the folders from which an interpreter imports installed packages."""
     prefix = os.path.dirname(os.path.dirname(python))
     settings = venv_settings(prefix)
     if settings is not None:
@@ -104,7 +104,7 @@ def site_folders(python: str, environment: Mapping[str, str]) -> list[str]:
 
 
 def _library_folders(prefixes: list[str], version: str) -> list[str]:
-    """List the package folders below some prefixes, for one version of Python or for all."""
+    """Lists the package folders below some prefixes, for one version of Python or for all."""
     folders: dict[str, None] = {}
     for library in (f"{prefix}/{name}" for prefix in prefixes for name in ("lib", "lib64")):
         for name in sorted(os.listdir(library)) if os.path.isdir(library) else []:
@@ -117,7 +117,7 @@ def _library_folders(prefixes: list[str], version: str) -> list[str]:
 
 
 def venv_settings(folder: str) -> dict[str, str] | None:
-    """Return the settings of a virtual environment, or None if the folder is not one."""
+    """Returns the settings of a virtual environment, or None if the folder is not one."""
     if not os.path.isfile(f"{folder}/pyvenv.cfg"):
         return None
     pairs = (line.partition("=") for line in read_head(f"{folder}/pyvenv.cfg").splitlines())
@@ -125,7 +125,7 @@ def venv_settings(folder: str) -> dict[str, str] | None:
 
 
 def base_python(venv: str) -> str:
-    """Return the interpreter that made a virtual environment, or "" if it does not exist any more."""
+    """Returns the interpreter that made a virtual environment, or "" if it does not exist any more."""
     settings = venv_settings(venv) or {}
     version = ".".join((settings.get("version") or settings.get("version_info", "")).split(".")[:2])
     home = settings.get("home", "")
@@ -135,7 +135,7 @@ def base_python(venv: str) -> str:
 
 
 def records(site: str, checkout: str) -> Iterator[InstalledPackage]:
-    """Yield the files of one package folder that lead to code of a checkout."""
+    """Yields the files of one package folder that lead to code of a checkout."""
     for name in sorted(os.listdir(site)) if os.path.isdir(site) else []:
         path = f"{site}/{name}"
         if name.endswith((".pth", ".egg-link")):
@@ -157,7 +157,7 @@ def _records_in_checkout(file: str, target: str, checkout: str, source: str) -> 
 
 
 def _mapping(text: str) -> list[str]:
-    """Return the folders in the MAPPING of a setuptools editable install."""
+    """Returns the folders in the MAPPING of a setuptools editable install."""
     import ast
 
     try:
@@ -175,7 +175,7 @@ def _mapping(text: str) -> list[str]:
 
 
 def _direct_url_records(file: str, checkout: str) -> Iterator[InstalledPackage]:
-    """Yield the record of a package that was installed from the checkout."""
+    """Yields the record of a package that was installed from the checkout."""
     folder, is_editable = _installed_from(file)
     if folder and relative_to(folder, checkout) is not None:
         for record in _records_in_checkout(file, folder, checkout, folder):
@@ -183,7 +183,7 @@ def _direct_url_records(file: str, checkout: str) -> Iterator[InstalledPackage]:
 
 
 def _installed_from(file: str) -> tuple[str, bool]:
-    """Return the local folder from which a package was installed, and whether it is used in place."""
+    """Returns the local folder from which a package was installed, and whether it is used in place."""
     import json
     from urllib.parse import unquote, urlsplit
 
@@ -198,20 +198,20 @@ def _installed_from(file: str) -> tuple[str, bool]:
 
 
 def installed_packages(site: str) -> set[str]:
-    """Return the normal names of the packages in a package folder."""
+    """Returns the normal names of the packages in a package folder."""
     names = os.listdir(site) if os.path.isdir(site) else []
     return {normal_name(name.split("-")[0]) for name in names if name.endswith((".dist-info", ".egg-info"))}
 
 
 def normal_name(requirement: str) -> str:
-    """Return the normal name of the package in a requirement, or "" for an option or a comment."""
+    """Returns the normal name of the package in a requirement, or "" for an option or a comment."""
     text = requirement.strip()
     end = next((index for index, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text))
     return "" if text.startswith("-") else text[:end].lower().replace("_", "-").replace(".", "-")
 
 
 def requested_packages(site: str) -> list[str]:
-    """List the packages that a person installed by name, with versions, except packages from a URL or a folder."""
+    """Lists the packages that a person installed by name, with versions, except packages from a URL or a folder."""
     requirements = []
     for name in sorted(os.listdir(site)) if os.path.isdir(site) else []:
         package, _, version = name.removesuffix(".dist-info").rpartition("-")

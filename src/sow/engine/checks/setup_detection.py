@@ -79,11 +79,11 @@ class MachineFacts:
         self.python = (base_python(active) if active else "") or "python3"
 
     def has_program(self, tool: str) -> bool:
-        """Whether a program is on PATH."""
+        """Returns whether a program is on PATH."""
         return bool(find_program(tool, self.environment))
 
     def _unused(self) -> set[str]:
-        """List requirement files, extras and groups of which the user did not install all packages.
+        """Lists requirement files, extras and groups of which the user did not install all packages.
 
         They are read from the user's checkout, so that a package which a task adds is still installed.
         """
@@ -109,7 +109,7 @@ class MachineFacts:
             return None
 
     def _records(self) -> list[InstalledPackage]:
-        """Return the records of the usual interpreters that lead to this checkout."""
+        """Returns the records of the usual interpreters that lead to this checkout."""
         pythons = [find_program(name, self.environment) for name in ("python", "python3", "pytest")]
         active = self.environment.get("VIRTUAL_ENV", "")
         pythons += [f"{venv}/bin/python" for venv in (self.venv, active) if venv]
@@ -120,7 +120,7 @@ class MachineFacts:
         return [record for site in sites for record in self.records_in(site)]
 
     def records_in(self, site: str) -> list[InstalledPackage]:
-        """Return the records of one package folder that lead to this checkout, read once."""
+        """Returns the records of one package folder that lead to this checkout, read once."""
         if site not in self.records_by_site:
             self.records_by_site[site] = list(records(site, self.root))
         return self.records_by_site[site]
@@ -134,7 +134,7 @@ def _venv_of(root: str, environment: Mapping[str, str]) -> str:
 
 
 def detect(read: Read, machine: MachineFacts) -> Proposal:
-    """Detect the setup for a tree. `read` returns the content of a file of that tree, or None."""
+    """Detects the setup for a tree. `read` returns the content of a file of that tree, or None."""
     proposal = Proposal()
     proposal.add(_python(read, machine))
     proposal.add(_node(read, machine))
@@ -142,7 +142,7 @@ def detect(read: Read, machine: MachineFacts) -> Proposal:
 
 
 def manifests(read: Read) -> dict[str, bytes]:
-    """Return the manifests and lock files of a tree."""
+    """Returns the manifests and lock files of a tree."""
     contents: dict[str, bytes] = {}
     names = [*MANIFESTS, *(f"{folder}/package.json" for folder in workspaces(read))]
     while names:
@@ -155,7 +155,7 @@ def manifests(read: Read) -> dict[str, bytes]:
 
 
 def _included(name: str, data: bytes) -> list[str]:
-    """List the files that a requirements file includes."""
+    """Lists the files that a requirements file includes."""
     lines = (line.split() for line in data.decode("utf-8", "replace").splitlines())
     includes = [fields[1] for fields in lines if len(fields) == 2 and fields[0] in ("-r", "-c", "--requirement")]
     paths = [os.path.normpath(os.path.join(os.path.dirname(name), path)) for path in includes]
@@ -186,7 +186,7 @@ def _python(read: Read, machine: MachineFacts) -> Proposal:
 
 
 def _pip(read: Read, machine: MachineFacts, project: Mapping[str, Any]) -> Proposal | None:
-    """Propose a virtual environment with venv and pip, or None if the tree has nothing to install.
+    """Proposes a virtual environment with venv and pip, or None if the tree has nothing to install.
 
     The packages that the user installed by name come first, in the user's versions. The tree's requirements win.
     """
@@ -280,7 +280,7 @@ def _node(read: Read, machine: MachineFacts) -> Proposal:
 
 
 def workspaces(read: Read) -> list[str]:
-    """List the folders of a JavaScript repository that are packages, if its files name them."""
+    """Lists the folders of a JavaScript repository that are packages, if its files name them."""
     folders: Iterable[object] = ()
     packages = _json(read("package-lock.json")).get("packages")
     if isinstance(packages, dict):
@@ -295,7 +295,7 @@ def workspaces(read: Read) -> list[str]:
 
 
 def _importers(text: str) -> list[str]:
-    """List the names below `importers:` in a pnpm lock file."""
+    """Lists the names below `importers:` in a pnpm lock file."""
     names, is_inside = [], False
     for line in text.splitlines():
         if line and not line.startswith(" "):

@@ -53,7 +53,7 @@ class Setup:
         return [shlex.join(command) for command in self.commands]
 
     def environment(self, folder: str, *, setting_up: bool = False) -> dict[str, str]:
-        """Return the variables for checks in a checkout or for its setup commands. None leads to the user's checkout.
+        """Returns the variables for checks in a checkout or for its setup commands. None leads to the user's checkout.
 
         A declared setup may make a virtual environment that only shows in the folder, so call this after the setup.
         """
@@ -72,7 +72,7 @@ class Setup:
         return worker_environment(environment, own=(*self.passed_variables, *extra), marks={})
 
     def as_settings(self) -> dict[str, Any]:
-        """Return the setup as settings for `install_setup_files`."""
+        """Returns the setup as settings for `install_setup_files`."""
         outputs = {"outputs": [*self.outputs, *self.side_outputs], "key": self.key}
         return {"link": self.links, "copy": self.copies, "setup": self.commands, **outputs}
 
@@ -93,7 +93,7 @@ class Setups:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the user's config defines the setup, so that nothing is detected."""
+        """Returns whether the user's config defines the setup, so that nothing is detected."""
         return any(self.config.sections["worktree"][name][1] == FROM_FILE for name in SETTINGS)
 
     @property
@@ -104,7 +104,7 @@ class Setups:
         return list(dict.fromkeys(record.source for record in self.machine.own_records if _leads_to_code(record.file)))
 
     def setup_for(self, read: Read) -> Setup:
-        """Return the setup of a tree; commands that the user has not agreed to are a question."""
+        """Returns the setup of a tree; commands that the user has not agreed to are a question."""
         setup = self.wanted(read)
         missing = self.missing(setup)
         if missing:
@@ -115,60 +115,60 @@ class Setups:
         return setup
 
     def wanted(self, read: Read) -> Setup:
-        """Return the setup that a tree has, or would have with the user's consent; a refused one is not used."""
+        """Returns the setup that a tree has, or would have with the user's consent; a refused one is not used."""
         setup = self.proposed(read)
         return self._setup(None, read) if self.is_refused(setup) else setup
 
     def proposed(self, read: Read) -> Setup:
-        """Return the setup as it would be with the user's consent."""
+        """Returns the setup as it would be with the user's consent."""
         return self._declared(read) if self.is_declared else self._setup(self.proposal(read), read)
 
     def proposal(self, read: Read) -> Proposal:
-        """Detect the setup of a tree."""
+        """Detects the setup of a tree."""
         return setup_detection.detect(read, self.machine)
 
     def missing(self, setup: Setup) -> list[str]:
-        """List the commands of a setup that the user has not agreed to."""
+        """Lists the commands of a setup that the user has not agreed to."""
         if self.is_declared:
             return []
         allow = self.config.setting("checks", "allow")
         return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
 
     def missing_at(self, reads: Iterable[Read]) -> list[str]:
-        """Return the setup commands of some trees that the user has neither agreed to nor refused."""
+        """Returns the setup commands of some trees that the user has neither agreed to nor refused."""
         return list(dict.fromkeys(text for read in reads for text in self.missing(self.wanted(read))))
 
     def agree(self, texts: Sequence[str]) -> None:
-        """Save the user's consent."""
+        """Saves the user's consent."""
         consents.record(self.environment, self.home.checkout.common, texts)
         consents.forget(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def refuse(self, texts: Sequence[str]) -> None:
-        """Remember the user's refusal."""
+        """Remembers the user's refusal."""
         consents.add(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def is_refused(self, setup: Setup) -> bool:
-        """Whether the user does not want this setup."""
+        """Returns whether the user does not want this setup."""
         if self.is_declared:
             return False
         return consents.is_refused(self.environment, self.home.checkout.common, setup.texts)
 
     def refusal(self, read: Read) -> str:
-        """Return the text about a tree whose setup the user refused; empty if it was not refused."""
+        """Returns the text about a tree whose setup the user refused; empty if it was not refused."""
         return NO_SETUP if self.is_refused(self.proposed(read)) else ""
 
     def local_files(self) -> list[str]:
-        """List well-known files with local settings that the checkout has and git ignores."""
+        """Lists well-known files with local settings that the checkout has and git ignores."""
         if self.is_declared:
             return []
         existing = [path for path in setup_detection.LOCAL_FILES if os.path.isfile(f"{self.home.root}/{path}")]
         if not existing:
             return []
-        ignored = git.attempt(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(existing))
+        ignored = git.run_unchecked(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(existing))
         return [path for path in existing if path in ignored.out.split("\0")]
 
     def copies(self, *, agreed: bool = True) -> list[str]:
-        """List the local files that the user wants in each checkout, or those that the user was not asked about yet."""
+        """Lists the local files that the user wants in each checkout, or those not yet asked about."""
         texts = {copy_consent_text(path): path for path in self.local_files()}
         repository = (self.environment, self.home.checkout.common)
         missing = consents.missing(*repository, texts)
@@ -208,7 +208,7 @@ class Setups:
 
 
 def folder_reader(folder: str) -> Read:
-    """Return a function that reads files of a checkout."""
+    """Returns a function that reads files of a checkout."""
 
     def read(path: str) -> bytes | None:
         absolute = f"{folder}/{path}"
@@ -224,13 +224,14 @@ def folder_reader(folder: str) -> Read:
 
 
 def commit_reader(root: str, commit: str) -> Read:
-    """Return a function that reads files of a commit."""
-    paths = set(git.attempt(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], cwd=root).out.split("\0"))
+    """Returns a function that reads files of a commit."""
+    listing = git.run_unchecked(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], cwd=root)
+    paths = set(listing.out.split("\0"))
     contents: dict[str, bytes | None] = {}
 
     def read(path: str) -> bytes | None:
         if path in paths and path not in contents:
-            done = git.attempt(["cat-file", "blob", f"{commit}:{path}"], cwd=root)
+            done = git.run_unchecked(["cat-file", "blob", f"{commit}:{path}"], cwd=root)
             contents[path] = None if done.code else done.out.encode("utf-8", "surrogateescape")
         return contents.get(path)
 
@@ -238,7 +239,7 @@ def commit_reader(root: str, commit: str) -> Read:
 
 
 def copy_consent_text(path: str) -> str:
-    """Return the text under which the consent to a copy is saved. It is never run as a command."""
+    """Returns the text under which the consent to a copy is saved. It is never run as a command."""
     return f"(copy) {path}"
 
 

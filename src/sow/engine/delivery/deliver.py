@@ -63,7 +63,7 @@ class BranchDelivery:
         return self.forge.noun
 
     def deliver(self) -> ChangeRequest:
-        """Push the branch and open or update the request; each step is recorded before it is done."""
+        """Pushes the branch and opens or updates the request; each step is recorded before it is done."""
         with self.record.claimed():
             self._require_result()
             data = self.record.data
@@ -77,7 +77,7 @@ class BranchDelivery:
             return self._request()
 
     def _recorded(self) -> ChangeRequest | None:
-        """Return the recorded request as it is now, and record its end."""
+        """Returns the recorded request as it is now, and records its end."""
         number = self.record.data.get("number", 0)
         if not number:
             return None
@@ -89,19 +89,19 @@ class BranchDelivery:
         return request
 
     def _has_news(self) -> bool:
-        """Tell whether the branch has commits that were not delivered."""
+        """Tells whether the branch has commits that were not delivered."""
         return self.record.data.get("source") != self._source()
 
     def _source(self) -> str:
         return self.repository.commit_of(f"{HEADS}{self.branch}")
 
     def _require_result(self) -> None:
-        """Raise if the result of the last run is not on the branch yet."""
+        """Raises if the result of the last run is not on the branch yet."""
         tasks = [task for _, task in task_folder.load_readable(self.home, self.project)[0]]
         run_folder.refuse_undelivered(self.home, self.project["project_id"], tasks)
 
     def _begin(self) -> None:
-        """Find out where the branch goes, and record it."""
+        """Finds out where the branch goes, and records it."""
         facts = self.forge.facts()
         base = self.options.base or facts.default_branch
         if base == self.branch:
@@ -122,7 +122,7 @@ class BranchDelivery:
         self.record.begin(remote=self.options.remote, owner=owner, branch=self.branch, base=base, state=forge.OPEN)
 
     def _require_difference(self, base: str, head: str) -> None:
-        """Raise if the branch has nothing that its base does not have."""
+        """Raises if the branch has nothing that its base does not have."""
         target = self._target()
         target.fetch(base, head)
         source = self._source()
@@ -131,11 +131,11 @@ class BranchDelivery:
             raise SowError(f"{self.branch} has nothing that {base} does not have", "there is nothing to deliver")
 
     def _target(self) -> DeliveredBranch:
-        """Return the branch in the repository that gets the request, from which its base is read."""
+        """Returns the branch in the repository that gets the request, from which its base is read."""
         return DeliveredBranch(self.repository, self.options.remote, self.branch, self.environment)
 
     def _delivered(self) -> DeliveredBranch:
-        """Return the branch where it is pushed to: the repository of the request, or the user's fork of it."""
+        """Returns the branch where it is pushed to: the repository of the request, or the user's fork of it."""
         data = self.record.data
         owner = str(data.get("owner") or self.forge.remote.owner)
         address = str(data.get("remote") or self.options.remote)
@@ -144,7 +144,7 @@ class BranchDelivery:
         return DeliveredBranch(self.repository, address, str(data.get("branch") or self.branch), self.environment)
 
     def _fork_address(self, owner: str) -> str:
-        """Return the remote of the user's fork; raise with the command that makes one if there is none."""
+        """Returns the remote of the user's fork; raises with the command that makes one if there is none."""
         own = self.forge.remote
         for name in self.repository.git("remote").split():
             try:
@@ -159,7 +159,7 @@ class BranchDelivery:
         )
 
     def _push(self) -> None:
-        """Take in what others pushed, then push the branch."""
+        """Takes in what others pushed, then pushes the branch."""
         data = self.record.data
         target = self._delivered()
         pushed = data.get("head", "")
@@ -185,7 +185,7 @@ class BranchDelivery:
             self.tell(f"pushed {self.branch} at {head[:12]}")
 
     def _request(self) -> ChangeRequest:
-        """Open the request, or bring its text up to date; it is a draft while something waits."""
+        """Opens the request, or brings its text up to date; it is a draft while something waits."""
         data = self.record.data
         waiting = self.waiting()
         wants_draft = self.options.draft or bool(waiting)
@@ -218,7 +218,7 @@ class BranchDelivery:
         return request
 
     def _find(self) -> ChangeRequest | None:
-        """Return the recorded request, or the open one of the branch."""
+        """Returns the recorded request, or the open one of the branch."""
         data = self.record.data
         number = data.get("number", 0)
         if not number:
@@ -229,7 +229,7 @@ class BranchDelivery:
         return request
 
     def waiting(self) -> list[str]:
-        """Return what waits for a person or is not done, in one line each."""
+        """Returns what waits for a person or is not done, in one line each."""
         items = inbox.waiting(self.home)
         texts = [f"task {item['task']}: {item['text']}" if item["task"] else str(item["text"]) for item in items]
         shown = {item["task"] for item in items}
@@ -243,9 +243,9 @@ class BranchDelivery:
         return [escape_line(text.splitlines()[0])[:300] for text in texts[:MOST_WAITING] if text]
 
     def _documents(self) -> list[dict[str, object]]:
-        """Return the reports of the runs whose work is delivered, oldest first."""
+        """Returns the reports of the runs whose work is delivered, oldest first."""
         project_id, first = self.project["project_id"], self.record.run_id
-        folders = [each for each in run_folder.listed(self.home) if each.run["project_id"] == project_id]
+        folders = [each for each in run_folder.all_folders(self.home) if each.run["project_id"] == project_id]
         wanted = [each for each in folders if each.id == first or (each.id > first and not run_folder.is_empty(each))]
         return [run_report.report_data(self.home, each) for each in wanted]
 
@@ -254,11 +254,11 @@ class BranchDelivery:
         return escape_line(name)[:MOST_TITLE]
 
     def _closes(self) -> list[str]:
-        """Return references to the issues that the runs' plans resolve."""
+        """Returns references to the issues that the runs' plans resolve."""
         return []
 
     def record_merge(self, request: ChangeRequest, method: str = "") -> None:
-        """Record that the forge merged the request, which proves that its commits are in the base."""
+        """Records that the forge merged the request, which proves that its commits are in the base."""
         data = self.record.data
         if data["state"] == MERGED:
             return

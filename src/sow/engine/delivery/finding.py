@@ -30,12 +30,12 @@ class RequestFinding:
 
 
 def check_key(check: ForgeCheck, sha: str) -> str:
-    """Return the identity of a check's result for one commit."""
+    """Returns the identity of a check's result for one commit."""
     return f"check-{sha}-{one_line(check.name)}"[:MOST_KEY]
 
 
 def from_check(check: ForgeCheck, sha: str, log: str) -> RequestFinding:
-    """Return a failed check with the end of its log."""
+    """Returns a failed check with the end of its log."""
     texts = [check.summary.strip(), TIME_STAMP.sub("", log).strip()]
     return RequestFinding(
         key=check_key(check, sha),
@@ -50,7 +50,7 @@ def from_check(check: ForgeCheck, sha: str, log: str) -> RequestFinding:
 
 
 def from_comment(comment: Comment) -> RequestFinding:
-    """Return a comment of somebody who may change the repository."""
+    """Returns a comment of somebody who may change the repository."""
     place = f" on {comment.path}:{comment.line}" if comment.path else ""
     return RequestFinding(
         key=comment.id,
@@ -65,11 +65,11 @@ def from_comment(comment: Comment) -> RequestFinding:
 
 
 def failed_command(log: str) -> str:
-    """Return the command of the step that failed, as GitHub Actions writes it into the log, or ""."""
+    """Returns the command of the step that failed, as GitHub Actions writes it into the log, or ""."""
     steps = RUN_GROUP.findall(TIME_STAMP.sub("", log))
     return str(steps[-1]).strip() if steps else ""
 
 
 def one_line(text: str) -> str:
-    """Return a text of the forge on one line."""
+    """Returns a text of the forge on one line."""
     return " ".join(text.split())

@@ -38,7 +38,7 @@ class DeliveryRecord:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Keep runs away while the branch and the record change."""
+        """Keeps runs away while the branch and the record change."""
         with self.home.claim("run", purpose=f"sow deliver {self.run_id}"), git_watch.sealed_repository(self.home):
             self.reload()
             yield
@@ -47,25 +47,25 @@ class DeliveryRecord:
         self.folder = run_folder.load(self.home, self.run_id)
 
     def update(self, **changes: Any) -> None:
-        """Change some fields of the delivery; None removes a field."""
+        """Changes some fields of the delivery; None removes a field."""
         self.reload()
         data: dict[str, Any] = {**self.data, **changes}
         self.run["delivery"] = {key: value for key, value in data.items() if value is not None}  # type: ignore[typeddict-item]
         self.folder.save()
 
     def begin(self, **fields: Any) -> None:
-        """Begin the delivery of a new request."""
+        """Begins the delivery of a new request."""
         self.reload()
         self.run["delivery"] = fields  # type: ignore[typeddict-item]
         self.folder.save()
 
     def handled(self, *outcomes: str) -> dict[str, HandledFinding]:
-        """Return the findings that were dealt with, by key."""
+        """Returns the findings that were dealt with, by key."""
         entries = self.data.get("handled", [])
         return {entry["key"]: entry for entry in entries if not outcomes or entry["outcome"] in outcomes}
 
     def handle(self, keys: Collection[str], outcome: str, tasks: Collection[str] = ()) -> None:
-        """Record that findings were dealt with, so that no later call does it again."""
+        """Records that findings were dealt with, so that no later call does it again."""
         self.reload()
         entries = [entry for entry in self.handled().values() if entry["key"] not in keys]
         now = clock.now()
@@ -75,19 +75,19 @@ class DeliveryRecord:
         self.update(handled=entries)
 
     def journal(self, event: str, **facts: Any) -> None:
-        """Write a step to the run's journal."""
+        """Writes a step to the run's journal."""
         self.folder.append_event(event, **facts)
 
 
 def find_record(home: Home, project: ProjectState, wanted: str = "") -> DeliveryRecord:
-    """Return the record of the project's branch: of the run that began its delivery, or else of its last run."""
+    """Returns the record of the project's branch: of the run that began its delivery, or else of its last run."""
     branch = project["branch"]
     if wanted:
         folder = run_folder.find(home, wanted)
         if folder.run["project_id"] != project["project_id"]:
             raise SowError(f"run {folder.id} belongs to an earlier project", "see 'sow runs list'")
         return DeliveryRecord(home, folder.id)
-    runs = [each for each in run_folder.listed(home) if each.run["project_id"] == project["project_id"]]
+    runs = [each for each in run_folder.all_folders(home) if each.run["project_id"] == project["project_id"]]
     if not runs:
         raise SowError(f"there is no run on {branch} to deliver", "start one: sow run PLAN")
     begun = [each for each in runs if "delivery" in each.run and each.run["branch"] == branch]

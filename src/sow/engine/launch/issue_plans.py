@@ -70,7 +70,7 @@ class OpenIssue:
 
 
 def read_issues(root: str, environment: Mapping[str, str], *, numbers: str = "", label: str = "") -> list[OpenIssue]:
-    """Return the open issues with these numbers and those with this label."""
+    """Returns the open issues with these numbers and those with this label."""
     from sow.forge.connect import connect  # a plan from a goal does not load it
 
     wanted = _numbers(numbers)
@@ -87,7 +87,7 @@ def read_issues(root: str, environment: Mapping[str, str], *, numbers: str = "",
 
 
 def _numbers(text: str) -> list[int]:
-    """Return the numbers in a text such as `12,#15`."""
+    """Returns the numbers in a text such as `12,#15`."""
     words = [word.removeprefix("#") for word in text.replace(",", " ").split()]
     for word in words or ([text] if text else []):
         if not (word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and int(word)):
@@ -114,7 +114,7 @@ def _open_issue(forge: Forge, number: int) -> OpenIssue:
 
 
 def write_plans(home: Home, issues: list[OpenIssue]) -> list[str]:
-    """Write one plan file for each issue, over an earlier one; return their paths."""
+    """Writes one plan file for each issue, over an earlier one; returns their paths."""
     folder = home.folder(*FOLDER)
     paths = [f"{folder}/{each.issue.number}.yaml" for each in issues]
     for each, path in zip(issues, paths, strict=True):
@@ -125,7 +125,7 @@ def write_plans(home: Home, issues: list[OpenIssue]) -> list[str]:
 
 
 def _plan(each: OpenIssue) -> dict[str, object]:
-    """Return a plan with one task. No part of the issue is in a field that sow or an agent CLI would act on."""
+    """Returns a plan with one task. No part of the issue is in a field that sow or an agent CLI would act on."""
     number = str(each.issue.number)
     task = {"number": number, "name": each.name, "prompt": TASK.format(about=each.about, text=each.text)}
     approval = {"needs_approval": each.approval_reason} if each.approval_reason else {}
@@ -133,6 +133,6 @@ def _plan(each: OpenIssue) -> dict[str, object]:
 
 
 def shown_path(path: str, cwd: str) -> str:
-    """Return the path of a plan as the user would type it."""
+    """Returns the path of a plan as the user would type it."""
     relative = os.path.relpath(path, cwd)
     return path if relative.startswith("..") else relative

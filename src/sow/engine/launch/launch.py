@@ -34,7 +34,7 @@ from sow.system.terminal import err, escape_line, out
 
 
 class LiveView(Protocol):
-    """Shows a run while it goes on."""
+    """Shows a run in progress."""
 
     def tell(self, entry: dict[str, Any]) -> None: ...
     def tick(self, now: float) -> None: ...
@@ -73,7 +73,7 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
             # Restored state can have commands that the first check did not see.
             commands = consent.commands_of_tasks((task for _, task in readable), chosen)
             agreed = preflight.ask(request, agreed, commands)
-            folder, goes_on = start.open_run_folder(
+            folder, is_continued = start.open_run_folder(
                 request.home,
                 project["project_id"],
                 claim=claim,
@@ -84,7 +84,7 @@ def run_plan(request: RunRequest, display: Display) -> tuple[int, RunFolder | No
                 settings=request.settings,
             )
             setup_questions.record(folder, accepted)
-            remarks = _execute(request, folder, project, agreed, display, goes_on=goes_on)
+            remarks = _execute(request, folder, project, agreed, display, is_continued=is_continued)
             _write_back(display)
             _print_notes(remarks)
             git_changes.offer_undo(request.home, yes=request.yes or request.json)
@@ -158,23 +158,31 @@ def _retry_failed(request: RunRequest, failed: list[str]) -> None:
 
 
 def _finished_text(home: Home, project: ProjectState, intake: PlanImport, chosen: list[str]) -> str:
-    """Returns what to say if all tasks have ended and no run has to go on, else an empty text."""
+    """Returns what to say if all tasks have ended and no run has to continue, else an empty text."""
     statuses = list(tasks.statuses_of(home, project, chosen).values())
     unfinished = run_folder.unfinished_run(home, project["project_id"])
-    goes_on = unfinished is not None and [plan["path"] for plan in unfinished.run["plans"]] == [*intake.paths.values()]
-    if goes_on or len(statuses) < len(chosen) or not set(statuses) <= set(ENDED_STATUSES):
+    is_continued = unfinished is not None and [plan["path"] for plan in unfinished.run["plans"]] == [
+        *intake.paths.values()
+    ]
+    if is_continued or len(statuses) < len(chosen) or not set(statuses) <= set(ENDED_STATUSES):
         return ""
     counts = [f"{statuses.count(status)} {status}" for status in ENDED_STATUSES if status in statuses]
     return f"nothing to do: {', '.join(counts) or 'the plan has no tasks'}"
 
 
 def _execute(
-    request: RunRequest, folder: RunFolder, project: ProjectState, agreed: Consent, display: Display, *, goes_on: bool
+    request: RunRequest,
+    folder: RunFolder,
+    project: ProjectState,
+    agreed: Consent,
+    display: Display,
+    *,
+    is_continued: bool,
 ) -> list[str]:
     """Executes the run, from its first journal entry to its last; returns remarks about its end."""
     home = folder.home
     with git_watch.sealed_repository(home), display.live(remaining_time.expected_minutes(folder)) as live:
-        if goes_on:
+        if is_continued:
             live.load_past(folder.journal())
         run_context = RunContext(
             home,
@@ -190,7 +198,7 @@ def _execute(
         started = {
             **start_facts(folder, project),
             "asked": [*request.typed_options],
-            "recovered": goes_on,
+            "recovered": is_continued,
             "sandbox": run_context.sandbox_text(),
         }
         return execute(run_context, PlanLoop, started=started, tick=live.tick, bell=live.ring_bell)

@@ -50,13 +50,13 @@ class PlanGoal:
     issue: OpenIssue | None = None
 
     def quoted(self) -> str:
-        """Return the goal for the planner."""
+        """Returns the goal for the planner."""
         if self.issue is None:
             return f"{WANTED}\n{prompts.quoted(self.text)}"
         return f"{WANTED_BY_ISSUE.format(about=self.issue.about)}\n{self.issue.text}"
 
     def settings(self) -> list[str]:
-        """Return the settings that say where the plan comes from."""
+        """Returns the settings that say where the plan comes from."""
         if self.issue is None:
             return []
         reason = self.issue.approval_reason
@@ -106,7 +106,7 @@ class PlanWriter:
         self.nonce = random_ids.uuid4()
 
     def write(self, commit: str) -> Steps[PlanDraft | PlannerQuestions]:
-        """Return the plan or the planner's questions; the planner reads a checkout that is removed afterwards."""
+        """Returns the plan or the planner's questions; the planner reads a checkout that is removed afterwards."""
         if is_needed(self.folder):
             self.settings.announce(recover(self.folder, self.settings.environment))
         with reading_checkout(Repository(self.settings.home), self.folder.id, commit) as cwd:
@@ -120,7 +120,7 @@ class PlanWriter:
                 self.settings.announce(conversation.remarks)
 
     def _continue(self, conversation: Conversation) -> str:
-        """Continue the session that asked, if the user answered; return the message with the goal and the answers."""
+        """Continues the session that asked, if the user answered; returns the message with the goal and the answers."""
         answers = planning.answered(self.folder)
         if not answers:
             return ""
@@ -134,7 +134,7 @@ class PlanWriter:
         return "\n\n".join([self.goal.quoted(), *told, FORM.format(nonce=self.nonce)])
 
     def _ask(self, conversation: Conversation, text: str) -> Steps[PlanDraft | PlannerQuestions]:
-        """Send a message, and the findings about each plan, until the plan has none or the iterations are used up."""
+        """Sends a message, and the findings about each plan, until the plan has none or the iterations are used up."""
         draft, doubt = None, ""
         for sent_back in range(MAX_ITERATIONS + 1):
             reply = yield from conversation.send(text)
@@ -162,7 +162,7 @@ class PlanWriter:
         return self.settings.home.relative(record.file(len(record.session["turns"]), "txt"))
 
     def _findings(self, answer: PlannerAnswer) -> list[str]:
-        """Return what the planner must fix: an unreadable answer, errors, and warnings that a run would ask about."""
+        """Returns what the planner must fix: an unreadable answer, errors, and warnings that a run would ask about."""
         if answer.doubt:
             return [answer.doubt]
         shift = len(self.goal.settings()) + (0 if answer.plan.startswith("---\n") else 2) if self.goal.settings() else 0
@@ -173,7 +173,7 @@ class PlanWriter:
         ]
 
     def _read(self, plan: str, sent_back: int) -> PlanDraft:
-        """Return a plan as `sow plan validate` would read it."""
+        """Returns a plan as `sow plan validate` would read it."""
         text = planner_answer.with_settings(plan, self.goal.settings())
         home = self.settings.home
         names = AgentNames(home.root, self.settings.environment)
@@ -183,7 +183,7 @@ class PlanWriter:
         )
 
     def _first_prompt(self, commit: str) -> str:
-        """Return the first prompt: the role, the format, what there is, the goal, and the form of the answer."""
+        """Returns the first prompt: the role, the format, what there is, the goal, and the form of the answer."""
         home, agent = self.settings.home, self.agents.get(PLANNER.name)
         own = briefing.load_role_prompt(agent).strip() if agent.path else ROLE
         workers = [each for each in map(self.agents.get, self.agents.names()) if not each.is_judge]

@@ -42,7 +42,7 @@ def reopened_run(
 
 
 def _require_branch(folder: RunFolder) -> None:
-    """Refuses to go on unless the run's branch is checked out."""
+    """Refuses unless the run's branch is checked out."""
     home, branch = folder.home, folder.run["branch"]
     current = home.checkout.branch()
     if current == branch:

@@ -36,22 +36,22 @@ def ask_about_setup(request: RunRequest) -> list[str]:
     read, commands = commit_reader(home.root, "HEAD"), _commands(request.reading)
     _require_tools(setups, read, commands)
     reads = [read, *_reads_of_open_work(home)]
-    for each in reads:
-        _ask_about_setup(setups, each, request)
+    for reader in reads:
+        _ask_about_setup(setups, reader, request)
     _ask_about_copies(setups)
     accepted = _accepted_imports(setups, read, commands, request)
-    if any(setups.refusal(each) for each in reads):
+    if any(setups.refusal(read) for read in reads):
         err(f"note: {NO_SETUP}")
         accepted.append(REFUSED_SETUP)
     return accepted
 
 
 def _accepted_imports(setups: Setups, read: Read, commands: list[str], request: RunRequest) -> list[str]:
-    """Ask about imports from outside, if there are any that the user has not accepted."""
+    """Asks about imports from outside, if there are any that the user has not accepted."""
     if "accept" in request.typed_options or ACCEPTED in _accepted_before(request.home):
         return [ACCEPTED]  # also if HEAD has none: the work may bring some
-    found = outside_imports.find(setups, setups.setup_for(read), commands)
-    return _ask_about_imports(setups, read, commands, found, request) if found else []
+    imports = outside_imports.find(setups, setups.setup_for(read), commands)
+    return _ask_about_imports(setups, read, commands, imports, request) if imports else []
 
 
 def missing(request: RunRequest) -> list[str]:

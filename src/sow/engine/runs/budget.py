@@ -20,12 +20,12 @@ class MeasuredBudget(Budget):
     """A budget with measured time, so that changes of the system clock have no effect."""
 
     def stop_reason(self, now: float) -> str:
-        """Return the limit that is reached; `now` is ignored."""
+        """Returns the limit that is reached; `now` is ignored."""
         return super().stop_reason(time.monotonic())
 
 
 def budget_of(context: RunContext, folders: Iterable[TaskFolder | AgentFolder]) -> Budget:
-    """Return the limits of a run, with what its earlier calls used."""
+    """Returns the limits of a run, with what its earlier calls used."""
     time_limit = context.config.setting("budgets", "run_time")
     budget = MeasuredBudget(
         max_cost=context.settings.get("max_cost", context.config.setting("budgets", "run_usd")),
@@ -45,7 +45,7 @@ def budget_of(context: RunContext, folders: Iterable[TaskFolder | AgentFolder]) 
 
 
 def add_cost(budget: Budget, turn: Mapping[str, Any]) -> None:
-    """Add the reported cost of a turn."""
+    """Adds the reported cost of a turn."""
     counts = [turn.get(key) for key in ("input_tokens", "output_tokens")]
     tokens = None if None in counts else sum(count for count in counts if count is not None)
     budget.spend(cost=turn.get("cost_usd"), tokens=tokens)
@@ -55,7 +55,7 @@ ASKED = "Its budget is spent"
 
 
 def budget_question(config: Config, folder: TaskFolder | AgentFolder, answers: Iterable[tuple[str, str]]) -> str:
-    """Return the question to ask if `budgets.task_usd` is used up; each answer to it allows the same sum again."""
+    """Returns the question to ask if `budgets.task_usd` is used up; each answer to it allows the same sum again."""
     limit = config.setting("budgets", "task_usd")
     if limit is None:
         return ""

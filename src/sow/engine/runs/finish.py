@@ -25,7 +25,7 @@ STATUS = {0: "ended", 1: "ended", 4: "waiting"}
 
 
 def close(context: RunContext, code: int) -> Steps[list[str]]:
-    """Deliver what is done to the user's branch, as far as that is safe; returns why it is not there.
+    """Delivers what is done to the user's branch, as far as that is safe; returns why it is not there.
 
     The exit code is in the run's state afterwards: work that waits for `sow integrate` waits for a person.
     """
@@ -45,7 +45,7 @@ def close(context: RunContext, code: int) -> Steps[list[str]]:
 
 
 def record_end(context: RunContext, code: int, *, is_delivered: bool = True) -> None:
-    """Record how a call of a run ended; a run whose work is not on the user's branch yet is not over."""
+    """Records how a call of a run ended; a run whose work is not on the user's branch yet is not over."""
     run = context.folder.run
     run["exit"] = code if is_delivered or code != DONE else WAITS
     run["status"] = STATUS.get(code, "stopped") if is_delivered or code not in STATUS else "waiting"
@@ -54,7 +54,7 @@ def record_end(context: RunContext, code: int, *, is_delivered: bool = True) -> 
 
 
 def _wrong_branch(context: RunContext) -> list[str]:
-    """Return why nothing is delivered while another branch is checked out: its files are not the run's state."""
+    """Returns why nothing is delivered while another branch is checked out: its files are not the run's state."""
     try:
         restore.check_branch(context.home, context.folder.run["branch"])
     except WrongBranch as problem:
@@ -63,7 +63,7 @@ def _wrong_branch(context: RunContext) -> list[str]:
 
 
 def end_if_delivered(context: RunContext) -> None:
-    """End a run whose tasks have ended and that is on the user's branch, however its last call ended."""
+    """Ends a run whose tasks have ended and that is on the user's branch, however its last call ended."""
     run = context.folder.run
     if run["status"] != "ended" and is_over(context):
         run["status"], run["exit"] = "ended", DONE
@@ -71,21 +71,21 @@ def end_if_delivered(context: RunContext) -> None:
 
 
 def is_over(context: RunContext) -> bool:
-    """Tell whether all tasks of the run have ended."""
+    """Tells whether all tasks of the run have ended."""
     tasks = task_folder.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
     return all(task["status"] in ENDED_STATUSES for task in tasks)
 
 
 def remove_run_branches(context: RunContext) -> None:
-    """Remove the branches of a run that is over; every commit stays pinned."""
+    """Removes the branches of a run that is over; every commit stays pinned."""
     if context.isolation is not None and context.folder.run["status"] == "ended":
-        for folder in run_folder.listed(context.home):  # a run that was killed at this point left its branches
+        for folder in run_folder.all_folders(context.home):  # a run that was killed at this point left its branches
             if folder.run["status"] == "ended":
                 Worktrees(context.isolation.repository, folder.id).drop_branches()
 
 
 def _needs_checks(context: RunContext, isolation: Isolation) -> bool:
-    """Tell whether checks must run before the user's branch moves; after Ctrl-C nobody waits for them."""
+    """Tells whether checks must run before the user's branch moves; after Ctrl-C nobody waits for them."""
     integration = isolation.integration
     repository = integration.repository
     theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
@@ -119,7 +119,7 @@ class Delivery:
 def integrate(
     context: RunContext, integration: Integration, *, dry_run: bool = False, is_last: bool = True
 ) -> Steps[Delivery]:
-    """Merge the user's new commits in, check the result, and move the user's checkout to it, if that is safe.
+    """Merges the user's new commits in, checks the result, and moves the user's checkout to it, if that is safe.
 
     The state is saved with the last integration of a run only. A dry run tries the merge and looks at the checkout,
     and changes and checks nothing.
@@ -167,7 +167,7 @@ class _CheckRefusal(DeliveryRefused):
 
 
 def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
-    """Refuse while a task that a final check sent back is not settled."""
+    """Refuses while a task that a final check sent back is not settled."""
     task = final_checks.open_again(context)
     if task is None:
         return None
@@ -183,7 +183,7 @@ def _refuse_reopened(context: RunContext) -> _CheckRefusal | None:
 def _check(
     context: RunContext, integration: Integration, target: Merge, theirs: str, count: int
 ) -> Steps[_CheckRefusal | None]:
-    """Run the final checks on what would be delivered; the user's new commits are checked in any case."""
+    """Runs the final checks on what would be delivered; the user's new commits are checked in any case."""
     is_wanted = count or context.settings.get("final_checks", "on") == "on"
     if not is_wanted or integration.repository.is_ancestor(target.commit, theirs):
         return None
@@ -219,5 +219,5 @@ def _unrelated(integration: Integration, branch: str) -> DeliveryRefused:
 
 
 def _merge_by_hand(integration: Integration) -> str:
-    """Return the merge command; it saves the state first, because git does not merge over untracked files."""
+    """Returns the merge command; it saves the state first, because git does not merge over untracked files."""
     return f"sow project save && git merge {integration.branch}"

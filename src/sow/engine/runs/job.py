@@ -41,7 +41,7 @@ class JobEnd:
 
 
 def did_nothing(record: SessionRecord) -> bool:
-    """Tell whether an agent used no tool in its last turn; only some CLIs report their tools."""
+    """Tells whether an agent used no tool in its last turn; only some CLIs report their tools."""
     reports_tools = find_adapter(record.session["type"]).capabilities.structured
     return reports_tools and record.session["turns"][-1].get("tools") == 0
 
@@ -54,7 +54,7 @@ class RunJob:
         self.id = ident
 
     def run(self) -> Steps[JobEnd]:
-        """Run stage after stage until the job is done, waits for somebody, or cannot continue."""
+        """Runs stage after stage until the job is done, waits for somebody, or cannot continue."""
         while not self.context.stopping:
             ended = yield from self.take_stage()
             if ended is not None:
@@ -62,18 +62,18 @@ class RunJob:
         return JobEnd("stopped")
 
     def take_stage(self) -> Steps[JobEnd | None]:
-        """Read the next stage from disk and do its work; returns the end of the job, if this was its last stage."""
+        """Reads the next stage from disk and does its work; returns the end of the job, if this was its last stage."""
         raise NotImplementedError
 
     def session_executor(self, record: SessionRecord | None) -> ExecutorConfig | None:
-        """Return the executor of a session, if it can take the session's next turn now."""
+        """Returns the executor of a session, if it can take the session's next turn now."""
         executor = self.context.config.executors.get(record.session["executor"]) if record is not None else None
         if executor is None or self.context.pool.limited_until(executor.name):
             return None
         return executor if find_adapter(executor.type).capabilities.resumes else None
 
     def answer_from_saved(self, question: str, number: int | str, give: Callable[[str, Actor], object]) -> bool:
-        """Give the user's saved answer to a question and journal it; returns whether there is one."""
+        """Gives the user's saved answer to a question and journals it; returns whether there is one."""
         saved = SavedAnswers(self.context.home, self.context.environment).find(question)
         if saved is None:
             return False
@@ -97,7 +97,7 @@ class ExecutorPool:
     def take(
         self, job: str, executors: Sequence[ExecutorConfig], *, role: str = "", skip: int = 0
     ) -> Steps[ExecutorConfig | JobEnd]:
-        """Return an executor for a job's next turn, or the end of the job if there is none now.
+        """Returns an executor for a job's next turn, or the end of the job if there is none now.
 
         It waits while the executor has as many turns as it may have. `skip` passes over executors that failed before.
         """
@@ -120,7 +120,7 @@ class ExecutorPool:
         return executor
 
     def count(self, executor: ExecutorConfig, turn: Steps[Result]) -> Steps[Result]:
-        """Run a turn and count it among those of its executor."""
+        """Runs a turn and counts it among those of its executor."""
         self.running_turns[executor.name] = self.running_turns.get(executor.name, 0) + 1
         try:
             return (yield from turn)
@@ -128,7 +128,7 @@ class ExecutorPool:
             self.running_turns[executor.name] -= 1
 
     def mark_limited(self, executor: str, outcome: Outcome) -> None:
-        """Record that an executor has reached a limit: nothing starts there until it ends."""
+        """Records that an executor has reached a limit: nothing starts there until it ends."""
         run, until, reason = self.context.folder.run, int(_retry_time(outcome)), outcome.reason[:2000]
         kept_pools = [pool for pool in run.get("pools", []) if pool["executor"] != executor]
         run["pools"] = [*kept_pools, {"executor": executor, "until": until, "reason": reason}]
@@ -136,23 +136,23 @@ class ExecutorPool:
         self.context.journal("limit", executor=executor, until=until, reason=reason)
 
     def limited_until(self, executor: str) -> float:
-        """Return when an executor may be used again; 0 if it may be used now."""
+        """Returns when an executor may be used again; 0 if it may be used now."""
         pools = self.context.folder.run.get("pools", ())
         ends = [pool["until"] for pool in pools if pool["executor"] == executor]
         return max((end for end in ends if end > time.time()), default=0)
 
     def free(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
-        """Return the executors that have not reached a limit."""
+        """Returns the executors that have not reached a limit."""
         return [executor for executor in executors if not self.limited_until(executor.name)]
 
     def slots(self) -> dict[str, int]:
-        """Return how many jobs each executor may have at once, for those with a limit."""
+        """Returns how many jobs each executor may have at once, for those with a limit."""
         executors = self.context.config.executors
         limits = {name: executor.settings.get("max_concurrency") for name, executor in executors.items()}
         return {name: int(limit) for name, limit in limits.items() if limit}
 
 
 def _retry_time(outcome: Outcome) -> float:
-    """Return when an executor that is limited or overloaded is tried again."""
+    """Returns when an executor that is limited or overloaded is tried again."""
     wait = LIMITED_SECONDS if outcome.kind == "limited" else OVERLOADED_SECONDS
     return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait

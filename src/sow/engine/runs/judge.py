@@ -61,7 +61,7 @@ class JudgeReply(Generic[Answer]):
 
 
 def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[JudgeReply[Answer]]:
-    """Ask a judge; again if its turn fails, with another executor if one has reached its limit."""
+    """Asks a judge; again if its turn fails, with another executor if one has reached its limit."""
     role, failures, failure = question.agent.name, 0, ""
     while failures < question.tries:
         executor = yield from context.pool.take(question.job, context.executors_of(role), role=role, skip=failures)
@@ -86,7 +86,7 @@ def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[Jud
 def _ask_once(
     context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig
 ) -> Steps[tuple[Answer | None, Outcome]]:
-    """Ask with one executor; an unclear answer stays unclear if the second turn brings none."""
+    """Asks with one executor; an unclear answer stays unclear if the second turn brings none."""
     nonce = random_ids.uuid4()
     settings = context.turn_settings(context.listener(question.job))
     with question.checkout() as cwd:
@@ -111,7 +111,7 @@ def _ask_once(
 def _turn(
     context: RunContext, job: str, turn: AgentTurn, record: SessionRecord, kind: str, text: str
 ) -> Steps[Outcome]:
-    """Take one turn, journal it under the job that it is about, and undo what the judge edited by hand."""
+    """Takes one turn, journals it under the job that it is about, and undoes what the judge edited by hand."""
     facts = {"task": job, "role": turn.agent.name, "executor": turn.executor.name, "kind": kind}
     outcome = yield from context.turn(facts, turn.run(record, kind, text))
     remarks = context.undo_edits(turn)

@@ -30,7 +30,7 @@ class Loop:
     """One call of a run, from the first decision to the last; subclasses say what a job is."""
 
     is_workflow = False
-    board: Scheduler
+    scheduler: Scheduler
 
     def __init__(
         self, context: RunContext, folders: Iterable[TaskFolder | AgentFolder], *, tick: Callable[[float], None]
@@ -56,10 +56,10 @@ class Loop:
         self.rebuild_scheduler()
 
     def rebuild_scheduler(self) -> None:
-        """Rebuild the scheduler from the jobs' current state."""
+        """Rebuilds the scheduler from the jobs' current state."""
         settings = self.context.settings
         shared = self.context.isolation is None and not self.is_workflow  # the files of a crew are in its design
-        self.board = Scheduler(
+        self.scheduler = Scheduler(
             self.jobs(),
             slots=settings["max_concurrency"],
             pool_slots=self.context.pool.slots(),
@@ -71,55 +71,55 @@ class Loop:
             self._rest(pool["executor"], pool["until"])
 
     def jobs(self) -> list[Job]:
-        """Return all jobs as the scheduler needs them."""
+        """Returns all jobs as the scheduler needs them."""
         raise NotImplementedError
 
     def job(self, ident: str) -> Steps[JobEnd]:
-        """Return the steps of one job."""
+        """Returns the steps of one job."""
         raise NotImplementedError
 
     def iteration(self, ident: str) -> int:
-        """Return the number of the iteration that begins now."""
+        """Returns the number of the iteration that begins now."""
         raise NotImplementedError
 
     def restore_state(self) -> list[str]:
-        """Restore state files that the user's git removed and return their names; raise if the branch was changed."""
+        """Restores state files that the user's git removed, and returns their names; raises if the branch changed."""
         raise NotImplementedError
 
     def watch_plan(self) -> None:
-        """Report edits of the plan."""
+        """Reports edits of the plan."""
         raise NotImplementedError
 
     def job_status(self, ident: str) -> str:
-        """Return the status that a job has for the scheduler, from its state on disk."""
+        """Returns the status that a job has for the scheduler, from its state on disk."""
         raise NotImplementedError
 
     def answered_by(self, ident: str, number: int | str) -> str | None:
-        """Return who answered a question; None if nobody did."""
+        """Returns who answered a question; None if nobody did."""
         raise NotImplementedError
 
     def end_facts(self, ident: str) -> dict[str, Any]:
-        """Return the fields that the journal keeps of a job's end."""
+        """Returns the fields that the journal keeps of a job's end."""
         raise NotImplementedError
 
     def end_reason(self, ident: str, ended: JobEnd) -> str:
-        """Return the best known reason why a job ended."""
+        """Returns the best known reason why a job ended."""
         return ended.reason
 
     def ask(self, ident: str, problem: SowError) -> int | str:
-        """Ask a person about a problem that is not the task's; returns the number of the question."""
+        """Asks a person about a problem that is not the task's; returns the number of the question."""
         raise NotImplementedError
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
-        """Return the executors that may play the role of a job."""
+        """Returns the executors that may play the role of a job."""
         raise NotImplementedError
 
     def close(self, code: int) -> list[str]:
-        """Deliver or archive what is done and record the end of the call; returns remarks."""
+        """Delivers or archives what is done and records the end of the call; returns remarks."""
         raise NotImplementedError
 
     def run(self) -> int:
-        """Run until nothing can continue without a person; returns the exit code."""
+        """Runs until nothing can continue without a person; returns the exit code."""
         with Interrupts() as interrupts:
             try:
                 self.journal_answers()
@@ -144,19 +144,19 @@ class Loop:
                     steps.close()
 
     def _restore_state(self) -> None:
-        """Check the state files before each decision and restore those that git removed or reset."""
+        """Checks the state files before each decision and restores those that git removed or reset."""
         memory = self.context.home.memory
         if memory is not None:
             memory.read_notices()
             while memory.forged:
                 name, path = memory.forged.pop()
                 text = f"the state of {name} was edited by hand together with its copy; the edit is in {path}"
-                self.context.journal("set_aside", task=name if name in self.board.statuses() else "", text=text)
+                self.context.journal("set_aside", task=name if name in self.scheduler.statuses() else "", text=text)
         for name in self.restore_state():
             self.context.journal("restored", task=name)
 
     def _undo_deferred_edits(self) -> None:
-        """Undo what turns wrote outside their task folders: when the check is due, and before the run ends.
+        """Undoes what turns wrote outside their task folders: when the check is due, and before the run ends.
 
         Running turns may take hours, and until then a command of the user would read the wrong state.
         """
@@ -168,20 +168,20 @@ class Loop:
             self.context.journal("restored", task=name, remark=remark)
 
     def _is_over(self) -> bool:
-        """Tell whether nothing runs and nothing can start without a person or within the allowed wait."""
+        """Tells whether nothing runs and nothing can start without a person or within the allowed wait."""
         if self.running:
             return False
-        decision = self.board.decide(time.time())
+        decision = self.scheduler.decide(time.time())
         self._say_why(decision)
         stuck = not decision.start and self._too_long(decision.wake_at)
         if not (decision.finished or self.interrupts or stuck):
             return False
-        before = self.board.statuses()
+        before = self.scheduler.statuses()
         self._refresh_jobs()  # an answer may have come since the last poll
-        return self.board.statuses() == before
+        return self.scheduler.statuses() == before
 
     def _say_why(self, decision: ScheduleDecision) -> None:
-        """Report once what the whole run waits for."""
+        """Reports once what the whole run waits for."""
         reason = decision.blocked_by or ("a limit" if decision.wake_at is not None and not decision.start else "")
         if reason == self.waiting_reason:
             return
@@ -192,7 +192,7 @@ class Loop:
             self.context.journal("budget", reason=reason)
 
     def _poll(self) -> None:
-        """Continue tasks whose question was answered, and report an edited plan."""
+        """Continues tasks whose question was answered, and reports an edited plan."""
         if time.monotonic() < self.last_poll + POLL_SECONDS:
             return
         self.last_poll = time.monotonic()
@@ -200,21 +200,21 @@ class Loop:
         self._refresh_jobs()
 
     def _refresh_jobs(self) -> None:
-        for ident, status in self.board.statuses().items():
+        for ident, status in self.scheduler.statuses().items():
             if status in ("asking", "failed"):
                 self.refresh_job(ident)
 
     def refresh_job(self, ident: str) -> None:
-        """Update the scheduler if a job that asks or failed may continue, or has ended."""
+        """Updates the scheduler if a job that asks or failed may continue, or has ended."""
         status = self.job_status(ident)
         if status == "waiting":
             self.journal_answers()
-            self.board.answered(ident)
-        elif status in ("completed", "abandoned") or status != self.board.status(ident):
-            self.board.ended(ident, status)
+            self.scheduler.answered(ident)
+        elif status in ("completed", "abandoned") or status != self.scheduler.status(ident):
+            self.scheduler.ended(ident, status)
 
     def journal_answers(self) -> None:
-        """Write each new answer to the journal once, also those given between two calls.
+        """Writes each new answer to the journal once, also those given between two calls.
 
         An answer may come before its job has ended. It is then reported at the job's end.
         """
@@ -227,8 +227,8 @@ class Loop:
         if self.interrupts:
             return 0
         started = 0
-        for ident in self.board.decide(time.time()).start:
-            self.board.started(ident)
+        for ident in self.scheduler.decide(time.time()).start:
+            self.scheduler.started(ident)
             self.context.journal("task_started", task=ident, iteration=self.iteration(ident))
             self.job_started_at[ident] = time.monotonic()
             self.running[ident] = self.job(ident)
@@ -237,11 +237,11 @@ class Loop:
         return started
 
     def _step(self) -> int:
-        """Step every job; returns how many ended or wait only for the next step of others."""
+        """Steps every job; returns how many ended or wait only for the next step of others."""
         return sum(self._advance(ident) for ident in list(self.running))
 
     def _step_background(self) -> bool:
-        """Step the background work; returns whether it waits only for the next step of the others."""
+        """Steps the background work; returns whether it waits only for the next step of the others."""
         if self.background is None:
             return False
         if self.interrupts:
@@ -259,13 +259,13 @@ class Loop:
         except StopIteration as end:
             self._ended(ident, end.value)
             return True
-        except SowError as problem:  # not a problem of the work: it becomes a question, the others go on
+        except SowError as problem:  # not a problem of the work: it becomes a question, and the others continue
             self.restore_state()  # on another branch this raises, so that nothing is asked or written
             self._ask_about_problem(ident, problem)
             return True
 
     def _interrupt_for(self, ident: str) -> str:
-        """Return `interrupt` once per job and Ctrl-C; the second Ctrl-C does not wait."""
+        """Returns `interrupt` once per job and Ctrl-C; the second Ctrl-C does not wait."""
         if self.delivered_interrupts.get(ident, 0) >= self.interrupts:
             return ""
         self.delivered_interrupts[ident] = self.delivered_interrupts.get(ident, 0) + 1
@@ -277,9 +277,9 @@ class Loop:
             self._count_failure()
         elif ended.status in ("completed", "asking"):
             self.breaker.reset()
-        self.board.ended(ident, "waiting" if ended.status == "stopped" else ended.status)
+        self.scheduler.ended(ident, "waiting" if ended.status == "stopped" else ended.status)
         if ended.executor:
-            self.board.transfer(ident, ended.executor)
+            self.scheduler.transfer(ident, ended.executor)
         self.journal_answers()
         self._tell_end(ident, self.end_reason(ident, ended))
 
@@ -288,15 +288,15 @@ class Loop:
         self.context.journal("task_ended", task=ident, **self.end_facts(ident), reason=reason, seconds=seconds)
 
     def _ask_about_problem(self, ident: str, problem: SowError) -> None:
-        """Turn a problem that is not the work's into a question to a person."""
+        """Turns a problem that is not the work's into a question to a person."""
         del self.running[ident]
         self._count_failure()
         self.context.journal("question", task=ident, number=self.ask(ident, problem), text=problem.message)
-        self.board.ended(ident, "asking")
+        self.scheduler.ended(ident, "asking")
         self._tell_end(ident, problem.message)
 
     def _count_failure(self) -> None:
-        """Count one more start in a row that failed for reasons outside the work."""
+        """Counts one more start in a row that failed for reasons outside the work."""
         before = self.breaker.pauses_used
         self.breaker.count_failure(time.time())
         self.context.folder.run["breaker"] = self.breaker.state()
@@ -306,7 +306,7 @@ class Loop:
             self.context.journal("breaker", **facts)
 
     def _hear(self, entry: dict[str, Any]) -> None:
-        """Update budget, limits and questions from a journal entry of a job."""
+        """Updates budget, limits and questions from a journal entry of a job."""
         if entry["event"] == "turn_started":
             self.budget.count_start()
         elif entry["event"] == "turn_ended":
@@ -324,31 +324,31 @@ class Loop:
             self.open_questions[key[0], key[1]] = None
 
     def _rest(self, executor: str, until: float) -> None:
-        """Start nothing with an executor until its limit ends; move waiting jobs to a free one."""
-        self.board.pause(executor, until)
-        for ident, status in self.board.statuses().items():
+        """Starts nothing with an executor until its limit ends; moves waiting jobs to a free one."""
+        self.scheduler.pause(executor, until)
+        for ident, status in self.scheduler.statuses().items():
             if status == "waiting":
                 free = self.context.pool.free(self.executors_for(ident))
                 if free:
-                    self.board.transfer(ident, free[0].name)
+                    self.scheduler.transfer(ident, free[0].name)
 
     def _too_long(self, until: float | None) -> bool:
         max_wait = self.context.settings.get("max_wait")
         return until is not None and max_wait is not None and until - time.time() > max_wait
 
     def counts(self) -> dict[str, int]:
-        """Return how many tasks have each status."""
-        statuses = list(self.board.statuses().values())
-        blocked = len(self.board.blocked())
+        """Returns how many tasks have each status."""
+        statuses = list(self.scheduler.statuses().values())
+        blocked = len(self.scheduler.blocked())
         counts = {name: statuses.count(name) for name in ("completed", "failed")}
         waiting = statuses.count("asking") + statuses.count("waiting") - blocked
         return {**counts, "blocked": blocked, "waiting": waiting}
 
     def _code(self) -> int:
-        """Return the exit code: a failed task counts more than a waiting one."""
+        """Returns the exit code: a failed task counts more than a waiting one."""
         if self.interrupts:
             return STOPPED
-        statuses = self.board.statuses()
+        statuses = self.scheduler.statuses()
         if any(status == "failed" for status in statuses.values()):
             return FAILED
         return DONE if all(status in ("completed", "abandoned") for status in statuses.values()) else WAITS
@@ -362,7 +362,7 @@ def execute(
     tick: Callable[[float], None],
     bell: Callable[[], None] | None,
 ) -> list[str]:
-    """Execute one call of a run, from its first journal entry to its last; returns remarks about its end."""
+    """Executes one call of a run, from its first journal entry to its last; returns remarks about its end."""
     with Notifier(context, bell=bell) as notifier:
 
         def tick_all(now: float) -> None:

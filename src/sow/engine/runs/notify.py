@@ -35,7 +35,7 @@ class Notification:
     count: int = 1
 
     def line(self) -> str:
-        """Return one line for a person."""
+        """Returns one line for a person."""
         more = f" (and {self.count - 1} more: sow inbox)" if self.count > 1 else ""
         return escape_line(cut(self.text, LONGEST) + more)
 
@@ -59,7 +59,7 @@ class Notifier:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End a running command, whatever happened to the run."""
+        """Ends a running command, whatever happened to the run."""
         if self._program:
             self._program.end()
 
@@ -75,7 +75,7 @@ class Notifier:
         return [program, *arguments[1:]] if program else []
 
     def tell(self, entry: dict[str, Any]) -> None:
-        """Keep an event that a person should know, for the next tick."""
+        """Keeps an event that a person should know, for the next tick."""
         parsed = JournalEntry(entry)
         self._history.add(parsed)
         if is_news(parsed):
@@ -83,7 +83,7 @@ class Notifier:
             self._news = Notification(parsed, event_text.event_text(parsed, self._history), before + 1)
 
     def tick(self, now: float) -> None:
-        """Read the result of the last command, and start the next one if it is time."""
+        """Reads the result of the last command, and starts the next one if it is time."""
         self._look()
         if self._problem and not self._said:
             self._said = True
@@ -92,7 +92,7 @@ class Notifier:
             self._send(self._news, now)
 
     def close(self) -> list[str]:
-        """Send what is left, wait for the command and end it; returns remarks."""
+        """Sends what is left, waits for the command and ends it; returns remarks."""
         if self._program:
             self._judge(self._program.wait())
         if self._news:
@@ -129,7 +129,7 @@ class Notifier:
             self._judge(answer)
 
     def _judge(self, answer: ProgramOutput) -> None:
-        """Keep the first failure only."""
+        """Keeps the first failure only."""
         self._program = None
         if answer.code == 0 or self._problem:
             return
@@ -139,13 +139,13 @@ class Notifier:
 
 
 def is_news(entry: JournalEntry) -> bool:
-    """Tell whether an event waits for a person or ends the run."""
+    """Tells whether an event waits for a person or ends the run."""
     is_stuck = entry.event == "waiting" and entry.number("until") is None
     return is_stuck or entry.event in ("question", "budget", LAST)
 
 
 def notification_fields(news: Notification, context: RunContext) -> dict[str, Any]:
-    """Return a notification's fields for programs."""
+    """Returns a notification's fields for programs."""
     entry = news.entry
     facts = {
         "event": entry.event,
@@ -164,7 +164,7 @@ def notification_fields(news: Notification, context: RunContext) -> dict[str, An
 
 
 def variables(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
+    """Returns the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
     keys = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
     return {name: str(facts[key]) for name, key in keys.items() if facts[key] is not None}
 

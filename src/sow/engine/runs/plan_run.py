@@ -58,7 +58,7 @@ class PlanLoop(Loop):
         )
 
     def run(self) -> int:
-        """Run all tasks, then check the final tree; repeat if that sent a task back."""
+        """Runs all tasks, then checks the final tree; repeats if that sent a task back."""
         code = super().run()
         while code != STOPPED:
             try:
@@ -79,7 +79,7 @@ class PlanLoop(Loop):
         return run_to_end(finish.close(self.context, code), self.tick)
 
     def jobs(self) -> list[Job]:
-        """Return the tasks, with the longest chain first."""
+        """Returns the tasks, with the longest chain first."""
         context, tasks = self.context, list(self.tasks.values())
         needs = self._needs(tasks)
         forecast = Forecast(past_tasks.finished_tasks(context.home))
@@ -104,7 +104,7 @@ class PlanLoop(Loop):
         ]
 
     def _needs(self, tasks: list[Task]) -> dict[str, list[str]]:
-        """Return what each task waits for; an uncompleted dependency outside this run blocks it for good."""
+        """Returns what each task waits for; an uncompleted dependency outside this run blocks it for good."""
         ordered = {task["id"] for task in tasks if task["status"] != "abandoned"}
         loaded = task_folders.load_readable(self.context.home, projects.load(self.context.home))[0]
         completed = {task["id"] for _, task in loaded if task["status"] == "completed"}
@@ -127,7 +127,7 @@ class PlanLoop(Loop):
         return self.guard.check(self.running)
 
     def watch_plan(self) -> None:
-        """Report once that a plan was edited; the run continues with the plan that it began with."""
+        """Reports once that a plan was edited; the run continues with the plan that it began with."""
         for path, plan in list(self.plans.items()):
             if changed(self.seen_plans, path) and _digest(path) != plan["digest"]:
                 self.context.journal("plan_changed", path=plan["path"])
@@ -149,7 +149,7 @@ class PlanLoop(Loop):
         }
 
     def end_reason(self, ident: str, ended: JobEnd) -> str:
-        """Return the last entry in a failed task's log since its job began; it says why the task was given up."""
+        """Returns the last entry in a failed task's log since its job began; it says why the task was given up."""
         if ended.status != "failed":
             return ended.reason
         entries = self._log(ident)[self.log_lengths[ident] :]
@@ -165,13 +165,13 @@ class PlanLoop(Loop):
         feedback = (
             task_updates.latest_feedback(folder, task) if task["status"] == "in_progress" else ""
         )  # for its next turn
-        return task_updates.ask(folder, project, f"{problem.message} ({problem.hint})", found=feedback)
+        return task_updates.ask(folder, project, f"{problem.message} ({problem.hint})", findings=feedback)
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
         return self.context.executors_of(self.context.role_of(self.tasks[ident]).name)
 
     def _task(self, ident: str) -> Task:
-        """Load a task on which no agent works now."""
+        """Loads a task on which no agent works now."""
         restored = self.guard.restore_task(ident)
         if restored is not None:
             self.context.journal("restored", task=ident, **restored)

@@ -40,51 +40,52 @@ class RepeatedCheck:
 
 
 def evidence_to_repeat(context: RunContext, integration: Integration, wanted: Sequence[str]) -> list[RepeatedCheck]:
-    """Return the evidence of the accepted results of the run's completed tasks, or of some of them.
+    """Returns the evidence of the accepted results of the run's completed tasks, or of some of them.
 
     An earlier iteration is not part of the result, and a waived command is not run again. The same command on the same
     tree counts once for each setup and environment.
     """
     project = projects.load(context.home)
-    merged = {each["task"]: each["iteration"] for each in integration.merges}
-    found: dict[tuple[str, ...], RepeatedCheck] = {}
+    merged = {merge["task"]: merge["iteration"] for merge in integration.merges}
+    checks: dict[tuple[str, ...], RepeatedCheck] = {}
     for task in task_folder.load_readable_or_raise(context.home, project, wanted or context.folder.run["tasks"]):
         if task["status"] != "completed":
             continue
         own = {check["command"] for check in task.get("checks", ())}
-        waived = {each["command"] for each in task.get("waivers", ())}
-        for each in task.get("evidence", ()):
+        waived = {waiver["command"] for waiver in task.get("waivers", ())}
+        for evidence in task.get("evidence", ()):
             # A final check of another task, which this one broke, is repeated there.
-            foreign = each["kind"] == "final" and each["command"] not in own
-            if foreign or each["command"] in waived or each["iteration"] < merged.get(task["id"], task["iteration"]):
+            foreign = evidence["kind"] == "final" and evidence["command"] not in own
+            is_old = evidence["iteration"] < merged.get(task["id"], task["iteration"])
+            if foreign or evidence["command"] in waived or is_old:
                 continue
-            place = [each.get(key, "") for key in ("tree", "setup", "environment")]
-            found.setdefault((task["id"], each["command"], *place), RepeatedCheck(task, each))  # type: ignore[arg-type]
-    _leave_out(context, integration, found.values())
-    return list(found.values())
+            place = [evidence.get(key, "") for key in ("tree", "setup", "environment")]
+            checks.setdefault((task["id"], evidence["command"], *place), RepeatedCheck(task, evidence))  # type: ignore[arg-type]
+    _leave_out(context, integration, checks.values())
+    return list(checks.values())
 
 
 def _leave_out(context: RunContext, integration: Integration, entries: Iterable[RepeatedCheck]) -> None:
-    """Give a reason to all evidence that cannot be repeated on its tree with its setup."""
+    """Gives a reason to all evidence that cannot be repeated on its tree with its setup."""
     setups: dict[str, str] = {}
     red = final_checks.failed_before(context)
-    for each in entries:
-        tree = each.evidence.get("tree", "")
+    for entry in entries:
+        tree = entry.evidence.get("tree", "")
         if not tree:
-            each.reason = "it belongs to no commit"
+            entry.reason = "it belongs to no commit"
         elif integration.repository.run_git(["cat-file", "-e", f"{tree}^{{tree}}"]).code:
-            each.reason = "its tree is not in git any more"
-        elif each.evidence.get("list") in red:
-            each.reason = RED_BEFORE
+            entry.reason = "its tree is not in git any more"
+        elif entry.evidence.get("list") in red:
+            entry.reason = RED_BEFORE
         else:
             if tree not in setups:
                 setups[tree] = context.setups.wanted(commit_reader(context.home.root, tree)).key
-            if setups[tree] != each.evidence.get("setup") or not each.evidence.get("environment"):
-                each.reason = OLDER
+            if setups[tree] != entry.evidence.get("setup") or not entry.evidence.get("environment"):
+                entry.reason = OLDER
 
 
 def check_of(repeated: RepeatedCheck) -> Check:
-    """Return the command as the plan gave it, with the expected exit code."""
+    """Returns the command as the plan gave it, with the expected exit code."""
     command = repeated.evidence["command"]
     for check in repeated.task.get("checks", ()):
         if check["command"] == command:
@@ -98,18 +99,18 @@ def repeat(
     entries: Sequence[RepeatedCheck],
     tell: Callable[[RepeatedCheck], None],
 ) -> Steps[None]:
-    """Run the commands of each task again on each tree, in the order of the task's list."""
+    """Runs the commands of each task again on each tree, in the order of the task's list."""
     groups: dict[tuple[str, ...], list[RepeatedCheck]] = {}
-    for each in entries:
-        if each.reason:
-            tell(each)
+    for entry in entries:
+        if entry.reason:
+            tell(entry)
         else:
-            place = (each.task["id"], each.evidence["tree"], each.evidence["environment"])
-            groups.setdefault(place, []).append(each)
+            place = (entry.task["id"], entry.evidence["tree"], entry.evidence["environment"])
+            groups.setdefault(place, []).append(entry)
     for group in groups.values():
         yield from _repeat(context, integration, group)
-        for each in group:
-            tell(each)
+        for entry in group:
+            tell(entry)
 
 
 def _repeat(context: RunContext, integration: Integration, group: Sequence[RepeatedCheck]) -> Steps[None]:
@@ -130,10 +131,10 @@ def _repeat(context: RunContext, integration: Integration, group: Sequence[Repea
     )
     if done.interrupted:
         raise Interrupted("interrupted: the evidence was not repeated to its end", "run the same command again")
-    results = {each["command"]: each for each in done.evidence}
-    for each in group:
+    results = {evidence["command"]: evidence for evidence in done.evidence}
+    for repeated in group:
         if done.is_elsewhere:
-            each.reason = OLDER
+            repeated.reason = OLDER
         else:
-            found = results[each.evidence["command"]]
-            each.exit, each.passed = found["exit"], found["passed"]
+            result = results[repeated.evidence["command"]]
+            repeated.exit, repeated.passed = result["exit"], result["passed"]

@@ -21,7 +21,7 @@ BY_HAND = "This reverts commit "  # the text that `git revert` writes
 
 
 def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, str, list[str]]:
-    """Undo the merges of a completed task and reopen it; returns the task, the commit, and the tasks that need it.
+    """Undoes the merges of a completed task and reopens it; returns the task, the commit, and the tasks that need it.
 
     The commit comes first, then the branch of an unfinished run, then the task's state. After a crash the same call
     finds the commit and does the rest.
@@ -37,15 +37,16 @@ def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, 
     with repository.locked():
         commit = _revert(repository, project, task, reason)
     changed = acceptance.reopen(home, ident, reason, actor=actor)
-    dependents = [each["id"] for each in tasks if ident in each["depends_on"] and each["status"] != "abandoned"]
+    dependents = [task["id"] for task in tasks if ident in task["depends_on"] and task["status"] != "abandoned"]
     return changed, commit, dependents
 
 
 def _revert(repository: Repository, project: ProjectState, task: Task, reason: str) -> str:
-    """Put a revert commit on the user's branch, unless it is there, and on the branch of an unfinished run."""
+    """Puts a revert commit on the user's branch, unless it is there, and on the branch of an unfinished run."""
     ident, branch = task["id"], project["branch"]
-    runs = [each for each in run_folder.listed(repository.home) if each.run["project_id"] == project["project_id"]]
-    recorded = {merge["commit"] for each in runs for merge in each.run.get("merges", ()) if merge["task"] == ident}
+    folders = run_folder.all_folders(repository.home)
+    runs = [folder.run for folder in folders if folder.run["project_id"] == project["project_id"]]
+    recorded = {merge["commit"] for run in runs for merge in run.get("merges", ()) if merge["task"] == ident}
     merges, last = _merged_commits(repository, ident, since=project["created_at"], recorded=recorded)
     if not merges and not last:
         raise SowError(
@@ -79,7 +80,7 @@ def _revert(repository: Repository, project: ProjectState, task: Task, reason: s
 def _merged_commits(
     repository: Repository, task: str, *, since: str, recorded: Collection[str]
 ) -> tuple[list[str], str]:
-    """Return the task's merges on HEAD that are not reverted, newest first, and a commit that shows a revert.
+    """Returns the task's merges on HEAD that are not reverted, newest first, and a commit that shows a revert.
 
     The commits that a run recorded count. Where none of them is there, as in a clone or after a rebase, the trailers
     of the commits since the project began count.
@@ -104,7 +105,7 @@ def _merged_commits(
 
 
 def _undo(repository: Repository, merges: Sequence[str], message: str) -> Merge:
-    """Return a commit on HEAD that undoes these merges, the newest first, or the conflict; moves nothing.
+    """Returns a commit on HEAD that undoes these merges, the newest first, or the conflict; moves nothing.
 
     In a conflict, the parent is the merge that cannot be undone.
     """
@@ -135,7 +136,7 @@ def _conflict(ident: str, made: Merge) -> SowError:
 
 
 def _unfinished(repository: Repository, project: ProjectState) -> Integration | None:
-    """Return the integration branch of the run that the next `sow run` continues, if it has one."""
+    """Returns the integration branch of the run that the next `sow run` continues, if it has one."""
     folder = run_folder.unfinished_run(repository.home, project["project_id"])
     if folder is None or "head" not in folder.run:
         return None

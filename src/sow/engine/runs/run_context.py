@@ -50,7 +50,7 @@ INTEGRATOR = "integrator"
 
 
 def _ignore(event: Event) -> None:
-    """Ignore an event."""
+    """Ignores an event."""
 
 
 class JobQueue:
@@ -61,7 +61,7 @@ class JobQueue:
         self.waiting: set[str] = set()
 
     def hold(self, context: RunContext, job: str, order: Callable[[], Sequence[str]] = tuple) -> Steps[bool]:
-        """Wait until it is this job's turn; False if the run is to end. Waiting jobs go first in the given order."""
+        """Waits until it is this job's turn; False if the run is to end. Waiting jobs go first in the given order."""
         self.waiting.add(job)
         while self.holder or job != next((other for other in order() if other in self.waiting), job):
             yield
@@ -71,7 +71,7 @@ class JobQueue:
         return True
 
     def release(self, job: str) -> None:
-        """Leave the queue, so that the next job can go on."""
+        """Leaves the queue, so that the next job can continue."""
         self.waiting.discard(job)
         if self.holder == job:
             self.holder = ""
@@ -89,22 +89,22 @@ class Isolation:
         return self.integration.repository
 
     def adopt_earlier_work(self, task: str) -> None:
-        """Put work that an earlier run left in a task's worktree on this run's branch."""
+        """Puts work that an earlier run left in a task's worktree on this run's branch."""
         if not self.worktrees.has_branch(task):
             self.worktrees.prepare(task, self.integration.head)
 
     def pin(self, task: str) -> None:
-        """Keep the worker's commits, on any branch or none, if they are not collected now."""
+        """Keeps the worker's commits, on any branch or none, if they are not collected now."""
         base = self.base_of(task) if self.worktrees.has_branch(task) else self.integration.head
         self.worktrees.pin(task, base)
 
     def base_of(self, task: str) -> str:
-        """Return the commit from which a task's work differs."""
+        """Returns the commit from which a task's work differs."""
         return self.integration.base_of(task, self.worktrees.branch(task))
 
 
 def require_sandbox(config: Config, environment: Mapping[str, str]) -> SandboxState:
-    """Tell whether there is a sandbox; raises if it does not work here, or its settings are wrong."""
+    """Tells whether there is a sandbox; raises if it does not work here, or its settings are wrong."""
     state = sandbox_state(str(config.setting("sandbox", "mode")), environment)
     state.require()
     config.sandbox_paths("read"), config.sandbox_paths("write"), config.sandbox_hosts()
@@ -166,15 +166,15 @@ class RunContext:
 
     @property
     def sandbox(self) -> SandboxState:
-        """Whether checks run in a sandbox, and agents unless their role or CLI does not."""
+        """Returns whether checks run in a sandbox, and agents unless their role or CLI does not."""
         return require_sandbox(self.config, self.environment)
 
     def sandbox_roles(self) -> list[str]:
-        """Return the roles that decide what the start line says."""
+        """Returns the roles that decide what the start line says."""
         return [self.settings.get("agent") or DEFAULT_AGENT, *self.reviewers()]
 
     def sandbox_text(self) -> str:
-        """Say what protects the user in this run, in a few words."""
+        """Says what protects the user in this run, in a few words."""
         state = self.sandbox
         if not state.is_on:
             return state.text
@@ -192,7 +192,7 @@ class RunContext:
         return text + (f"; network: {', '.join(sorted(limits))}" if limits else "")
 
     def journal(self, event: str, **facts: Any) -> None:
-        """Write an event to the journal and pass it to the listeners."""
+        """Writes an event to the journal and passes it to the listeners."""
         if event in ("turn_ended", "run_ended"):
             self.report_git_changes()
         self._write(event, facts)
@@ -200,7 +200,7 @@ class RunContext:
             self.report_git_changes()
 
     def report_git_changes(self) -> list[str]:
-        """Report new changes to the settings, hooks and lists in the git folder; returns one line for each.
+        """Reports new changes to the settings, hooks and lists in the git folder; returns one line for each.
 
         No task is named: another worker or the user may have made the change.
         """
@@ -215,7 +215,7 @@ class RunContext:
             listener(entry)
 
     def reset_moved_branch(self) -> None:
-        """Reset the integration branch if somebody moved it, and report it."""
+        """Resets the integration branch if somebody moved it, and reports it."""
         if self.isolation is None:
             return
         integration = self.isolation.integration
@@ -224,11 +224,11 @@ class RunContext:
             self.journal("branch_moved", **integration.undone_moves.pop(0))
 
     def progress(self, task: str, text: str) -> None:
-        """Report in a few words what a task does now."""
+        """Reports in a few words what a task does now."""
         self.journal("step", task=task, text=text)
 
     def turn(self, facts: dict[str, Any], turn: Steps[Result], **failed: str) -> Steps[Result]:
-        """Journal the start of a turn and run it; if it cannot be run, journal its end, too."""
+        """Journals the start of a turn and runs it; if it cannot be run, journals its end too."""
         self.journal("turn_started", **facts)
         try:
             return (yield from turn)
@@ -237,14 +237,14 @@ class RunContext:
             raise
 
     def undo_edits(self, turn: AgentTurn) -> list[str]:
-        """Undo hand edits of state files during a judge's turn; returns remarks."""
+        """Undoes hand edits of state files during a judge's turn; returns remarks."""
         if turn.snapshot is None:
             return []
         with self.home.lock():
             return settle.undo_foreign_edits(turn.snapshot, turn.folder, judging=True)  # type: ignore[arg-type]
 
     def listener(self, job: str) -> Callable[[Event], None]:
-        """Return a listener that shows the last line of an agent's output in the run; all is in the transcript."""
+        """Returns a listener that shows the last line of an agent's output in the run; all is in the transcript."""
 
         def listener(event: Event) -> None:
             if event.kind in ("tool", "text") and event.text:
@@ -268,33 +268,33 @@ class RunContext:
         )
 
     def role_of(self, task: Task) -> Agent:
-        """Return the role that works on a task; an unknown role is replaced by the default one."""
+        """Returns the role that works on a task; an unknown role is replaced by the default one."""
         name = self.settings.get("agent") or task["assigned_agent"]
         return self.agents.agents.get(name) or self.agents.get(DEFAULT_AGENT)
 
     def executors_of(self, role: str) -> list[ExecutorConfig]:
-        """Return the executor of a role, then its installed fallbacks."""
+        """Returns the executor of a role, then its installed fallbacks."""
         return self.config.executors_of(role, self.environment, self.settings.get("executor", ""))[0]
 
     def reviewers(self) -> list[str]:
-        """Return the reviewing roles; none if reviews are off."""
+        """Returns the reviewing roles; none if reviews are off."""
         roles = self.config.setting("review", "agents") if self.judges is None else self.judges
         return list(dict.fromkeys(roles)) if self.settings["review"] == "on" else []
 
     def check_limits(self) -> ProcessLimits:
-        """Return the limits of time and output for a command of the plan."""
+        """Returns the limits of time and output for a command of the plan."""
         from sow import config
 
         wall = config.seconds(str(self.config.setting("checks", "timeout")))
         return ProcessLimits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
 
     def check_environment(self, folder: str) -> dict[str, str]:
-        """Return the user's variables that a command of the plan may see in a folder; it has no worker's variables."""
+        """Returns the user's variables that a command of the plan may see in a folder; it has no worker's variables."""
         environment = self.turn_settings(_ignore).environment_in(folder)
         return worker_environment(environment, own=self.config.setting("checks", "env"), marks={})
 
     def check_box(self, folder: str, *, setting_up: bool = False, network: str = ALL) -> Box | None:
-        """Return the sandbox for commands in a checkout, or None without a sandbox.
+        """Returns the sandbox for commands in a checkout, or None without a sandbox.
 
         They can write that folder and nothing else of the repository. Only set-up commands keep what they write to
         their home, such as downloaded packages; a check could leave files there that make a later check pass.
@@ -312,16 +312,16 @@ class RunContext:
         return box
 
     def checks_folder(self, task: str) -> str:
-        """Return the folder for the output of a task's checks."""
+        """Returns the folder for the output of a task's checks."""
         return self.home.folder("local", "runs", self.folder.id, "checks", task)
 
     def folder_of(self, task: str) -> str:
-        """Return the folder in which a task is worked on."""
+        """Returns the folder in which a task is worked on."""
         return self.isolation.worktrees.path(task) if self.isolation is not None else self.home.root
 
 
 def turn_fields(outcome: Outcome, turn: SessionTurn) -> dict[str, object]:
-    """Return the fields of a turn that the journal keeps."""
+    """Returns the fields of a turn that the journal keeps."""
     keys = ("seconds", "cost_usd", "input_tokens", "output_tokens", "tools", "status")
     reason = {"reason": outcome.reason} if outcome.kind != "done" and outcome.reason else {}
     return {"outcome": outcome.kind, **reason, **{key: turn.get(key) for key in keys}}

@@ -34,7 +34,7 @@ def open_run_folder(
     tasks: list[str],
     settings: RunSettings,
 ) -> tuple[RunFolder, bool]:
-    """Return the unfinished run of a project or workflow, or a new one, and whether it continues."""
+    """Returns the unfinished run of a project or workflow, or a new one, and whether it continues."""
     unfinished_run = run_folder.unfinished_run(home, owner)
     if unfinished_run is not None and [plan["path"] for plan in unfinished_run.run["plans"]] == [
         plan["path"] for plan in plans
@@ -61,7 +61,7 @@ def open_run_folder(
 
 
 def require_commit(home: Home, noun: str = "a run") -> str:
-    """Return the current branch; refuse a detached HEAD and a repository without a commit."""
+    """Returns the current branch; refuses a detached HEAD and a repository without a commit."""
     branch = home.checkout.branch()
     if not branch:
         raise SowError(f"HEAD is detached in {home.root}: {noun} works for a branch", "git switch -c feature/NAME")
@@ -71,12 +71,12 @@ def require_commit(home: Home, noun: str = "a run") -> str:
 
 
 def start_fields(run: Run, tasks: list[dict[str, Any]]) -> dict[str, object]:
-    """Return the fields of a run and its tasks or agents that the journal keeps when a call begins."""
+    """Returns the fields of a run and its tasks or agents that the journal keeps when a call begins."""
     return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": tasks, "settings": run["settings"]}
 
 
 def recover_project(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
-    """End what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
+    """Ends what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
     with home.lock():
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             temp_files.remove_temporary_files(folder)
@@ -88,7 +88,7 @@ def recover_project(home: Home, project: ProjectState, environment: Mapping[str,
 
 
 def recover_turn(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
-    """End what a turn of a task or agent left running, unless somebody works there now; returns remarks."""
+    """Ends what a turn of a task or agent left running, unless somebody works there now; returns remarks."""
     if not is_needed(folder) or folder.home.task_holder(folder.id):
         return []
     with folder.home.claim(f"task-{folder.id}", purpose="recovery"):
@@ -96,7 +96,7 @@ def recover_turn(folder: TaskFolder | AgentFolder, environment: Mapping[str, str
 
 
 def _swept(home: Home, project: ProjectState) -> list[str]:
-    """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
+    """Removes worktrees that a run left when it was killed between the end of a task and their removal."""
     loaded = task_folders.load_readable(home, project)[0]
     ended = {name for name in unused_worktrees(task for _, task in loaded) if not home.task_holder(name)}
     if not leftover_worktrees(home, ended):
@@ -107,7 +107,7 @@ def _swept(home: Home, project: ProjectState) -> list[str]:
 
 
 def _repaired(folder: TaskFolder, project_id: str) -> list[str]:
-    """Repair a broken state file, because an unreadable task would look like a new task of the plan."""
+    """Repairs a broken state file, because an unreadable task would look like a new task of the plan."""
     with folder.home.lock():
         _, remark = load_or_repair(folder, project_id)
     return [f"task {folder.id}: {remark}"] if remark else []

@@ -33,7 +33,7 @@ class StateGuard:
         self.looked = 0.0
 
     def _backup(self) -> None:
-        """Back up the state at the start of a run, also what others wrote; later only changes of sow count."""
+        """Backs up the state at the start of a run, also what others wrote; later only changes of sow count."""
         with self.home.lock():
             for folder in self.folders.values():
                 restore.keep_description(folder, self.project["project_id"])
@@ -41,7 +41,7 @@ class StateGuard:
                     backup_if_newer(folder, self.project["project_id"])
 
     def check(self, running: Iterable[str] = ()) -> list[str]:
-        """Refuse another branch, and restore what is missing or older; returns the names of what was restored.
+        """Refuses another branch, and restores what is missing or older; returns the names of what was restored.
 
         A git command that runs there right now may cause a failure, so the check is repeated for some seconds.
         """
@@ -55,7 +55,7 @@ class StateGuard:
                 time.sleep(PAUSE)
 
     def restore_task(self, ident: str) -> dict[str, str] | None:
-        """Check one task on which nobody works and set hand edits aside; returns what was done, None for nothing."""
+        """Checks one task on which nobody works and set hand edits aside; returns what was done, None for nothing."""
         self.check()
         folder = self.folders.get(ident)
         if folder is None:
@@ -92,5 +92,5 @@ class StateGuard:
 
 
 def changed(seen: FileCache[None], path: str) -> bool:
-    """Tell whether a file is gone or has changed since it was last `seen`, and record its version there."""
+    """Tells whether a file is gone or has changed since it was last `seen`, and records its version there."""
     return seen.refresh(path, fingerprint(path) or object(), lambda: None)

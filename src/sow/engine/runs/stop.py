@@ -18,7 +18,7 @@ from sow.system.process.other_process import OtherProcess
 
 
 def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
-    """Ask the live run to stop; returns its holder, if there is one, and whether it ended in time."""
+    """Asks the live run to stop; returns its holder, if there is one, and whether it ended in time."""
     holder = home.claim_holder("run")
     if holder is None:
         return None, True
@@ -43,7 +43,7 @@ def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
 
 
 def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
-    """End what checks and turns of dead runs left running, if nobody runs or works now; returns remarks."""
+    """Ends what checks and turns of dead runs left running, if nobody runs or works now; returns remarks."""
     folder, folders = f"{home.sow}/local/runs", _folders(home)
     if home.claim_holder("run") is not None or not (folders or list_folder(folder)):
         return []
@@ -53,14 +53,14 @@ def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
 
 
 def _folders(home: Home) -> list[TaskFolder | AgentFolder]:
-    """Return the folder of every task and every agent of a workflow that ever had a session here."""
+    """Returns the folder of every task and every agent of a workflow that ever had a session here."""
     names = list_folder(f"{home.sow}/local/sessions")
     tasks: list[TaskFolder | AgentFolder] = [TaskFolder(home, "", name) for name in names if is_task_id(name)]
     return tasks + [AgentFolder(home, "", name) for name in names if is_member(name)]
 
 
 def _unsure(holder: Holder) -> SystemFailure:
-    """Return the error for a holder that is uncertain: sow signals no process on a guess."""
+    """Returns the error for a holder that is uncertain: sow signals no process on a guess."""
     return SystemFailure(
         f"the run is claimed by {holder.line}, and that process cannot be identified for certain",
         "stop it where it was started (Ctrl-C), or try again in a moment",

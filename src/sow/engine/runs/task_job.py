@@ -58,11 +58,11 @@ class TaskJob(RunJob):
         self.repeats = 0  # how often that stage came in a row
 
     def take_stage(self) -> Steps[JobEnd | None]:
-        """Do the work of the task's next stage."""
+        """Does the work of the task's next stage."""
         task = task_updates.load_trusted(self.folder, self.project)
         stage, reason = self._stage(task)
         if self._makes_no_progress(task, stage, reason):
-            return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", found=NO_PROGRESS_HINT)
+            return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", findings=NO_PROGRESS_HINT)
         handlers = {
             "start": self._start,
             "resume": self._resume,
@@ -85,7 +85,7 @@ class TaskJob(RunJob):
         return None
 
     def _is_answered(self, task: Task) -> bool:
-        """Answer the worker's question from a saved answer, unless it repeats or two people's wishes conflict."""
+        """Answers the worker's question from a saved answer, unless it repeats or two people's wishes conflict."""
         question = task.get("question")
         if question is None or stages.times_asked(task) >= stages.LOOP:
             return False
@@ -99,7 +99,7 @@ class TaskJob(RunJob):
         )
 
     def _makes_no_progress(self, task: Task, stage: str, reason: str) -> bool:
-        """Tell whether the same stage repeats although nothing changed; only a person can end such a loop."""
+        """Tells whether the same stage repeats although nothing changed; only a person can end such a loop."""
         head = self.context.isolation.integration.head if self.context.isolation is not None else ""
         current = (stage, reason, head, {**task, "updated_at": ""})
         self.repeats = self.repeats + 1 if current == self.last_stage else 1
@@ -107,7 +107,7 @@ class TaskJob(RunJob):
         return self.repeats > MOST_TIMES
 
     def seconds(self) -> float:
-        """Return how long this job has run."""
+        """Returns how long this job has run."""
         return time.monotonic() - self.started
 
     def _stage(self, task: Task) -> tuple[str, str]:
@@ -124,7 +124,7 @@ class TaskJob(RunJob):
         )
 
     def _is_resolved(self, task: Task) -> bool:
-        """Tell whether a person resolved in the worktree what no worker could."""
+        """Tells whether a person resolved in the worktree what no worker could."""
         isolation = self.context.isolation
         return isolation is not None and collect.changed_by_person(isolation.repository, self.folder, task)
 
@@ -136,7 +136,7 @@ class TaskJob(RunJob):
         task_updates.resubmit(self.folder, self.project)
 
     def _end(self, task: Task, stage: str, reason: str) -> JobEnd:
-        """End the job at a stage at which nobody works: the task is done, has failed, or asks."""
+        """Ends the job at a stage at which nobody works: the task is done, has failed, or asks."""
         if stage == "done":
             if task["status"] != "completed":
                 task_updates.complete(self.folder, self.project, seconds=self.seconds())
@@ -156,31 +156,31 @@ class TaskJob(RunJob):
         return JobEnd("abandoned" if task["status"] == "abandoned" else "failed", reason=reason)
 
     def _ask_about(self, task: Task, reason: str) -> JobEnd:
-        """Ask a person about checked work; the person can also do the merge in its worktree."""
+        """Asks a person about checked work; the person can also do the merge in its worktree."""
         feedback = task_updates.feedback_text(task, self.context.checks_folder(self.id), reason)
         evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
         if reason.startswith(stages.FINAL):
-            return self.ask(reason, found=feedback, outcome=final_checks.CHOICES)
+            return self.ask(reason, findings=feedback, outcome=final_checks.CHOICES)
         if self.context.isolation is None:
-            return self.ask(reason, found=feedback)
+            return self.ask(reason, findings=feedback)
         if not reason.startswith(stages.UNMERGEABLE):
             fails = "work" in task and not all(entry["passed"] for entry in evidence)
             read = commit_reader(self.context.home.root, task["work"]["tree"]) if fails else None
-            return self.ask(reason, found=feedback, more=self.context.setups.refusal(read) if read else "")
+            return self.ask(reason, findings=feedback, more=self.context.setups.refusal(read) if read else "")
         collect.record_worktree(self.context.isolation.repository, self.folder, task)
-        return self.ask(reason, found=feedback, more=BY_HAND)
+        return self.ask(reason, findings=feedback, more=BY_HAND)
 
     def ask(
-        self, text: str, *, found: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
+        self, text: str, *, findings: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
     ) -> JobEnd:
-        """Ask a person and end the job."""
-        facts = {"found": found, "more": more, "outcome": outcome}
+        """Asks a person and ends the job."""
+        facts = {"findings": findings, "more": more, "outcome": outcome}
         number = task_updates.ask(self.folder, self.project, text, **facts, evidence=evidence)
         self.context.journal("question", task=self.id, number=number, text=text)
         return JobEnd("asking", reason=text)
 
     def _start(self, task: Task) -> Steps[JobEnd | None]:
-        """Start a new session in a prepared worktree, if what the work builds on is there."""
+        """Starts a new session in a prepared worktree, if what the work builds on is there."""
         if not (yield from self._make_ready(fresh=True)):
             return JobEnd("stopped")
         ended = yield from self._dependency_checks(task)
@@ -192,7 +192,7 @@ class TaskJob(RunJob):
         return (yield from work_stage.resume_worker(self, task))
 
     def on_worker_event(self, event: Event) -> None:
-        """Show the last line of the worker's output, and report each refused command once."""
+        """Shows the last line of the worker's output, and reports each refused command once."""
         if event.kind != "refused":
             self.context.listener(self.id)(event)
             return
@@ -203,14 +203,14 @@ class TaskJob(RunJob):
             self.context.journal("refused", task=self.id, **facts)
 
     def concern(self, kind: str, text: str) -> None:
-        """Record a fact that keeps the result from being GREEN without a review, and tell it once."""
+        """Records a fact that keeps the result from being GREEN without a review, and tells it once."""
         before = task_updates.load_trusted(self.folder, self.project)
         after = task_updates.add_concern(self.folder, self.project, kind, text)
         if after.get("concerns") != before.get("concerns"):
             self.context.journal("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
 
     def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
-        """Prepare the worktree of the task and set it up; with `fresh` nothing of earlier work stays.
+        """Prepares the worktree of the task and sets it up; with `fresh` nothing of earlier work stays.
 
         Returns False if a person stopped it.
         """
@@ -235,7 +235,7 @@ class TaskJob(RunJob):
         return True
 
     def _dependency_checks(self, task: Task) -> Steps[JobEnd | None]:
-        """Check in the worktree what the plan requires before the work begins."""
+        """Checks in the worktree what the plan requires before the work begins."""
         cwd = self.context.folder_of(self.id)
         environment = self.context.check_environment(cwd)
         check_folder = CheckFolder(self.context, cwd, environment, self.id, task["iteration"], "")
@@ -252,7 +252,7 @@ class TaskJob(RunJob):
         return None
 
     def _collect(self, task: Task) -> None:
-        """Collect what the worker left into one commit and pin it."""
+        """Collects what the worker left into one commit and pins it."""
         isolation = self.context.isolation
         if isolation is None:
             return
@@ -277,7 +277,7 @@ class TaskJob(RunJob):
         self.context.journal("collected", task=self.id, iteration=task["iteration"], **facts)
 
     def _check(self, task: Task) -> Steps[JobEnd | None]:
-        """Run the whole list on the collected commit, so that the worker gets all results at once.
+        """Runs the whole list on the collected commit, so that the worker gets all results at once.
 
         If it passes, the lists that an earlier merge of this task broke run too.
         """
@@ -323,7 +323,7 @@ class TaskJob(RunJob):
         return None
 
     def keep_outputs(self, result: CheckListResult) -> None:
-        """Save the output of failed commands before their evidence, because a list with evidence is not run again."""
+        """Saves the output of failed commands before their evidence, because a list with evidence is not run again."""
         for entry in result.evidence:
             if not entry["passed"]:
                 task_updates.save_output(
@@ -331,7 +331,7 @@ class TaskJob(RunJob):
                 )
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
-        """Send the work back to its session with all feedback, or ask if a check fails with the same output again."""
+        """Sends the work back to its session with all feedback, or asks if a check fails with the same output again."""
         folder = self.context.checks_folder(self.id)
         text = task_updates.feedback_text(task, folder, reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)
@@ -344,7 +344,7 @@ class TaskJob(RunJob):
         return None
 
     def _merge(self, task: Task) -> Steps[JobEnd | None]:
-        """Merge into the integration branch, one task at a time, after the checks passed on the result.
+        """Merges into the integration branch, one task at a time, after the checks passed on the result.
 
         A conflict or a failed check becomes evidence and sends the task back.
         """
@@ -363,7 +363,7 @@ class TaskJob(RunJob):
 
 
 def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """Try the merge, check it and record it."""
+    """Tries the merge, checks it and records it."""
     work = task["work"]["commit"]
     tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
@@ -384,7 +384,7 @@ def _message(job: TaskJob, task: Task) -> str:
 
 
 def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
-    """Run the task's check list on the merged tree, and the lists that an earlier merge of the task broke."""
+    """Runs the task's check list on the merged tree, and the lists that an earlier merge of the task broke."""
     own = check_list.checks_of(task)
     for checks in (own, *(broken for broken, _ in final_checks.broken_by(job.context, task))):
         if checks and not (yield from _check_list(job, task, tried, checks)):
@@ -395,7 +395,7 @@ def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
 
 
 def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> Steps[bool]:
-    """Run a list on the merged tree, unless the whole list passed on an equal tree already."""
+    """Runs a list on the merged tree, unless the whole list passed on an equal tree already."""
     earlier = reusable_evidence(job.context, task.get("evidence", ()), checks, tried.tree)
     if earlier:
         evidence: list[Evidence] = [{**entry, "kind": "merge", "iteration": task["iteration"]} for entry in earlier]
@@ -413,7 +413,7 @@ def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> 
 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:
-    """Record a conflict like a failed check, with advice how to resolve it."""
+    """Records a conflict like a failed check, with advice how to resolve it."""
     evidence = failed_evidence("merge", "git merge", task["iteration"])
     conflicts = "\n".join(tried.messages or tried.conflicts)
     advice = f"Merge the branch {branch} (what other tasks did) into yours, resolve what conflicts so that both sides\n"

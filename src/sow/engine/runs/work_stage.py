@@ -49,7 +49,7 @@ def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
 
 
 def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
-    """Take the next turn of the existing session: after feedback, an answer, a time-out, a limit or a crash."""
+    """Takes the next turn of the existing session: after feedback, an answer, a time-out, a limit or a crash."""
     context = job.context
     task = task_updates.count_timeout(job.folder, job.project)
     text = task_updates.latest_feedback(job.folder, task)
@@ -87,14 +87,14 @@ def _owner_session(job: TaskJob, task: Task) -> tuple[SessionRecord | None, Exec
 
 
 def _settle(job: TaskJob, record: SessionRecord) -> bool:
-    """Tell whether the last turn ended well before a crash, so that it is not repeated."""
+    """Tells whether the last turn ended well before a crash, so that it is not repeated."""
     executor = _executor(job, record)
     allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
     return recovery.settle_unrecorded_turn(job.folder, record, allow_empty=allow_empty)
 
 
 def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
-    """Return the role of the session, else the task's role."""
+    """Returns the role of the session, else the task's role."""
     role = job.context.agents.agents.get(record.session["role"]) if record is not None else None
     return role or job.context.role_of(task)
 
@@ -104,13 +104,13 @@ def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | No
 
 
 def _is_in_folder(job: TaskJob, record: SessionRecord | None) -> bool:
-    """Tell whether a session works in the folder that this run has for the task."""
+    """Tells whether a session works in the folder that this run has for the task."""
     folder = os.path.realpath(job.context.folder_of(job.id))
     return record is not None and os.path.realpath(record.session["cwd"]) == folder
 
 
 def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
-    """Return the executors that may take a session over, and its own, which can wait for the end of its limit."""
+    """Returns the executors that may take a session over, and its own, which can wait for the end of its limit."""
     executors = job.context.executors_of(role.name)
     if executor is None or executor.name in [candidate.name for candidate in executors]:
         return executors
@@ -120,7 +120,7 @@ def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | No
 def _spawn(
     job: TaskJob, task: Task, role: Agent, executors: Sequence[ExecutorConfig], text: str
 ) -> Steps[JobEnd | None]:
-    """Start a new session with the first executor that is free."""
+    """Starts a new session with the first executor that is free."""
     context = job.context
     executor = yield from _take_executor(job, task, executors)
     if isinstance(executor, JobEnd):
@@ -140,18 +140,18 @@ def _spawn(
 
 
 def _take_executor(job: TaskJob, task: Task, executors: Sequence[ExecutorConfig]) -> Steps[ExecutorConfig | JobEnd]:
-    """Return a free executor, unless the task's budget is spent: then a person is asked."""
+    """Returns a free executor, unless the task's budget is spent: then a person is asked."""
     answers = [(answered["text"], answered["answered_at"]) for answered in task["questions"]]
     question = budget.budget_question(job.context.config, job.folder, answers)
     if question and not job.context.refuse_turn_reason():
-        return job.ask(question, found=task_updates.latest_feedback(job.folder, task))
+        return job.ask(question, findings=task_updates.latest_feedback(job.folder, task))
     return (yield from job.context.pool.take(job.id, executors))
 
 
 def _run_turn(
     job: TaskJob, task: Task, turn: Steps[FinishedTurn], role: str, executor: ExecutorConfig, kind: str
 ) -> Steps[JobEnd | None]:
-    """Take one turn and decide what its end means for the job."""
+    """Takes one turn and decides what its end means for the job."""
     context = job.context
     task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor.name, "kind": kind}
@@ -179,7 +179,7 @@ def _run_turn(
 
 
 def _report_questions(job: TaskJob, before: Task, result: FinishedTurn) -> JobEnd | None:
-    """Report the worker's questions, also one that was answered before the turn ended."""
+    """Reports the worker's questions, also one that was answered before the turn ended."""
     question = result.task.get("question")
     for answered in result.task["questions"][len(before["questions"]) :]:
         job.context.journal("question", task=job.id, number=answered["number"], text=answered["text"])

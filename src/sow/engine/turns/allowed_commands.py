@@ -16,7 +16,7 @@ PYTHONS = ("python", "python3", ".venv/bin/python", "venv/bin/python")
 PYTHON = ("pytest", ".venv/bin/pytest", "venv/bin/pytest", *(f"{python} -m pytest" for python in PYTHONS))
 PYTHON = (*PYTHON, *(f"{python} -m unittest" for python in PYTHONS))
 GRADLE = ("./gradlew test", "./gradlew check", "./gradlew build", "gradle test", "gradle check", "gradle build")
-# A file in the repository, or the ending of one, and the commands that it stands for.
+# A file in the repository, or the ending of one, and the commands that it implies.
 RUNNERS = {
     ".py": PYTHON,
     "pyproject.toml": PYTHON,
@@ -60,49 +60,49 @@ NO_LIST = {True: "every command (yolo_mode)", False: "what the CLI itself allows
 
 
 def worker_commands(root: str, named: Iterable[str], is_agreed: Callable[[str], bool]) -> list[str]:
-    """Return the first words of the commands that a worker may run; `named` are the commands of its tasks."""
+    """Returns the first words of the commands that a worker may run; `named` are the commands of its tasks."""
     granted = [command for command in named if is_test_command(command) or is_agreed(command)]
     return list(dict.fromkeys([sow_path(), "sow", "git", *granted, *declared_commands(root)]))
 
 
 def commands_text(commands: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Return the commands that an agent may run as a part of a sentence."""
+    """Returns the commands that an agent may run as a part of a sentence."""
     listed = [command for command in commands if not command.startswith("/")]
     shown = ", ".join(listed[:most]) + f" and {len(listed) - most} more" * (len(listed) > most)
     return f"{shown}; and commands that only read, such as ls and grep"
 
 
 def declared_commands(root: str) -> list[str]:
-    """Return the test runners, scripts and targets that a checkout declares; if it declares none, all test runners."""
+    """Returns the test runners, scripts and targets that a checkout declares; if it declares none, all test runners."""
     names = [name for name in _names(root) if not name.startswith(".") and name != "node_modules"]
     folders = [path for path in (f"{root}/{name}" for name in names) if os.path.isdir(path)][:MOST_FOLDERS]
-    found = dict.fromkeys(command for folder in (root, *folders) for command in _declared(folder))
-    return list(found or ALL_RUNNERS)[:MOST_COMMANDS]
+    commands = dict.fromkeys(command for folder in (root, *folders) for command in _declared(folder))
+    return list(commands or ALL_RUNNERS)[:MOST_COMMANDS]
 
 
 def is_test_command(command: str) -> bool:
-    """Tell whether a command starts a test runner, a script or a target, and does not publish or install anything."""
+    """Tells whether a command starts a test runner, a script or a target, and does not publish or install anything."""
     return f"{command} ".startswith(STARTS) and _is_local(command)
 
 
 def _declared(folder: str) -> list[str]:
     files = _names(folder)
-    found: list[str] = []
+    commands: list[str] = []
     for name in files:
-        found += [*RUNNERS.get(name, ()), *RUNNERS.get(os.path.splitext(name)[1], ())]
+        commands += [*RUNNERS.get(name, ()), *RUNNERS.get(os.path.splitext(name)[1], ())]
         if name in ("pyproject.toml", "setup.cfg", ".pre-commit-config.yaml"):
             text = _text(f"{folder}/{name}")
-            found += [command for tool in PYTHON_TOOLS if tool in text for command in (tool, f"python -m {tool}")]
+            commands += [command for tool in PYTHON_TOOLS if tool in text for command in (tool, f"python -m {tool}")]
         elif name == "package.json":
-            found += _package_scripts(_text(f"{folder}/{name}"), files)
+            commands += _package_scripts(_text(f"{folder}/{name}"), files)
         elif name in MAKEFILES:
-            found += [f"make {target}" for target in _make_targets(_text(f"{folder}/{name}"))]
+            commands += [f"make {target}" for target in _make_targets(_text(f"{folder}/{name}"))]
     missing = tuple(f"{name}/" for name in (".venv", "venv") if name not in files)
-    return [command for command in found if _is_local(command) and not command.startswith(missing)]
+    return [command for command in commands if _is_local(command) and not command.startswith(missing)]
 
 
 def _package_scripts(text: str, files: list[str]) -> list[str]:
-    """Return the commands for the scripts and test tools of a package.json."""
+    """Returns the commands for the scripts and test tools of a package.json."""
     import json
 
     try:
@@ -111,20 +111,20 @@ def _package_scripts(text: str, files: list[str]) -> list[str]:
     except (ValueError, AttributeError, TypeError):
         return []
     managers = ["npm", *dict.fromkeys(LOCK_FILES[name] for name in files if name in LOCK_FILES)]
-    found = [f"{manager} run {script}" for manager in managers for script in scripts]
-    found += [f"{manager} {script}" for manager in managers[1:] for script in scripts]
-    return [*found, *(f"npx {command}" for tool, command in NODE_TOOLS.items() if tool in tools)]
+    commands = [f"{manager} run {script}" for manager in managers for script in scripts]
+    commands += [f"{manager} {script}" for manager in managers[1:] for script in scripts]
+    return [*commands, *(f"npx {command}" for tool, command in NODE_TOOLS.items() if tool in tools)]
 
 
 def _make_targets(text: str) -> list[str]:
-    """Return the targets of a Makefile that have a plain name."""
+    """Returns the targets of a Makefile that have a plain name."""
     heads = [line.partition(":") for line in text.splitlines() if line[:1].isalnum()]
     rules = [names for names, colon, rest in heads if colon and "=" not in names and not rest.startswith(("=", ":="))]
     return [target for names in rules for target in names.split()]
 
 
 def _is_local(command: str) -> bool:
-    """Tell whether a command can be named in the rules of a CLI and has no effects outside of the checkout."""
+    """Tells whether a command can be named in the rules of a CLI and has no effects outside of the checkout."""
     return NAMABLE.issuperset(command) and not any(word in command.lower() for word in OUTWARD)
 
 

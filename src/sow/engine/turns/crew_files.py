@@ -35,7 +35,7 @@ class CrewFiles:
         self.copy, self.given = f"{folder}/orchestration", f"{folder}/given"
 
     def open(self, box: Box) -> None:
-        """Make the copy, and show it in place of the folder, with the folders of all agents read-only."""
+        """Makes the copy, and shows it in place of the folder, with the folders of all agents read-only."""
         for folder in (self.copy, self.given):
             remove_tree_quietly(folder)
             crash_points.crash_point(f"make {folder}")
@@ -49,7 +49,7 @@ class CrewFiles:
                 box.show(f"{self.home.workflow}/{name}")
 
     def refresh(self) -> None:
-        """Copy files that changed since, except those that the agent changed."""
+        """Copies files that changed since, except those that the agent changed."""
         for name in list_folder(self.home.workflow)[:MOST_FILES]:
             now = _read(f"{self.home.workflow}/{name}")
             given = _read(f"{self.given}/{name}")
@@ -60,7 +60,7 @@ class CrewFiles:
                     os.replace(f"{folder}/.{name}", f"{folder}/{name}")
 
     def take_over(self) -> list[str]:
-        """Take over new files and the agent's own status; returns remarks about what does not count."""
+        """Takes over new files and the agent's own status; returns remarks about what does not count."""
         remarks = []
         for name in list_folder(self.copy)[:MOST_FILES]:
             edited, given = _read(f"{self.copy}/{name}"), _read(f"{self.given}/{name}")
@@ -81,7 +81,7 @@ class CrewFiles:
         return remarks
 
     def _own_status(self, edited: str, given: bytes | None) -> str:
-        """Return the present view with the agent's own status as it wrote it, or "" if it changed only others.
+        """Returns the present view with the agent's own status as it wrote it, or "" if it changed only others.
 
         What is written then is settled as an edit by hand. A text that cannot be read is, too.
         """

@@ -57,7 +57,7 @@ class DescriptionTurn:
         settings.require_open_network(ROLE, f"sow sinks describe runs {executor.name} outside of the sandbox")
 
     def ask(self, name: str, documents: str) -> Steps[Description]:
-        """Return the agent's description; an unreadable or missing answer is an error."""
+        """Returns the agent's description; an unreadable or missing answer is an error."""
         with self.settings.home.claim(f"describe-{name}", purpose=f"{self.executor.name} describes {name}"):
             folder = self._make_folder(name)
             nonce = random_ids.uuid4()
@@ -73,7 +73,7 @@ class DescriptionTurn:
         return answer
 
     def _make_folder(self, name: str) -> str:
-        """Create a private folder with an empty one in it; removes the files and processes of an earlier question."""
+        """Creates a private folder with an empty one in it; removes the files and processes of an earlier question."""
         home = self.settings.home
         folder = f"{home.folder('local', 'describing')}/{name}"
         if os.path.isfile(f"{folder}/mark"):
@@ -131,7 +131,7 @@ class DescriptionTurn:
         return redaction.secrets(self.settings.environment, self._let_through())
 
     def _strike(self, folder: str, more: Iterable[str]) -> None:
-        """Redact secrets in all files of the turn."""
+        """Redacts secrets in all files of the turn."""
         paths = [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names]
         for path in dict.fromkeys((*paths, *more)):
             redaction.redact_file(path, self._secrets())

@@ -33,7 +33,7 @@ class Preview:
 
 
 def spawn(settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig, *, fresh: bool) -> Preview:
-    """Return the first turn of a new session."""
+    """Returns the first turn of a new session."""
     (turn,) = task_turn.spawn_turns(settings, task, agent, [executor])
     state = turn.folder.task()
     task_turn.refuse_spawn(turn, state, fresh=fresh)
@@ -41,7 +41,7 @@ def spawn(settings: TurnSettings, task: str, agent: Agent, executor: ExecutorCon
 
 
 def resume(settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig) -> Preview:
-    """Return the next turn of the task's session, or the first of a new one if its record is not on this machine."""
+    """Returns the next turn of the task's session, or the first of a new one if its record is not on this machine."""
     turn, record = task_turn.resume_turn(settings, task, agent, executor)
     return _anew(turn, "recovery") if record is None else Preview(turn, record, "resume")
 

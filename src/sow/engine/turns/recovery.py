@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def recover(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
-    """Recover every session of a task, for a caller that holds its claim; returns remarks."""
+    """Recovers every session of a task, for a caller that holds its claim; returns remarks."""
     records = sessions.records(folder)
     remarks = [remark for record in records for remark in _recover(record, environment)]
     if isinstance(folder, TaskFolder):  # a workflow's state is checked whenever it is opened
@@ -39,7 +39,7 @@ def recover(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) ->
 
 
 def _record_refusals(folder: TaskFolder, unsettled: list[SessionRecord]) -> list[str]:
-    """Record what was refused in a last turn that nobody settled, unless its output may still hold a secret."""
+    """Records what was refused in a last turn that nobody settled, unless its output may still hold a secret."""
     refused_commands = []
     for record in unsettled:
         turn = record.session["turns"][-1]
@@ -56,12 +56,12 @@ def _record_refusals(folder: TaskFolder, unsettled: list[SessionRecord]) -> list
 
 
 def is_needed(folder: TaskFolder | AgentFolder) -> bool:
-    """Tell whether a turn on a task never ended or was never settled, according to its records."""
+    """Tells whether a turn on a task never ended or was never settled, according to its records."""
     return any(map(_is_open, sessions.records(folder)))
 
 
 def _is_open(record: SessionRecord) -> bool:
-    """Tell whether a turn never ended, or the state after the last one was never checked; a judge's needs no check."""
+    """Tells whether a turn never ended, or the state after the last one was never checked; a judge's needs no check."""
     turns = record.session["turns"]
     if any("ended_at" not in turn for turn in turns):
         return True
@@ -69,7 +69,7 @@ def _is_open(record: SessionRecord) -> bool:
 
 
 def recover_task(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:
-    """Recover a task that is about to end, so that nothing of an earlier turn is left."""
+    """Recovers a task that is about to end, so that nothing of an earlier turn is left."""
     folder = TaskFolder(home, "", task)
     if not _has_any(folder, environment):
         return []
@@ -78,7 +78,7 @@ def recover_task(home: Home, task: str, environment: Mapping[str, str]) -> list[
 
 
 def end_left_turns(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
-    """End what is left of the turns of a task on which nobody works; its state is checked when work continues."""
+    """Ends what is left of the turns of a task on which nobody works; its state is checked when work continues."""
     if folder.home.task_holder(folder.id) or not _has_any(folder, environment):
         return []
     with folder.home.claim(f"task-{folder.id}", purpose=f"ends an earlier turn on {folder.label}"):
@@ -92,7 +92,7 @@ def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -
 
 
 def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
-    """Tell whether a turn never ended, or holds a secret that can be redacted now."""
+    """Tells whether a turn never ended, or holds a secret that can be redacted now."""
     return "ended_at" not in turn or not environment.keys().isdisjoint(turn.get("unstruck", ()))
 
 
@@ -114,7 +114,7 @@ def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]
 
 
 def _end(record: SessionRecord, turn: SessionTurn) -> None:
-    """Record the end of a turn that nobody saw; the CLI's output may name the session."""
+    """Records the end of a turn that nobody saw; the CLI's output may name the session."""
     if "session_id" not in record.session:
         session_id = _summary_of(record, turn).session
         if session_id:
@@ -125,7 +125,7 @@ def _end(record: SessionRecord, turn: SessionTurn) -> None:
 def redact_turn(
     record: SessionRecord, turn: SessionTurn, environment: Mapping[str, str], more: Iterable[str] = ()
 ) -> int:
-    """Redact secrets in all files of a turn; a secret without a value in the environment stays listed by its name."""
+    """Redacts secrets in all files of a turn; a secret without a value in the environment stays listed by its name."""
     names = turn.get("unstruck", [])
     values = redaction.secrets(environment, names)
     struck = 0
@@ -142,7 +142,7 @@ def redact_turn(
 
 
 def _summary_of(record: SessionRecord, turn: SessionTurn) -> TurnSummary:
-    """Return the summary of a turn's recorded output, as far as its adapter can read it."""
+    """Returns the summary of a turn's recorded output, as far as its adapter can read it."""
     summary, path = TurnSummary(), record.file(turn["number"], "out")
     if os.path.isfile(path):
         adapter, lines = recorded_adapter(record.session["type"]), GrowingLines(path)
@@ -165,7 +165,7 @@ def _lines(path: str) -> list[str]:
 
 
 def settle_unrecorded_turn(folder: TaskFolder, record: SessionRecord, *, allow_empty: bool) -> bool:
-    """Hand in the work of a session's last turn; returns whether there was such a turn and it did something."""
+    """Hands in the work of a session's last turn; returns whether there was such a turn and it did something."""
     turns = record.session["turns"]
     if not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
         return False
@@ -183,7 +183,7 @@ def settle_unrecorded_turn(folder: TaskFolder, record: SessionRecord, *, allow_e
 
 
 def _worked(record: SessionRecord, turn: SessionTurn) -> bool:
-    """Tell whether the turn used a tool; if its CLI does not report tools, whether there is work in its folder."""
+    """Tells whether the turn used a tool; if its CLI does not report tools, whether there is work in its folder."""
     if turn.get("tools"):
         return True
     structured = recorded_adapter(record.session["type"]).capabilities.structured

@@ -62,7 +62,7 @@ class SupervisedRunner(Record):
     code: int | None = None
 
     def run(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
-        """Run the process until it has ended and everything is cleaned up."""
+        """Runs the process until it has ended and everything is cleaned up."""
         plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
             plain_file.write(path, text)
@@ -78,7 +78,7 @@ class SupervisedRunner(Record):
         return ending
 
     def _supervise(self, call: AgentCommand, request: Request, prompt: str, summary: TurnSummary) -> Steps[ProcessEnd]:
-        """Run the process from its start until all of its children are gone."""
+        """Runs the process from its start until all of its children are gone."""
         allowed = (*self.adapter.capabilities.variables, *self.extra_variables)
         environment = worker_environment(self.environment, own=allowed, marks=self.marks)
         if self.sandbox is not None:
@@ -121,7 +121,7 @@ class SupervisedRunner(Record):
         return ProcessEnd(code, child.stderr_tail(), child.stopped)
 
     def _log_path(self, request: Request, environment: Mapping[str, str]) -> str:
-        """Return the path of the CLI's own log, which is in the private home if there is one."""
+        """Returns the path of the CLI's own log, which is in the private home if there is one."""
         path, home = self.adapter.log_path(request, environment), environment.get("HOME", "")
         if self.sandbox is None or not path.startswith(f"{home}/"):
             return path
@@ -169,7 +169,7 @@ class SupervisedRunner(Record):
 
 
 def read_connection(line: str) -> list[Event]:
-    """Parse a line of the log of a box's connections; a refused one is told like a refused command."""
+    """Parses a line of the log of a box's connections; a refused one is told like a refused command."""
     _, kind, host = [*line.split(" ", 2), "", ""][:3]
     return [Event("refused", NO_CONNECTION, tool=NETWORK, command=host)] if kind == "refused" else []
 
@@ -212,7 +212,7 @@ MOST_REASON = 2000
 
 
 def files_of(record: SessionRecord, number: int) -> TurnFiles:
-    """Return the paths of one turn's prompt and output."""
+    """Returns the paths of one turn's prompt and output."""
     names = {"prompt": "prompt", "out": "out", "err": "err", "readable": "md"}
     return TurnFiles(**{name: record.file(number, ending) for name, ending in names.items()})
 
@@ -220,7 +220,7 @@ def files_of(record: SessionRecord, number: int) -> TurnFiles:
 def record_turn(
     record: SessionRecord, turn: SessionTurn, outcome: Outcome, summary: TurnSummary, runner: SupervisedRunner
 ) -> None:
-    """Record a finished turn; if the CLI reports totals of the session, the turn's share is the difference."""
+    """Records a finished turn; if the CLI reports totals of the session, the turn's share is the difference."""
     session, capabilities = record.session, find_adapter(record.session["type"]).capabilities
     cost = _share(session, "total_cost_usd", summary.cost, total=capabilities.cumulative_cost)
     tokens_in = _share(session, "total_input_tokens", summary.input_tokens, total=capabilities.cumulative_tokens)
@@ -245,7 +245,7 @@ def record_turn(
 def refusals_of(
     record: SessionRecord, turn: SessionTurn, summary: TurnSummary, clean: Callable[[str], str]
 ) -> list[Refusal]:
-    """Return the tool calls that the CLI refused in a turn, as the task records them."""
+    """Returns the tool calls that the CLI refused in a turn, as the task records them."""
     refusals: list[Refusal] = []
     for refusal in summary.refusals.values():
         entry: Refusal = {
@@ -263,7 +263,7 @@ def refusals_of(
 
 
 def _share(session: object, key: str, value: float | None, *, total: bool) -> float | None:
-    """Return this turn's part of a number and update the session's sum; unknown stays unknown."""
+    """Returns this turn's part of a number and updates the session's sum; unknown stays unknown."""
     if value is None or not isinstance(session, dict):
         return None
     total_before = session.get(key) or 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def undo_foreign_edits(snapshot: Snapshot, folder: TaskFolder, *, judging: bool = False) -> list[str]:
-    """Undo hand edits of state files during a turn, except what its worker may write in its own task folder.
+    """Undoes hand edits of state files during a turn, except what its worker may write in its own task folder.
 
     A judge may write nothing there. The folder of a task that another agent works on is settled when that turn ends.
     """
@@ -35,7 +35,7 @@ def undo_foreign_edits(snapshot: Snapshot, folder: TaskFolder, *, judging: bool 
 
 
 def undo_deferred_edits(seen: StateWatcher) -> list[tuple[str, str]]:
-    """Undo what ended turns wrote outside their own task folders, if that was deferred; returns tasks and remarks."""
+    """Undoes what ended turns wrote outside their own task folders, if that was deferred; returns tasks and remarks."""
     if seen.deferred is None:
         return []
     with seen.home.lock():
@@ -48,7 +48,7 @@ def _is_free(edit: HandEdit, home: Home) -> bool:
 
 
 def reset_after_crash(folder: TaskFolder, *, at_work: bool) -> list[str]:
-    """Settle a turn whose end nobody saw: reset the task's state to its last backup.
+    """Settles a turn whose end nobody saw: resets the task's state to its last backup.
 
     If sow stopped before it wrote the backup of its own change, that change is reset, too, and made again. If no worker
     was at work, the newer state is valid and is backed up.
@@ -74,7 +74,7 @@ def _text(folder: TaskFolder) -> str | None:
 
 
 def _foreign(edit: HandEdit, home: Home) -> str:
-    """Restore a state file of another task or of the project. A failure becomes a remark and does not end the turn."""
+    """Restores a state file of another task or of the project. A failure becomes a remark and does not end the turn."""
     path = home.relative(edit.path)
     if edit.task and edit.in_conflict:
         return f"task {edit.task}: {path} has a merge conflict; it is left as it is"
@@ -86,14 +86,14 @@ def _foreign(edit: HandEdit, home: Home) -> str:
         edit_path = set_aside.save_copy(home, edit.name, edit.text) if edit.text else ""
         edit.revert(home)
     except SowError as error:
-        return f"{path} was edited by hand and cannot be put back: {error.message}"
+        return f"{path} was edited by hand and cannot be restored: {error.message}"
     subject = f"task {edit.task}: its {'notes were' if edit.is_notes else 'state file was'}" if edit.task else ""
     edit_note = f", the edit is in {edit_path}" if edit_path else ""
     return f"{subject or f'{path} was'} edited by hand; the last good state is back{edit_note}"
 
 
 def _own_state(edit: HandEdit, folder: TaskFolder) -> str:
-    """Restore the last good state, then apply a legal status from the edited file as if the worker had called sow."""
+    """Restores the last good state, then applies a legal status from the edited file like a call of the worker."""
     status = _status(folder)
     edit.revert(folder.home)
     task = folder.task()
@@ -115,7 +115,7 @@ def _status(folder: TaskFolder) -> str:
 
 
 def _own_notes(edit: HandEdit, folder: TaskFolder) -> str:
-    """Keep notes that the worker added by hand; restore notes that it removed or closed against the rules."""
+    """Keeps notes that the worker added by hand; restore notes that it removed or closed against the rules."""
     from sow.store.projects import notes
 
     actor = Actor(kind=WORKER, name="worker", task=folder.id)
@@ -132,7 +132,7 @@ def _own_notes(edit: HandEdit, folder: TaskFolder) -> str:
 
 
 def record_refusals(folder: TaskFolder, refused_commands: list[Refusal], *, again: bool = False) -> None:
-    """Record on the task what its agent CLI refused; `again` if the turn is read a second time after a crash."""
+    """Records on the task what its agent CLI refused; `again` if the turn is read a second time after a crash."""
     from sow.domain.checks import refusals
 
     loaded = folder.load()
@@ -142,7 +142,7 @@ def record_refusals(folder: TaskFolder, refused_commands: list[Refusal], *, agai
 
 
 def infer_status(folder: TaskFolder, *, worked: bool) -> tuple[Task, bool]:
-    """Return the task after a turn that ended well. A worker that worked but set no status has handed its work in."""
+    """Returns the task after a turn that ended well. A worker that worked but set no status has handed its work in."""
     from sow.store.projects import notes
 
     loaded = folder.load()
@@ -157,7 +157,7 @@ def infer_status(folder: TaskFolder, *, worked: bool) -> tuple[Task, bool]:
 
 
 def fail_task(folder: TaskFolder, reason: str) -> Task:
-    """Return the task after a turn without a result: failed, if it was in progress."""
+    """Returns the task after a turn without a result: failed, if it was in progress."""
     loaded = folder.load()
     task = loaded["task"]
     if task["status"] != "in_progress":

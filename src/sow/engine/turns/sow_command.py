@@ -17,30 +17,30 @@ PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def sow_path() -> str:
-    """Return the absolute path of `sow`."""
+    """Returns the absolute path of `sow`."""
     installed = os.path.join(os.path.dirname(sys.executable), "sow")
     started = os.path.abspath(sys.argv[0])
     return started if os.path.basename(started) == "sow" and os.access(started, os.X_OK) else installed
 
 
 def sow_command() -> str:
-    """Return the path quoted for a shell; `shlex` would slow down the start of a worker."""
+    """Returns the path quoted for a shell; `shlex` would slow down the start of a worker."""
     path = sow_path()
     escaped = path.replace("'", "'\"'\"'")
     return path if PLAIN.issuperset(path) else f"'{escaped}'"
 
 
 def session_command(environment: Mapping[str, str]) -> str:
-    """Return `sow` if a shell finds this one by that name, which the rules of `sow install` allow; else the path."""
-    found = find_binary("sow", environment)
-    return "sow" if found and os.path.realpath(found) == os.path.realpath(sow_path()) else sow_command()
+    """Returns `sow` if a shell finds this one by that name, which the rules of `sow install` allow; else the path."""
+    program = find_binary("sow", environment)
+    return "sow" if program and os.path.realpath(program) == os.path.realpath(sow_path()) else sow_command()
 
 
 MAX_FILE = 64 << 10
 
 
 def holds_only_installed_files(root: str, folder: str) -> bool:
-    """Tell whether every file below it equals a file of this version's layer exactly; such files steer nobody."""
+    """Tells whether every file below it equals a file of this version's layer exactly; such files steer nobody."""
     if not is_folder(f"{root}/{folder}"):
         return False
     from sow.agents.layer import LAYERS, layer

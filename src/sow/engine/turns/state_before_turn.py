@@ -21,9 +21,9 @@ class FormerState:
         self.watch = FolderWatch(folder.home, cwd, folder.id)
 
     def is_kept(self, task: Task, *, inferred: bool) -> bool:
-        """Tell whether the turn left the work as it was, and the worker asked nothing and set no other status.
+        """Tells whether the turn left the work as it was, and the worker asked nothing and set no other status.
 
-        A text to a worker that asked is an answer, which is never taken back.
+        A text to a worker that asked is an answer, which is never undone.
         """
         status = self.task["status"]
         if status not in ("needs_review", "failed") or self.asks or "question" in task:
@@ -34,7 +34,7 @@ class FormerState:
         return not notes.unresolved(self.folder) and not self.watch.other_tasks() and not self.watch.changed()
 
     def restore(self) -> Task:
-        """Give the task its former status and iteration back, and take the feedback away."""
+        """Gives the task its former status and iteration back, and takes the feedback away."""
         with self.folder.home.lock():
             loaded = self.folder.load()
             kept = {key: loaded["task"][key] for key in ("session_id", "refusals") if key in loaded["task"]}

@@ -55,7 +55,7 @@ class TaskTurn(AgentTurn):
     folder: TaskFolder
 
     def name_session(self, key: str, name: str) -> None:
-        """Record the CLI's own session id in the task's state."""
+        """Records the CLI's own session id in the task's state."""
         self.folder.set_session_id(key, name)
 
 
@@ -70,7 +70,7 @@ def spawn(
     cwd: str = "",
     text: str = "",
 ) -> Steps[FinishedTurn]:
-    """Start a new session on a task. If the first executor is limited, the next one in the list takes over.
+    """Starts a new session on a task. If the first executor is limited, the next one in the list takes over.
 
     `text`, such as feedback on earlier work, comes last in the prompt.
     """
@@ -107,7 +107,7 @@ def resume(
     actor: Actor,
     recorded: bool = False,
 ) -> Steps[FinishedTurn]:
-    """Continue a task's session: `text` is the answer, the feedback (unless `recorded`) and the prompt."""
+    """Continues a task's session: `text` is the answer, the feedback (unless `recorded`) and the prompt."""
     turn, _ = resume_turn(settings, task, agent, executor)
     turn.check()
     with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
@@ -187,7 +187,7 @@ def follow(
 
 
 def _folder(folder: TaskFolder) -> str:
-    """Return the folder of the task's last session, if it still exists: a new session works there, too."""
+    """Returns the folder of the task's last session, if it still exists: a new session works there, too."""
     record = sessions.current(folder, folder.task().get("session_id", ""))
     return record.session["cwd"] if record is not None and os.path.isdir(record.session["cwd"]) else ""
 
@@ -195,7 +195,7 @@ def _folder(folder: TaskFolder) -> str:
 def spawn_turns(
     settings: TurnSettings, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
 ) -> list[TaskTurn]:
-    """Return one turn per executor that may take the task, in order. A wanted model applies to the first CLI only."""
+    """Returns one turn per executor that may take the task, in order. A wanted model applies to the first CLI only."""
     if agent.name == ORCHESTRATOR:
         raise SowError(
             "the orchestrator is no worker: it is the one who spawns them",
@@ -211,7 +211,7 @@ def spawn_turns(
 def resume_turn(
     settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig
 ) -> tuple[TaskTurn, SessionRecord | None]:
-    """Return the turn of a task whose session can continue, and that session's record, if it is on this machine."""
+    """Returns the turn of a task whose session can continue, and that session's record, if it is on this machine."""
     folder = task_folders.find(settings.home, projects.load(settings.home), task)
     rules.refuse_ended(folder.task())
     record, _ = _record(folder, executor)
@@ -222,7 +222,7 @@ def resume_turn(
 
 
 def _record(folder: TaskFolder, executor: ExecutorConfig) -> tuple[SessionRecord | None, str]:
-    """Return the record of the task's session if it can be resumed here, else the reason why not."""
+    """Returns the record of the task's session if it can be resumed here, else the reason why not."""
     task = folder.task()
     if "session_id" not in task:
         raise SowError(
@@ -234,7 +234,7 @@ def _record(folder: TaskFolder, executor: ExecutorConfig) -> tuple[SessionRecord
 
 
 def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[SessionRecord | None, str]:
-    """Return a session's record if the executor can resume it here, else the reason why not."""
+    """Returns a session's record if the executor can resume it here, else the reason why not."""
     if record is None:
         return None, "no record of the session is on this machine"
     session = record.session
@@ -248,7 +248,7 @@ def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[S
 
 
 def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
-    """Return the task if work on it may begin; writes nothing."""
+    """Returns the task if work on it may begin; writes nothing."""
     with turn.settings.home.lock():
         task = turn.folder.load()["task"]
         refuse_spawn(turn, task, fresh=fresh)
@@ -257,7 +257,7 @@ def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
 
 
 def refuse_spawn(turn: TaskTurn, task: Task, *, fresh: bool) -> None:
-    """Refuse a new session on a task that has ended, that waits for an answer or that has a session to resume."""
+    """Refuses a new session on a task that has ended, that waits for an answer or that has a session to resume."""
     rules.refuse_ended(task)
     if task["status"] != "paused" and ("session_id" not in task or fresh):
         return
@@ -273,7 +273,7 @@ def refuse_spawn(turn: TaskTurn, task: Task, *, fresh: bool) -> None:
 def _first_turn(
     turn: TaskTurn, kind: str, actor: Actor, reason: str, text: str = ""
 ) -> Steps[tuple[SessionRecord, Outcome]]:
-    """Open a new session: write its record first, then the task's state with its id, then start the process."""
+    """Opens a new session: writes its record first, then the task's state with its id, then starts the process."""
     task_folder = turn.folder
     record = turn.open_session(kind)
     session_id = record.session.get("session_id") or record.session["key"]
@@ -300,7 +300,7 @@ def _first_turn(
 
 
 def _answer(turn: TaskTurn, text: str, actor: Actor) -> Task:
-    """Record the text of a resume: as feedback, as the answer to open questions and as the next iteration."""
+    """Records the text of a resume: as feedback, as the answer to open questions and as the next iteration."""
     from sow.store.projects import notes  # lazy, because a new session begins without notes
 
     settings, folder = turn.settings, turn.folder
@@ -318,7 +318,7 @@ def _answer(turn: TaskTurn, text: str, actor: Actor) -> Task:
 
 
 def unread_feedback(folder: TaskFolder, text: str) -> list[str]:
-    """List the answers and the feedback that no turn of the worker has ended well with, except those in the text."""
+    """Lists the answers and the feedback that no turn of the worker has ended well with, except those in the text."""
     from sow.store.projects import feedback  # lazy, because a new session begins without feedback
 
     record = sessions.current(folder, folder.task().get("session_id", ""))
@@ -366,16 +366,16 @@ class FinishedTurn(Record):
 
     @property
     def without_status(self) -> bool:
-        """Whether the worker ended its turn without setting a status."""
+        """Returns whether the worker ended its turn without setting a status."""
         return self.status == "in_progress" and not self.answered_meanwhile
 
     @property
     def is_limited(self) -> bool:
-        """Whether another executor should continue, because this CLI has reached a limit."""
+        """Returns whether another executor should continue, because this CLI has reached a limit."""
         return self.outcome.kind == "limited" and self.without_status
 
     def left_unchanged(self) -> bool:
-        """Tell whether work was handed in from the shared checkout and nothing in it changed.
+        """Tells whether work was handed in from the shared checkout and nothing in it changed.
 
         This can be told of the first turn only, and only if nobody else worked there. A CLI that reports its tools is
         not watched; then the result is False.
@@ -388,7 +388,7 @@ class FinishedTurn(Record):
 
 
 def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:
-    """Undo what the worker may not write, and infer the status if the worker set none."""
+    """Undoes what the worker may not write, and infer the status if the worker set none."""
     folder, turn = agent_turn.folder, record.session["turns"][-1]
     with agent_turn.settings.home.lock():
         if agent_turn.snapshot:
@@ -405,7 +405,7 @@ def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, rema
 
 
 def _restore_unchanged(finished: FinishedTurn, former: FormerState) -> None:
-    """Put the task back to its former status if the worker only answered and changed nothing."""
+    """Puts the task back to its former status if the worker only answered and changed nothing."""
     turn = finished.record.session["turns"][-1]
     if former.is_kept(finished.task, inferred=bool(turn.get("inferred"))):
         finished.task = former.restore()
@@ -415,14 +415,14 @@ def _restore_unchanged(finished: FinishedTurn, former: FormerState) -> None:
 
 
 def has_worked(agent_turn: AgentTurn, turn: SessionTurn) -> bool:
-    """Tell whether the worker did something: it used a tool, or changed a folder in which nobody else worked."""
+    """Tells whether the worker did something: it used a tool, or changed a folder in which nobody else worked."""
     if turn.get("tools") or agent_turn.executor.settings.get("allow_empty"):
         return True
     return agent_turn.watch is not None and not agent_turn.watch.other_tasks() and agent_turn.watch.changed()
 
 
 def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[FinishedTurn]:
-    """End a call. A turn that ended well but set no status gets one reminder."""
+    """Ends a call. A turn that ended well but set no status gets one reminder."""
     if finished.outcome.kind == "done" and finished.without_status and turn.adapter.capabilities.resumes:
         reminded = yield from turn.run(finished.record, "reminder", briefing.reminder(turn.folder.id, sow_command()))
         last = _settled(turn, finished.record, reminded, finished.remarks)
@@ -463,7 +463,7 @@ USUAL = {"": {"adrs", "designs"}, "/adrs": {"README.md"}, "/designs": {"README.m
 
 
 def choose_references(turn: TaskTurn, task: Task, actor: Actor) -> list[str]:
-    """Choose references for a task without any, or with a lost one; returns remarks."""
+    """Chooses references for a task without any, or with a lost one; returns remarks."""
     config, task_folder = turn.settings.config, turn.folder
     lost = _lost(turn, task)
     if ("context" in task and not lost) or not config.setting("context", "enabled"):
@@ -486,14 +486,14 @@ def choose_references(turn: TaskTurn, task: Task, actor: Actor) -> list[str]:
 
 
 def _lost(turn: TaskTurn, task: Task) -> list[str]:
-    """Return the first chosen document that no longer exists, as after `sow sinks remove`."""
+    """Returns the first chosen document that no longer exists, as after `sow sinks remove`."""
     folders = [folder for folder in (turn.cwd, turn.settings.home.root) if folder]
     chosen = [reference["path"] for reference in task.get("context", ())]
     return [path for path in chosen if not any(os.path.exists(f"{folder}/{path}") for folder in folders)][:1]
 
 
 def _has_library(home: Home, task: Task) -> bool:
-    """Tell whether there can be anything to choose from, so that a worker's start does not wait for nothing."""
+    """Tells whether there can be anything to choose from, so that a worker's start does not wait for nothing."""
     if task["depends_on"] or any(os.path.exists(f"{home.sow}/{name}/index.json") for name in ("sinks", "repos")):
         return True
     if any(set(list_folder(f"{home.sow}/knowledge{folder}")) - usual for folder, usual in USUAL.items()):

@@ -52,7 +52,7 @@ RESUMING_KINDS = ("resume", "reminder")  # turns that continue an existing sessi
 
 
 def refuse_untrusted_files(settings: TurnSettings, executor: ExecutorConfig, adapter: Adapter) -> None:
-    """Refuse a CLI that would obey files of a repository that the user does not trust."""
+    """Refuses a CLI that would obey files of a repository that the user does not trust."""
     root = settings.home.root
     steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
     if steering:
@@ -67,7 +67,7 @@ def refuse_untrusted_files(settings: TurnSettings, executor: ExecutorConfig, ada
 
 
 def clamp_reset_time(reset_at: int) -> int:
-    """Return the end of a limit in seconds since 1970: 0 if it is long past, at most a month from now."""
+    """Returns the end of a limit in seconds since 1970: 0 if it is long past, at most a month from now."""
     now = int(time.time())
     return min(reset_at, now + MAX_LIMIT_SECONDS) if reset_at > now - STALE_SECONDS else 0
 
@@ -106,19 +106,19 @@ class AgentTurn:
         self.in_sandbox = False  # decided in check()
 
     def extra_variables(self) -> list[str]:
-        """Return the names of the variables that the user lets this executor have besides its own."""
+        """Returns the names of the variables that the user lets this executor have besides its own."""
         names = self.executor.settings.get("env")
         return [str(name) for name in names] if isinstance(names, list) else []
 
     def binary(self) -> str:
-        """Return the path of the CLI's program; raises before anything is written if it is missing."""
+        """Returns the path of the CLI's program; raises before anything is written if it is missing."""
         if not self.path:
             config, environment = self.settings.config, self.settings.environment
             self.path = config.require_program(self.executor, self.agent.name, environment)
         return self.path
 
     def check(self) -> None:
-        """Check, before anything is written, that the program exists and that no file of the repository steers it."""
+        """Checks, before anything is written, that the program exists and that no file of the repository steers it."""
         self.binary()
         refuse_untrusted_files(self.settings, self.executor, self.adapter)
         self.in_sandbox = self.settings.has_sandbox(self.agent.name, self.executor.name, self.adapter)
@@ -153,7 +153,7 @@ class AgentTurn:
         )
 
     def _readable(self) -> tuple[list[str], list[str]]:
-        """Return the folders of the task's references: those below .sow/ and linked ones. A judge gets none."""
+        """Returns the folders of the task's references: those below .sow/ and linked ones. A judge gets none."""
         references = [] if self.read_only else self.folder.references()
         if not any(reference.startswith(".sow/") for reference in references):
             return [], []
@@ -162,7 +162,7 @@ class AgentTurn:
         return write_rules.reference_folders(self.settings.home, references, link_targets(self.settings.environment))
 
     def allowed_commands(self, folder: str) -> list[str]:
-        """Return the first words of the commands that the agent may run in its folder; a judge may run no tests."""
+        """Returns the first words of the commands that the agent may run in its folder; a judge may run no tests."""
         if self.read_only:
             return [sow_path(), "sow", "git"]
         from sow.engine.turns.allowed_commands import worker_commands  # lazy: a judge starts sooner
@@ -170,7 +170,7 @@ class AgentTurn:
         return worker_commands(folder, self.folder.commands(), self._is_agreed)
 
     def _is_agreed(self, command: str) -> bool:
-        """Tell whether the user agreed to a command that can be named in the rules of a CLI."""
+        """Tells whether the user agreed to a command that can be named in the rules of a CLI."""
         from sow.domain.plans.command_line import is_plain
         from sow.engine.consent import load_consents
 
@@ -180,12 +180,12 @@ class AgentTurn:
 
     @property
     def has_command_rules(self) -> bool:
-        """Whether the CLI is held to a list of commands."""
+        """Returns whether the CLI is held to a list of commands."""
         is_free = self.executor.yolo or self.in_sandbox
         return self.adapter.capabilities.closes and (self.read_only or not is_free)
 
     def allowed_text(self, folder: str) -> str:
-        """Return the commands that the agent may run as one sentence; empty if its CLI is not held to a list."""
+        """Returns the commands that the agent may run as one sentence; empty if its CLI is not held to a list."""
         if not self.has_command_rules:
             return ""
         from sow.engine.turns.allowed_commands import commands_text
@@ -207,7 +207,7 @@ class AgentTurn:
         return redaction.names_of_secrets(self.settings.environment, self.extra_variables())
 
     def new_session(self) -> Session:
-        """Return the data of a new session; its number is set when it is created."""
+        """Returns the data of a new session; its number is set when it is created."""
         key = random_ids.uuid4()
         session: Session = {
             "number": 1,
@@ -228,7 +228,7 @@ class AgentTurn:
         return session
 
     def run(self, record: SessionRecord, kind: str, prompt: str) -> Steps[Outcome]:
-        """Run the first turn of a new session, or one more turn, and record its result."""
+        """Runs the first turn of a new session, or one more turn, and records its result."""
         if not record.has_open_turn:
             record.begin_turn(kind, self.folder.iteration, self._secrets())
         turn = record.session["turns"][-1]
@@ -264,7 +264,7 @@ class AgentTurn:
         return outcome
 
     def _sandbox(self, record: SessionRecord, request: Request) -> AbstractContextManager[OpenBox | None]:
-        """Return the sandbox of the turn, to be opened, or nothing."""
+        """Returns the sandbox of the turn, to be opened, or nothing."""
         if not self.in_sandbox:
             return nullcontext()
         from sow.engine.turns.worker_sandbox import open_box  # here, because it loads much that other turns do not need
@@ -295,7 +295,7 @@ class AgentTurn:
         return self.adapter.outcome(ending, summary)
 
     def _record_state_before(self, folder: str) -> None:
-        """Record the state before the turn. Watch the folder only if nothing else shows what the worker did."""
+        """Records the state before the turn. Watch the folder only if nothing else shows what the worker did."""
         home = self.settings.home
         self.other_session_id, self.busy_since = "", 0.0
         skip_watch = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
@@ -325,7 +325,7 @@ class AgentTurn:
         )
 
     def _redacted(self, outcome: Outcome) -> Outcome:
-        """Return the outcome as it may be kept and shown: named limits, a plausible reset time and no secrets."""
+        """Returns the outcome as it may be kept and shown: named limits, a plausible reset time and no secrets."""
         if outcome.kind == "timeout":
             outcome.reason = self.settings.limit_text(outcome.reason)
         outcome.reset_at = clamp_reset_time(outcome.reset_at)
@@ -340,7 +340,7 @@ class AgentTurn:
         )
 
     def worker_variables(self, record: SessionRecord) -> dict[str, str]:
-        """Return the variables that tell a worker, and every `sow` that it calls, who it is."""
+        """Returns the variables that tell a worker, and every `sow` that it calls, who it is."""
         return {
             "SOW_TASK": self.folder.id,
             "SOW_AGENT": self.agent.name,
@@ -353,7 +353,7 @@ class AgentTurn:
         }
 
     def _identity(self) -> dict[str, str]:
-        """Return the user's git identity as variables, for a CLI that hides the user's git settings from its tools."""
+        """Returns the user's git identity as variables, for a CLI that hides the user's git settings from its tools."""
         if not self.adapter.capabilities.hides_git_identity:
             return {}
         from sow.system import git
@@ -368,7 +368,7 @@ class AgentTurn:
         return variables
 
     def _is_busy(self, event: Event) -> bool:
-        """Tell whether the CLI has only retried for BUSY_SECONDS."""
+        """Tells whether the CLI has only retried for BUSY_SECONDS."""
         if event.kind == "retry" and event.status in BUSY:
             self.busy_since = self.busy_since or time.monotonic()
             return time.monotonic() - self.busy_since >= BUSY_SECONDS
@@ -377,7 +377,7 @@ class AgentTurn:
         return False
 
     def _on_event(self, event: Event, record: SessionRecord) -> str:
-        """Pass an event on. Saves the session id as soon as the CLI reports it; returns a reason to stop the child."""
+        """Passes an event on, and saves the session id when the CLI reports it; returns a reason to stop the child."""
         if event.kind == "refused":
             event.command, event.text = self._clean_text(event.command), self._clean_text(event.text)
         self.settings.on_event(event)
@@ -395,6 +395,6 @@ class AgentTurn:
         return ""
 
     def name_session(self, key: str, name: str) -> None:
-        """Record the CLI's own session id with the work; a judge's session belongs to no work."""
+        """Records the CLI's own session id with the work; a judge's session belongs to no work."""
         if self.on_session is not None:
             self.on_session(key, name)

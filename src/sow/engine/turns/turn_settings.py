@@ -44,20 +44,20 @@ class TurnSettings(Record):
         self.turns: list[SessionTurn] = []  # turns that were taken with these settings
 
     def announce(self, remarks: list[str]) -> list[str]:
-        """Tell the listener remarks when they arise; returns them."""
+        """Tells the listener remarks when they arise; returns them."""
         for remark in remarks:
             self.on_event(Event("note", remark))
         return remarks
 
     def environment_in(self, folder: str) -> dict[str, str]:
-        """Return the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
+        """Returns the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
         venv, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
         return checkout_environment(
             self.environment, self.home.root, folder, venv=venv, go_work=go_work, sources=self.source_folders
         )
 
     def has_sandbox(self, role: str, executor: str, adapter: Adapter) -> bool:
-        """Tell whether a turn runs in the sandbox; raises if the user wants one that is not available."""
+        """Tells whether a turn runs in the sandbox; raises if the user wants one that is not available."""
         mode = self.config.sandbox_mode(role)
         if mode == "off":
             self.require_open_network(role, f"the sandbox of {role} is off")
@@ -81,7 +81,7 @@ class TurnSettings(Record):
         return True
 
     def network_of(self, role: str) -> str:
-        """Return what an agent of this role may reach."""
+        """Returns what an agent of this role may reach."""
         wanted = self.config.sandbox_network(role)
         if OPEN_NETWORK in (wanted, self.network_limit):
             return wanted if self.network_limit == OPEN_NETWORK else self.network_limit
@@ -90,16 +90,16 @@ class TurnSettings(Record):
         return narrower(wanted, self.network_limit)
 
     def hosts_of(self, adapter: Adapter) -> Hosts:
-        """Return the hosts of `network: model`: those of the CLI, of the user's variables and of the user's config."""
+        """Returns the hosts of `network: model`: those of the CLI, of the user's variables and of the user's config."""
         from sow.domain.network import Hosts, host_of_url
 
-        known = adapter.capabilities
-        named = (host_of_url(self.environment.get(name, "")) for name in known.url_variables)
-        hosts = (*known.model_hosts, *filter(None, named), *self.config.sandbox_hosts())
-        return Hosts(hosts, silent=known.silent_hosts)
+        capabilities = adapter.capabilities
+        named = (host_of_url(self.environment.get(name, "")) for name in capabilities.url_variables)
+        hosts = (*capabilities.model_hosts, *filter(None, named), *self.config.sandbox_hosts())
+        return Hosts(hosts, silent=capabilities.silent_hosts)
 
     def require_open_network(self, role: str, problem: str, hint: str = "") -> None:
-        """Raise if a turn that runs outside of the sandbox should have a limited network."""
+        """Raises if a turn that runs outside of the sandbox should have a limited network."""
         network = self.network_of(role)
         if network != OPEN_NETWORK:
             raise SowError(
@@ -117,7 +117,7 @@ class TurnSettings(Record):
         )
 
     def limit_text(self, limit: str) -> str:
-        """Describe which limit stopped a turn, with the limit's name and value."""
+        """Describes which limit stopped a turn, with the limit's name and value."""
         name = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
         value = self.config.limits[name][0] if name in self.config.limits else ""
         if limit == "timeout":

@@ -51,14 +51,14 @@ class OpenBox:
 
     def __init__(self, box: Box, variables: Mapping[str, str], home: str) -> None:
         self.box = box
-        self.home = home  # the folder that stands in for the user's home
+        self.home = home  # the folder that the worker sees as its home
         self.variables = dict(variables)
         self.remarks: list[str] = []
 
 
 @contextmanager
 def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterator[OpenBox]:
-    """Make the sandbox of a turn, and take over what the turn left in it: commits and a refreshed login."""
+    """Makes the sandbox of a turn, and take over what the turn left in it: commits and a refreshed login."""
     settings = turn.settings
     home, environment, repository = settings.home, settings.environment, Repository(settings.home)
     private_git = _private_git(repository, turn, request.cwd)
@@ -112,7 +112,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
 
 
 def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGit | None:
-    """Return the git folder of a worker in a worktree of its own; a judge only reads."""
+    """Returns the git folder of a worker in a worktree of its own; a judge only reads."""
     folder = f"{repository.home.sow}/local/worktrees"
     if turn.read_only or os.path.dirname(os.path.realpath(cwd)) != os.path.realpath(folder):
         return None
@@ -120,7 +120,7 @@ def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGi
 
 
 def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: str) -> str:
-    """Return the private home of a task's agents; the task 010 of another project has another one.
+    """Returns the private home of a task's agents; the task 010 of another project has another one.
 
     It is not in the repository, because it holds logins for a time.
     """
@@ -139,7 +139,7 @@ def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: s
 
 
 def _remove_old_homes(parent: str) -> None:
-    """Remove the private homes that no turn has used for a month; their sessions can no longer be resumed."""
+    """Removes the private homes that no turn has used for a month; their sessions can no longer be resumed."""
     oldest = time.time() - HOME_DAYS * 86400
     for repository in os.scandir(parent):
         for entry in os.scandir(repository.path):
@@ -148,14 +148,14 @@ def _remove_old_homes(parent: str) -> None:
 
 
 def _is_crew(turn: AgentTurn) -> bool:
-    """Tell whether a turn is that of an agent who works in its own folder of a workflow; a designer writes all."""
+    """Tells whether a turn is that of an agent who works in its own folder of a workflow; a designer writes all."""
     from sow.store.workflows.folder import AgentFolder, DesignFolder  # here, because most turns have no workflow
 
     return isinstance(turn.folder, AgentFolder) and not isinstance(turn.folder, DesignFolder) and not turn.read_only
 
 
 def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
-    """Return what runs a command of an agent, which then reads in its copy what the command wrote."""
+    """Returns what runs a command of an agent, which then reads in its copy what the command wrote."""
 
     def run(words: list[str], environment: Mapping[str, str]) -> int:
         code = verbs(words, environment)
@@ -167,7 +167,7 @@ def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
 
 
 def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None, crew: CrewFiles | None) -> None:
-    """Show the repository, and open what this turn may write. Later mounts win."""
+    """Shows the repository, and opens what this turn may write. Later mounts win."""
     settings, home = turn.settings, turn.settings.home
     common, git = home.checkout.common, home.checkout.git
     box.show(home.root, common, git, os.path.dirname(os.path.dirname(sow.__file__)))
@@ -195,14 +195,14 @@ def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit 
 
 
 def _open_folder(box: Box, folder: str) -> None:
-    """Open a folder in which sow writes too. Its folders are mount points, so that no link can take their place."""
+    """Opens a folder in which sow writes too. Its folders are mount points, so that no link can take their place."""
     for parent, folders, _ in os.walk(folder):
         folders[:] = [name for name in folders if not os.path.islink(f"{parent}/{name}")]
         box.allow(parent)
 
 
 def _open_checkout(box: Box, home: Home) -> None:
-    """Open the user's checkout, except sow's state and what makes git run programs.
+    """Opens the user's checkout, except sow's state and what makes git run programs.
 
     Every folder above a protected path is a mount point too, so that none can be moved away and replaced.
     """
@@ -219,13 +219,13 @@ def _open_checkout(box: Box, home: Home) -> None:
 
 
 def _redirects(home: Home) -> set[str]:
-    """Return the files of the checkout's git folders that can make git read other settings."""
+    """Returns the files of the checkout's git folders that can make git read other settings."""
     folders = {home.checkout.common, home.checkout.git}
     return {path for folder in folders for name in REDIRECTS if os.path.lexists(path := f"{folder}/{name}")}
 
 
 def _write_git_settings(home: Home, folder: str) -> None:
-    """Write the user's git settings to the private home, without logins."""
+    """Writes the user's git settings to the private home, without logins."""
     text = config_text(read_settings(home.root, "global"))
     _write(folder, f"{folder}/.gitconfig", text.encode("utf-8", "surrogateescape"))
 
@@ -254,7 +254,7 @@ class Logins:
         self.files = [(os.path.realpath(source), target, is_login) for source, target, is_login in self.files]
 
     def copy_in(self) -> None:
-        """Copy settings that the private home does not have yet, and the logins as they are now."""
+        """Copies settings that the private home does not have yet, and the logins as they are now."""
         for source, target, is_login in self.files:
             if os.path.isdir(source):
                 for path in _files(source) if not os.path.lexists(target) else ():
@@ -267,7 +267,7 @@ class Logins:
                     _write(self.target, target, _without_history(data) if target.endswith("/.claude.json") else data)
 
     def copy_back(self) -> None:
-        """Copy a login back that the CLI refreshed, and remove it from the private home.
+        """Copies a login back that the CLI refreshed, and removes it from the private home.
 
         It must look like the old one and be of the same account, and the user's own must not have changed meanwhile.
         """
@@ -287,7 +287,7 @@ def _files(folder: str) -> list[str]:
 
 
 def _without_history(data: bytes) -> bytes:
-    """Leave out what Claude Code remembers about the user's other projects."""
+    """Leaves out what Claude Code remembers about the user's other projects."""
     try:
         settings = json.loads(data)
     except ValueError:
@@ -296,7 +296,7 @@ def _without_history(data: bytes) -> bytes:
 
 
 def _shape(data: bytes) -> object:
-    """Return a login's fields with the types of their values, and the names of its account; None if it is no JSON."""
+    """Returns a login's fields with the types of their values, and the names of its account; None if it is no JSON."""
     try:
         return _shape_of(json.loads(data))
     except (ValueError, RecursionError):
@@ -317,12 +317,12 @@ def _read(path: str) -> bytes:
 
 
 def _is_below(home: str, folder: str) -> bool:
-    """Return whether a folder of a private home is where its name says: an agent may have put a link in its way."""
+    """Returns whether a folder of a private home is where its name says: an agent may have put a link in its way."""
     return os.path.realpath(folder) == os.path.realpath(home) + folder.removeprefix(home)
 
 
 def _write(home: str, path: str, data: bytes) -> None:
-    """Write a file of a private home; what an agent left in its way, such as a link out of the home, is removed."""
+    """Writes a file of a private home; what an agent left in its way, such as a link out of the home, is removed."""
     folder = home
     for part in os.path.dirname(os.path.relpath(path, home)).split("/"):
         folder = f"{folder}/{part}" if part else folder

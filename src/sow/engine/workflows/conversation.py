@@ -29,7 +29,7 @@ class RoleConversations:
     executor: str = ""  # executor for every role; it overrides the bindings
 
     def open(self, role: str) -> Conversation:
-        """Return a conversation with a role in an agent folder of its name; checks that its program exists."""
+        """Returns a conversation with a role in an agent folder of its name; checks that its program exists."""
         folder = DesignFolder(self.settings.home, self.workflow_id, role.replace("-", "_"))
         return converse(self.settings, self.agents.get(role), folder, executor=self.executor)
 
@@ -43,7 +43,7 @@ def converse(
     cwd: str = "",
     read_only: bool = False,
 ) -> Conversation:
-    """Return a conversation with a role, whose sessions belong to a folder; checks that its program exists."""
+    """Returns a conversation with a role, whose sessions belong to a folder; checks that its program exists."""
     executors, notes = settings.config.executors_of(agent.name, settings.environment, executor)
     settings.announce(notes)
     turns = [AgentTurn(settings, folder, agent, each, cwd=cwd, judging=read_only) for each in executors]
@@ -64,13 +64,13 @@ class Conversation:
         self.remarks: list[str] = []
 
     def continue_session(self, record: SessionRecord) -> None:
-        """Continue an earlier session with the next message, if its executor is still one of this role."""
+        """Continues an earlier session with the next message, if its executor is still one of this role."""
         for turn in self.turns:
             if turn.executor.name == record.session["executor"] and turn.adapter.type == record.session["type"]:
                 self.turn, self.record = turn, record
 
     def send(self, text: str) -> Steps[str]:
-        """Take a turn with this text; returns the role's final text, or raises if the turn did not end well."""
+        """Takes a turn with this text; returns the role's final text, or raises if the turn did not end well."""
         if self.record is not None and self.turn.adapter.capabilities.resumes:
             outcome = yield from self._take(self.record, "resume", text)
             if outcome.kind != "not_found":
@@ -80,7 +80,7 @@ class Conversation:
         return self._final_text((yield from self._begin(prompt)))
 
     def _begin(self, text: str) -> Steps[Outcome]:
-        """Start a new session; if an executor is limited, the next one takes over."""
+        """Starts a new session; if an executor is limited, the next one takes over."""
         self.folder.make_folders()
         if is_needed(self.folder):
             self.remarks += recover(self.folder, self.turn.settings.environment)
@@ -97,7 +97,7 @@ class Conversation:
         return outcome
 
     def refused(self) -> str:
-        """Return what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
+        """Returns what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
         return refusals.summary(self.turn.refusals)
 
     def _final_text(self, outcome: Outcome) -> str:
@@ -116,7 +116,7 @@ class Conversation:
 
 
 def restore_edited_state(turn: AgentTurn) -> list[str]:
-    """Restore state files that were edited by hand during a turn, except those of agents at work; returns remarks."""
+    """Restores state files that were edited by hand during a turn, except those of agents at work; returns remarks."""
     home, remarks = turn.settings.home, []
     with home.lock():
         for edit in turn.snapshot.hand_edits() if turn.snapshot is not None else ():

@@ -47,12 +47,12 @@ class CrewContext(RunContext):
         self._read: Workflow | None = None
 
     def sandbox_roles(self) -> list[str]:
-        """Return the roles of the agents, and of those who verify them."""
+        """Returns the roles of the agents, and of those who verify them."""
         wanted = {member["agent"] for member in self.workflow()["members"].values()} | {VERIFIER}
         return sorted(wanted & self.agents.agents.keys())
 
     def workflow(self) -> Workflow:
-        """Return the state on disk, to be read only; an unchanged file is not read again."""
+        """Returns the state on disk, to be read only; an unchanged file is not read again."""
         try:
             status = os.stat(self.workflow_folder.state_path)
         except OSError:
@@ -68,18 +68,18 @@ class CrewContext(RunContext):
         return self.workflow()["members"][name]
 
     def notes(self, name: str) -> list[Note]:
-        """Return the valid notes of an agent."""
+        """Returns the valid notes of an agent."""
         return notes.load_notes_or_backup(self.agent_folder(name))
 
     def agent_folder(self, name: str) -> AgentFolder:
         return AgentFolder(self.home, self.workflow()["id"], name)
 
     def architect_folder(self) -> DesignFolder:
-        """Return the workflow architect's folder; it may write the plan and instructions."""
+        """Returns the workflow architect's folder; it may write the plan and instructions."""
         return DesignFolder(self.home, self.workflow()["id"], ARCHITECT_FOLDER)
 
     def stage(self, name: str) -> tuple[str, str]:
-        """Return what comes next for an agent, and why."""
+        """Returns what comes next for an agent, and why."""
         workflow = self.workflow()
         state = workflow["members"][name]
         needed = self.needs().get(name, [])
@@ -88,7 +88,7 @@ class CrewContext(RunContext):
         return stages.next_stage(state, self.notes(name), waiting=waiting, approved=self.approved(name))
 
     def needs(self) -> dict[str, list[str]]:
-        """Return which agents each agent of the plan waits for; agents that work only on request are left out."""
+        """Returns which agents each agent of the plan waits for; agents that work only on request are left out."""
         doers = {member.name for member in self.plan.members if not self.plan.is_on_call(member)}
         dependencies = self.plan.waits_for()
         return {
@@ -96,7 +96,7 @@ class CrewContext(RunContext):
         }
 
     def active_agents(self) -> list[str]:
-        """Return the agents that the plan starts, in its order, then dropped ones whose removal is not approved yet."""
+        """Returns the agents that the plan starts, in its order, then those whose removal is not yet approved."""
         workflow = self.workflow()
         members, approval = workflow["members"], workflow.get("approval")
         planned = [
@@ -108,12 +108,12 @@ class CrewContext(RunContext):
         return [*planned, *(name for name in dropped if name != self.solution_architect())]
 
     def approved(self, name: str) -> bool:
-        """Tell whether an agent's part of the plan is approved as it is now."""
+        """Tells whether an agent's part of the plan is approved as it is now."""
         approval = self.workflow().get("approval")
         return (approval["sections"].get(name) if approval is not None else None) == self.plan.sections.get(name)
 
     def load_changed_plan(self) -> list[str]:
-        """Load the plan as it is now and report once whose part has changed; returns their names."""
+        """Loads the plan as it is now and report once whose part has changed; returns their names."""
         plan = design_check.plan_on_disk(self.home)
         if plan is None or plan.digest == self.plan.digest:
             return []
@@ -123,24 +123,24 @@ class CrewContext(RunContext):
         return names
 
     def approve(self, plan: WorkflowPlan) -> None:
-        """Approve the design in the name of the person, who agreed beforehand with --yes."""
+        """Approves the design in the name of the person, who agreed beforehand with --yes."""
         design_check.approve(self.home, plan, self.agents, actor=RUNNER, how="--yes")
         self.journal("approved", digest=plan.digest, how="--yes")
 
     def solution_architect(self) -> str:
-        """Return the name of the agent that decides technical questions."""
+        """Returns the name of the agent that decides technical questions."""
         return self.plan.technical_advisor()
 
     def blocked_agents(self) -> list[str]:
-        """Return the blocked agents, longest blocked first."""
+        """Returns the blocked agents, longest blocked first."""
         return escalation.queue(self.workflow()["members"])
 
     def role(self, name: str) -> Agent:
-        """Return the role that plays an agent; an unknown role is replaced by the default."""
+        """Returns the role that plays an agent; an unknown role is replaced by the default."""
         return self.agents.agents.get(self.member(name)["agent"]) or self.agents.get(DEFAULT_ROLE)
 
     def verifier(self, name: str) -> tuple[str, Agent]:
-        """Return the name of an agent's verifier and the judging role that plays it."""
+        """Returns the name of an agent's verifier and the judging role that plays it."""
         verifier = self.member(name)["verifier"] or ARCHITECT_VERIFIER
         checker = self.plan.checker(verifier)
         default = DESIGN_VERIFIER if verifier == ARCHITECT_VERIFIER and checker is None else VERIFIER
@@ -148,7 +148,7 @@ class CrewContext(RunContext):
         return verifier, role if role is not None and role.is_judge else self.agents.get(default)
 
     def timeout(self, name: str) -> float:
-        """Return how long one turn of an agent may take."""
+        """Returns how long one turn of an agent may take."""
         planned = self.plan.member(name)
         return self.settings.get("timeout") or (planned.timeout if planned is not None else TIMEOUT)
 
@@ -165,11 +165,11 @@ class CrewContext(RunContext):
         )
 
     def undo_edits(self, turn: AgentTurn) -> list[str]:
-        """Restore state files that were edited by hand meanwhile, except those of agents at work; returns remarks."""
+        """Restores state files that were edited by hand meanwhile, except those of agents at work; returns remarks."""
         return restore_edited_state(turn)
 
     def digest(self, path: str) -> str:
-        """Return the digest of a regular file; empty for anything else. It is made again if the file changed."""
+        """Returns the digest of a regular file; empty for anything else. It is made again if the file changed."""
         try:
             descriptor = plain_file.open_to_read(path)
         except OSError:

@@ -47,7 +47,7 @@ class CrewLoop(Loop):
         return close(self.context, code)
 
     def jobs(self) -> list[Job]:
-        """Return the agents, blocked ones first, the longest blocked of them before the others."""
+        """Returns the agents, blocked ones first, the longest blocked of them before the others."""
         crew, needs = self.context, self.context.needs()
         names = crew.active_agents()
         inner = {name: [needed for needed in needs.get(name, []) if needed in names] for name in names}
@@ -66,7 +66,7 @@ class CrewLoop(Loop):
         if name in self.running:
             return "running"
         stage, _ = self.context.stage(name)
-        if stage == "blocked" and not escalate.can_go_on(MemberJob(self.context, name)):
+        if stage == "blocked" and not escalate.can_continue(MemberJob(self.context, name)):
             return "failed" if self._architect_failed() else "asking"
         if stage == "wait":
             return "asking" if self._waits_for_person(name) else "waiting"
@@ -89,7 +89,7 @@ class CrewLoop(Loop):
         return self.context.executors_of(self.context.role(ident).name)
 
     def restore_state(self) -> list[str]:
-        """Restore state that is gone or was edited by hand before anything is decided from it."""
+        """Restores state that is gone or was edited by hand before anything is decided from it."""
         folder = self.context.workflow_folder
         restore.check_branch(self.context.home, self.context.folder.run["branch"])
         if not changed(self.seen, folder.state_path) and not changed(self.seen, folder.view_path):
@@ -102,7 +102,7 @@ class CrewLoop(Loop):
         return ["workflow"] if is_restored else []
 
     def watch_plan(self) -> None:
-        """Hold up the agents concerned if somebody edits the plan or the instructions."""
+        """Holds up the agents concerned if somebody edits the plan or the instructions."""
         crew = self.context
         paths = [crew.agent_folder(name).instructions_path for name in design_check.names_with_instructions(crew.plan)]
         if any(changed(self.seen, path) for path in (crew.workflow_folder.plan_path, *paths)):
@@ -111,16 +111,16 @@ class CrewLoop(Loop):
     def _is_over(self) -> bool:
         if not self.running:
             outputs.reopen_changed(self.context, self.context.active_agents())
-        self._renew_board()
+        self._renew_scheduler()
         if not self.running:  # the work of others may let an agent continue
-            for ident, status in self.board.statuses().items():
+            for ident, status in self.scheduler.statuses().items():
                 if status == "asking":
                     self.refresh_job(ident)
         return super()._is_over()
 
-    def _renew_board(self) -> None:
-        """Add new agents to the scheduler after a change of the plan, and let those that were sent back work again."""
-        statuses, members = self.board.statuses(), self.context.workflow()["members"]
+    def _renew_scheduler(self) -> None:
+        """Adds new agents to the scheduler after a change of the plan, and restarts those that were sent back."""
+        statuses, members = self.scheduler.statuses(), self.context.workflow()["members"]
         done = [name for name, status in statuses.items() if status == "completed" and name in members]
         if set(self.context.active_agents()) == set(statuses) and all(
             members[name]["status"] in DONE_STATUSES for name in done
@@ -139,7 +139,7 @@ class CrewLoop(Loop):
         return next(names, None)
 
     def journal_answers(self) -> None:
-        """Journal withdrawn questions, too, with the end of an agent that the design dropped."""
+        """Journals withdrawn questions, too, with the end of an agent that the design dropped."""
         for ident, number in list(self.open_questions):
             if self.answered_by(ident, number) == question_updates.EXECUTOR:
                 self.context.journal(
@@ -173,7 +173,7 @@ PROGRESS = {WAITS: "blocked", STOPPED: "in_progress"}
 
 
 def close(crew: CrewContext, code: int) -> list[str]:
-    """Archive what is done and record the progress; returns remarks. The exit code is in the run."""
+    """Archives what is done and records the progress; returns remarks. The exit code is in the run."""
     remarks: list[str] = []
     if code == DONE:
         try:
@@ -188,7 +188,7 @@ def close(crew: CrewContext, code: int) -> list[str]:
 
 
 def _complete(crew: CrewContext) -> list[str]:
-    """Archive every agent's session, then complete the workflow; each step can be repeated after a crash."""
+    """Archives every agent's session, then completes the workflow; each step can be repeated after a crash."""
     doers, messages = crew.active_agents(), []
     _refuse_changed(crew)
     for name, member in list(crew.workflow()["members"].items()):
@@ -206,7 +206,7 @@ def _complete(crew: CrewContext) -> list[str]:
 
 
 def _refuse_changed(crew: CrewContext) -> None:
-    """Refuse to complete a workflow with an output that differs from what was verified."""
+    """Refuses to complete a workflow with an output that differs from what was verified."""
     for name, member in crew.workflow()["members"].items():
         paths = outputs.changed_since_verified(crew, name) if member["status"] == "verified" else []
         if paths:
@@ -217,7 +217,7 @@ def _refuse_changed(crew: CrewContext) -> None:
 
 
 def _end_dropped(crew: CrewContext, name: str) -> list[str]:
-    """End a dropped agent; the journal records it, unless it did when the agent's question was withdrawn."""
+    """Ends a dropped agent; the journal records it, unless it did when the agent's question was withdrawn."""
     answers = crew.workflow().get("answers", [])
     is_reported = any(
         answer["member"] == name and answer["answered_by"] == question_updates.EXECUTOR for answer in answers

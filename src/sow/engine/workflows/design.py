@@ -27,7 +27,7 @@ MOST = 50  # findings in one prompt
 
 
 def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alone: bool) -> str:
-    """Return the architect's first prompt; `alone` means that no person can be asked."""
+    """Returns the architect's first prompt; `alone` means that no person can be asked."""
     folder = WorkflowFolder(home)
     lines = [
         f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow_command()}",
@@ -48,7 +48,7 @@ def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alon
 
 
 def _role_prompt(home: Home, agents: AgentRegistry, role: str) -> str:
-    """Return a role's prompt, followed by the project's goal and decisions."""
+    """Returns a role's prompt, followed by the project's goal and decisions."""
     agent = agents.get(role)
     text = briefing.load_role_prompt(agent).strip()
     role_text = text if agent.path else prompts.render(text, sow=sow_command(), task=role.replace("-", "_"))
@@ -56,7 +56,7 @@ def _role_prompt(home: Home, agents: AgentRegistry, role: str) -> str:
 
 
 def _failed_verification(folder: WorkflowFolder) -> list[str]:
-    """Return the report on a design that did not pass its verification, for the architect who designs it again."""
+    """Returns the report on a design that did not pass its verification, for the architect who designs it again."""
     if folder.workflow().get("verified", {"passed": True})["passed"]:
         return []
     try:
@@ -70,7 +70,7 @@ def _failed_verification(folder: WorkflowFolder) -> list[str]:
 def design_alone(
     conversations: RoleConversations, *, name: str, delegate: bool, tell: Callable[[str], None]
 ) -> Steps[Design]:
-    """Have the design made and checked; findings of code go back to the architect, three times at most."""
+    """Has the design made and checked; findings of code go back to the architect, three times at most."""
     home = conversations.settings.home
     conversation = conversations.open(ARCHITECT)
     tell(f"{ARCHITECT} designs")
@@ -92,13 +92,13 @@ def design_alone(
 
 
 def _tell_refused(conversation: Conversation, tell: Callable[[str], None]) -> None:
-    """Report what the CLI refused in the last turn, before the role is asked again."""
+    """Reports what the CLI refused in the last turn, before the role is asked again."""
     if conversation.refused():
         tell(conversation.refused())
 
 
 def read_design(conversations: RoleConversations) -> Design | None:
-    """Return the design as it is on disk; None if there is no plan."""
+    """Returns the design as it is on disk; None if there is no plan."""
     try:
         return design_check.read(conversations.settings.home, conversations.agents.names())
     except FileNotFoundError:
@@ -106,21 +106,21 @@ def read_design(conversations: RoleConversations) -> Design | None:
 
 
 def complaints(home: Home, design: Design | None) -> list[str]:
-    """Return what the architect must fix before the design can be verified, one line each."""
+    """Returns what the architect must fix before the design can be verified, one line each."""
     if design is None:
         return [f"{home.relative(WorkflowFolder(home).plan_path)}: {design_check.NO_PLAN}"]
     return [line(complaint) for complaint in design.errors if complaint.rule != MISSING_AGENT]
 
 
 def line(complaint: DesignProblem) -> str:
-    """Return a complaint with its location and hint."""
+    """Returns a complaint with its location and hint."""
     return f"{complaint.file}:{complaint.line}: {complaint.text} ({complaint.hint})"
 
 
 def _delegate(
     conversations: RoleConversations, conversation: Conversation, name: str, tell: Callable[[str], None]
 ) -> Steps[Design | None]:
-    """Have each sub-role write its part, one after the other, and the architect integrate them."""
+    """Has each sub-role write its part, one after the other, and the architect integrate them."""
     folder = WorkflowFolder(conversations.settings.home)
     folder.make_folder("design")
     parts = []
@@ -159,7 +159,7 @@ def _send_back(findings: Sequence[str]) -> str:
 
 
 def _settled(home: Home, design: Design | None, refused: str) -> Design:
-    """Return a design that can be verified, with the contract in every agent's instructions."""
+    """Returns a design that can be verified, with the contract in every agent's instructions."""
     findings = complaints(home, design)
     if findings or design is None:
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -174,5 +174,5 @@ def _settled(home: Home, design: Design | None, refused: str) -> Design:
 
 
 def missing(design: Design, agent_names: Sequence[str]) -> list[RequiredAgent]:
-    """Return the agent types of the plan that do not exist yet."""
+    """Returns the agent types of the plan that do not exist yet."""
     return [required for required in design.plan.required if required.name not in agent_names]

@@ -58,7 +58,7 @@ class Design:
 
 
 def read(home: Home, known_agents: Iterable[str]) -> Design:
-    """Return the design with the findings of code; raises FileNotFoundError if there is no plan."""
+    """Returns the design with the findings of code; raises FileNotFoundError if there is no plan."""
     agent_names = frozenset(known_agents)
     plan, instructions = read_plan(home)
     existing = [path for path in file_checks.repository_inputs(plan) if os.path.exists(f"{home.root}/{path}")]
@@ -79,7 +79,7 @@ def of_checkout(home: Home, known_agents: Iterable[str]) -> Design:
 
 
 def read_plan(home: Home) -> tuple[WorkflowPlan, dict[str, str | None]]:
-    """Return the plan, with digests that cover the instructions, and the instructions."""
+    """Returns the plan, with digests that cover the instructions, and the instructions."""
     folder = WorkflowFolder(home)
     plan = workflow_plan.read(home.read(folder.plan_path), home.relative(folder.plan_path))
     instructions = {name: _instructions(folder, name) for name in names_with_instructions(plan)}
@@ -88,7 +88,7 @@ def read_plan(home: Home) -> tuple[WorkflowPlan, dict[str, str | None]]:
 
 
 def plan_on_disk(home: Home) -> WorkflowPlan | None:
-    """Return the plan as it is now; None if it is gone or cannot be read as a plan."""
+    """Returns the plan as it is now; None if it is gone or cannot be read as a plan."""
     try:
         plan, _ = read_plan(home)
     except (FileNotFoundError, SowError):
@@ -97,7 +97,7 @@ def plan_on_disk(home: Home) -> WorkflowPlan | None:
 
 
 def names_with_instructions(plan: WorkflowPlan) -> list[str]:
-    """Return all agents and verifiers with instructions; an invalid name has no agent folder."""
+    """Returns all agents and verifiers with instructions; an invalid name has no agent folder."""
     names = [*(member.name for member in plan.members), *(verifier.name for verifier in plan.verifiers)]
     return [name for name in dict.fromkeys(names) if is_member(name)]
 
@@ -110,7 +110,7 @@ def _instructions(folder: WorkflowFolder, name: str) -> str | None:
 
 
 def write_contracts(home: Home, design: Design) -> list[str]:
-    """Write the current contract into every agent's instructions; returns whose file changed."""
+    """Writes the current contract into every agent's instructions; returns whose file changed."""
     folder = WorkflowFolder(home)
     changed = []
     for name, text in design.instructions.items():
@@ -126,7 +126,7 @@ def write_contracts(home: Home, design: Design) -> list[str]:
 
 
 def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verdict]:
-    """Return the Design Verifier's verdict; one that stays doubtful is RED."""
+    """Returns the Design Verifier's verdict; one that stays doubtful is RED."""
     nonce = random_ids.uuid4()
     conversation = conversations.open(VERIFIER)
     result = verdict.parse(
@@ -139,7 +139,7 @@ def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verd
 
 
 def prompt(home: Home, agents: AgentRegistry, design: Design, nonce: str) -> str:
-    """Return the Design Verifier's prompt."""
+    """Returns the Design Verifier's prompt."""
     sow, agent, folder = sow_command(), agents.get(VERIFIER), WorkflowFolder(home)
     files = [
         design.plan.file,
@@ -160,7 +160,7 @@ def prompt(home: Home, agents: AgentRegistry, design: Design, nonce: str) -> str
 
 
 def report(design: Design, result: Verdict | None) -> str:
-    """Return the page orchestration/verification_report.md."""
+    """Returns the page orchestration/verification_report.md."""
     plan = design.plan
     lines = [
         f"# Design verification: {plan.name}",
@@ -208,24 +208,24 @@ def _finding(finding: Finding) -> str:
 
 
 def verdict_text(result: Verdict | None) -> str:
-    """Return the Design Verifier's verdict in a few words."""
+    """Returns the Design Verifier's verdict in a few words."""
     if result is None:
         return "not asked"
     return result.flag or f"no clear verdict ({result.doubt}), which counts as RED"
 
 
 def passes(design: Design, result: Verdict | None) -> bool:
-    """Tell whether the design may be approved: no error of code, and no RED or doubtful verdict."""
+    """Tells whether the design may be approved: no error of code, and no RED or doubtful verdict."""
     return not design.errors and (result is None or result.flag in (verdict.GREEN, verdict.YELLOW))
 
 
 def update_crew(home: Home, design: Design, agents: AgentRegistry) -> None:
-    """Update the state, and with it shared_status.json, to the crew of the plan."""
+    """Updates the state, and with it shared_status.json, to the crew of the plan."""
     design_state.apply_plan(home, design.plan, agents.names())
 
 
 def record_check(home: Home, design: Design, result: Verdict | None, agents: AgentRegistry) -> None:
-    """Write the report, and record by digest what was checked and the result."""
+    """Writes the report, and record by digest what was checked and the result."""
     write_contracts(home, design)
     folder, plan = WorkflowFolder(home), design.plan
     folder.write(folder.report_path, report(design, result))
@@ -236,7 +236,7 @@ def record_check(home: Home, design: Design, result: Verdict | None, agents: Age
 
 
 def approve(home: Home, plan: WorkflowPlan, agents: AgentRegistry, *, actor: Actor, how: str) -> None:
-    """Approve the design as it was checked; a verified agent whose part has changed goes back to work."""
+    """Approves the design as it was checked; a verified agent whose part has changed goes back to work."""
     workflow = WorkflowFolder(home).workflow()
     before = workflow.get("approval", {}).get("sections", {})
     for name, digest in plan.sections.items():

@@ -35,7 +35,7 @@ MOST_DECISION = 20_000
 
 
 def take_step(job: MemberJob) -> Steps[JobEnd | None]:
-    """Take one step towards an answer; the job asks for its stage again after each."""
+    """Takes one step towards an answer; the job asks for its stage again after each."""
     step = _next_step(job)
     if step.kind in ("sort", "loop", "validate"):
         return (yield from _with_architect(job, step))
@@ -55,7 +55,7 @@ def take_step(job: MemberJob) -> Steps[JobEnd | None]:
 
 
 def _with_architect(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | None]:
-    """Take one turn of the workflow architect when it is this agent's turn in the queue."""
+    """Takes one turn of the workflow architect when it is this agent's turn in the queue."""
     crew = job.context
     crew.architect_queue.waiting.add(job.id)
     try:
@@ -76,7 +76,7 @@ def _turn(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | None]:
         return reply.ended
     ruling = reply.answer
     if ruling is None and _is_answered_by_person(job, step):  # the answer counts as the person gave it
-        crew.progress(name, f"the workflow architect's reply cannot be read ({reply.failure}); the answer stands")
+        crew.progress(name, f"the workflow architect's reply cannot be read ({reply.failure}); the answer is kept")
         _resolve(job, {note: (crew.member(name)["pending_answer"], "user") for note in step.notes})
         return None
     if ruling is None:  # the decision is unreadable, so a person decides
@@ -88,7 +88,7 @@ def _turn(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | None]:
 
 
 def _check_changed_plan(job: MemberJob) -> Steps[JobEnd | None]:
-    """Check a plan that the architect changed in its turn, and approve it if the person agreed beforehand."""
+    """Checks a plan that the architect changed in its turn, and approves it if the person agreed beforehand."""
     crew = job.context
     if not crew.load_changed_plan():
         return None
@@ -123,7 +123,7 @@ def _design_question(job: MemberJob, design: Design) -> JudgeQuestion[verdict.Ve
 
 
 def _rule(job: MemberJob, step: EscalationStep, ruling: ArchitectAnswer) -> JobEnd | None:
-    """Record what the architect decided, in as few steps as possible, because a crash may fall between two steps."""
+    """Records what the architect decided, in as few steps as possible, because a crash may fall between two steps."""
     if step.kind == "loop":
         _route(job, [(note, escalation.LOOP, ruling.analysis) for note in step.notes])
         return job.ask(_question_text(job, step.notes), kind="loop")
@@ -167,7 +167,7 @@ def _resolve(job: MemberJob, answers: dict[str, tuple[str, str]]) -> None:
 
 
 def _apply(job: MemberJob, step: EscalationStep) -> None:
-    """Write answers into notes that have one in the history only, because a crash came between."""
+    """Writes answers into notes that have one in the history only, because a crash came between."""
     entries = {note: _entry(job, note) for note in step.notes}
     texts = {note: escalated.get("resolution", "") for note, escalated in entries.items() if escalated is not None}
     _resolve(job, {note: (text, _answered_by(job, note)) for note, text in texts.items()})
@@ -178,7 +178,7 @@ def _kind(job: MemberJob, notes: list[str]) -> str:
 
 
 def _question_text(job: MemberJob, notes: list[str], *, failure: str = "") -> str:
-    """Return the question as a person reads it; a loop comes with its whole history."""
+    """Returns the question as a person reads it; a loop comes with its whole history."""
     own_notes = [note for note in job.context.notes(job.id) if note["note_id"] in notes]
     lines = [f"{note['note_id']}: {_note_text(job, note)}" for note in own_notes]
     if failure:
@@ -219,7 +219,7 @@ def _question(job: MemberJob, step: EscalationStep) -> JudgeQuestion[ArchitectAn
 
 
 def _facts(job: MemberJob, step: EscalationStep) -> list[str]:
-    """Return what the architect must know: the notes, the answer to check, the history and the status of all agents."""
+    """Returns what the architect must know: the notes, the answer to check, the history and all statuses."""
     crew, workflow, state = job.context, job.context.workflow(), job.context.member(job.id)
     notes = [note for note in crew.notes(job.id) if note["note_id"] in step.notes]
     request = {
@@ -237,7 +237,7 @@ def _facts(job: MemberJob, step: EscalationStep) -> list[str]:
 
 
 def _answer_to_check(job: MemberJob, state: MemberState, step: EscalationStep) -> str:
-    """Return the answer to be checked: a person's, or the solution architect's decision."""
+    """Returns the answer to be checked: a person's, or the solution architect's decision."""
     if _is_answered_by_person(job, step):
         return "The person answers:\n" + prompts.quoted(state.get("pending_answer", ""))
     return "The solution architect has decided, and was verified:\n" + prompts.quoted(_decision(job.context))
@@ -248,7 +248,7 @@ def _is_answered_by_person(job: MemberJob, step: EscalationStep) -> bool:
 
 
 def _next_step(job: MemberJob) -> EscalationStep:
-    """Return what the escalated notes of an agent need next, given the solution architect's state."""
+    """Returns what the escalated notes of an agent need next, given the solution architect's state."""
     workflow = job.context.workflow()
     members = workflow["members"]
     architect = members.get(job.context.solution_architect())
@@ -258,7 +258,7 @@ def _next_step(job: MemberJob) -> EscalationStep:
 
 
 def _start_architect(job: MemberJob, step: EscalationStep) -> None:
-    """Give the solution architect a task: write its instructions first, then start it."""
+    """Gives the solution architect a task: writes its instructions first, then starts it."""
     crew, name = job.context, job.context.solution_architect()
     notes = [note for note in crew.notes(job.id) if note["note_id"] in step.notes]
     questions = [(note["note_id"], _note_text(job, note), note["description"]) for note in notes]
@@ -281,15 +281,15 @@ def _start_architect(job: MemberJob, step: EscalationStep) -> None:
 
 
 def has_work(job: MemberJob) -> bool:
-    """Tell whether a blocked agent that asks a person can have its technical questions answered meanwhile."""
+    """Tells whether a blocked agent that asks a person can have its technical questions answered meanwhile."""
     crew, name = job.context, job.context.solution_architect()
     if crew.member(job.id)["status"] != "blocked":
         return False
     return _next_step(job).kind == "commission" or (job.id in _waiting_agents(crew, name) and _can_work(crew, name))
 
 
-def can_go_on(job: MemberJob) -> bool:
-    """Tell whether a blocked agent can do something about its notes now, including starting the solution architect.
+def can_continue(job: MemberJob) -> bool:
+    """Tells whether a blocked agent can do something about its notes now, including starting the solution architect.
 
     If another agent must read the architect's answer first, it cannot; it would only occupy a slot again and again.
     """
@@ -297,7 +297,7 @@ def can_go_on(job: MemberJob) -> bool:
 
 
 def _waiting_agents(crew: CrewContext, name: str) -> list[str]:
-    """Return the agents for which the solution architect works, of those that are still in the plan."""
+    """Returns the agents for which the solution architect works, of those that are still in the plan."""
     member = crew.workflow()["members"].get(name)
     doers = crew.active_agents()
     return [asker for asker in member.get("requested_by", []) if asker in doers] if member is not None else []
@@ -311,7 +311,7 @@ def _can_work(crew: CrewContext, name: str) -> bool:
 
 
 def _wait_for_architect(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | None]:
-    """Wait for the solution architect (any waiting agent starts it), for the reader of its answer, or for a person."""
+    """Waits for the solution architect (any waiting agent starts it), for the reader of its answer, or for a person."""
     crew, name = job.context, job.context.solution_architect()
     if "question" in crew.member(job.id) and job.id not in _waiting_agents(crew, name) and step.kind == "wait":
         return JobEnd("asking", reason=step.reason)
@@ -327,7 +327,7 @@ def _wait_for_architect(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | 
 
 
 def _decision(crew: CrewContext) -> str:
-    """Return the solution architect's outputs as text."""
+    """Returns the solution architect's outputs as text."""
     folder = crew.agent_folder(crew.solution_architect())
     parts = []
     for output in crew.member(folder.id)["outputs"]:
@@ -344,22 +344,22 @@ def _text(crew: CrewContext, path: str) -> str:
 
 
 def _entry(job: MemberJob, note: str) -> Escalation | None:
-    """Return the history's entry for a note of this agent."""
+    """Returns the history's entry for a note of this agent."""
     return escalation.find_record(job.context.workflow()["escalations"], job.context.member(job.id)["task_id"], note)
 
 
 def _route_of(job: MemberJob, note: str) -> str:
-    """Return where the architect sent a note; empty if it did not yet."""
+    """Returns where the architect sent a note; empty if it did not yet."""
     escalated = _entry(job, note)
     return escalated.get("route", "") if escalated is not None else ""
 
 
 def _answered_by(job: MemberJob, note: str) -> str:
-    """Return who answers a note, as the note will say it: a person, or the crew itself."""
+    """Returns who answers a note, as the note will say it: a person, or the crew itself."""
     return "user" if _route_of(job, note) in (escalation.USER, escalation.LOOP) else "workflow_executor"
 
 
 def _note_text(job: MemberJob, note: Note) -> str:
-    """Return a note as the architect would ask it, else in the agent's own words."""
+    """Returns a note as the architect would ask it, else in the agent's own words."""
     escalated = _entry(job, note["note_id"])
     return (escalated.get("question") if escalated is not None else "") or note["description"]

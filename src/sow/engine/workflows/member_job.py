@@ -32,7 +32,7 @@ class MemberJob(RunJob):
     context: CrewContext
 
     def run(self) -> Steps[JobEnd]:
-        """Run the agent's stages; meanwhile others see that it is at work."""
+        """Runs the agent's stages; meanwhile others see that it is at work."""
         self.context.at_work.add(self.id)
         try:
             self._settle_last()
@@ -41,7 +41,7 @@ class MemberJob(RunJob):
             self.context.at_work.discard(self.id)
 
     def take_stage(self) -> Steps[JobEnd | None]:
-        """Do the work of the agent's next stage."""
+        """Does the work of the agent's next stage."""
         crew = self.context
         if self.id not in (*crew.active_agents(), crew.solution_architect()):
             return JobEnd("abandoned", reason="it is in the plan no more")
@@ -62,13 +62,13 @@ class MemberJob(RunJob):
         return self._end(stage, reason)
 
     def _settle_last(self) -> None:
-        """Settle a turn that ended well before a crash of sow, whatever status its agent had set by then."""
+        """Settles a turn that ended well before a crash of sow, whatever status its agent had set by then."""
         state = self.context.workflow()["members"].get(self.id)
         if state is not None and state["status"] not in ("pending", *DONE_STATUSES):
             self._turn(self._executors()[0]).settle_last()
 
     def _waits_for_others(self) -> bool:
-        """Tell whether other agents will finish by themselves, after which this agent continues."""
+        """Tells whether other agents will finish by themselves, after which this agent continues."""
         crew, members = self.context, self.context.workflow()["members"]
         if "question" in members[self.id] or not crew.approved(self.id):
             return False
@@ -76,7 +76,7 @@ class MemberJob(RunJob):
         return not any("question" in dependency or dependency["status"] == "failed" for dependency in dependencies)
 
     def _end(self, stage: str, reason: str) -> JobEnd:
-        """Return how the job ends at a stage at which nobody works."""
+        """Returns how the job ends at a stage at which nobody works."""
         if stage == "done":
             return JobEnd("completed")
         if stage == "ask":
@@ -85,19 +85,19 @@ class MemberJob(RunJob):
         return JobEnd("failed" if stage == "failed" else "asking", reason=reason)
 
     def ask(self, text: str, *, kind: str) -> JobEnd:
-        """Ask a person and end the job."""
+        """Asks a person and ends the job."""
         self.tell_question(question_updates.ask_person(self.context.home, self.id, text, kind=kind).member)
         return JobEnd("asking", reason=text)
 
     def tell_question(self, state: MemberState) -> None:
-        """Journal an agent's question to a person as soon as it is in the state."""
+        """Journals an agent's question to a person as soon as it is in the state."""
         question = state.get("question")
         if question is not None:
             number = f"w{question['number']}"
             self.context.journal("question", task=self.id, number=number, text=question["text"], kind=question["kind"])
 
     def _work(self, stage: str) -> Steps[JobEnd | None]:
-        """Take a turn of the agent, with an executor that has not reached a limit."""
+        """Takes a turn of the agent, with an executor that has not reached a limit."""
         crew = self.context
         self._set_to_work()
         question = budget.budget_question(crew.config, crew.agent_folder(self.id), self._answers())
@@ -118,12 +118,12 @@ class MemberJob(RunJob):
         return self._failed_try(finished)
 
     def _answers(self) -> list[tuple[str, str]]:
-        """Return what this agent asked, and when it was answered."""
+        """Returns what this agent asked, and when it was answered."""
         answers = self.context.workflow().get("answers", [])
         return [(answer["text"], answer["answered_at"]) for answer in answers if answer["member"] == self.id]
 
     def _set_to_work(self) -> None:
-        """Set the agent to work, whatever its status was: a note that came up after it was handed in sends it back."""
+        """Sets the agent to work, whatever its status was: a note that came up after it was handed in sends it back."""
         state = self.context.member(self.id)
         if state["status"] == "ready_for_verification":
             members.send_back(self.context.home, self.id, "You have unresolved notes. Resolve them first.")
@@ -136,14 +136,14 @@ class MemberJob(RunJob):
         return MemberTurn(self.context, self.id, self.context.role(self.id), executor)
 
     def _executors(self) -> list[ExecutorConfig]:
-        """Return the executor of the existing session if it can continue, else those of the role."""
+        """Returns the executor of the existing session if it can continue, else those of the role."""
         crew = self.context
         record = sessions.current(crew.agent_folder(self.id), crew.member(self.id).get("session_id", ""))
         executor = self.session_executor(record)
         return [executor] if executor is not None else crew.executors_of(crew.role(self.id).name)
 
     def _failed_try(self, finished: FinishedMemberTurn) -> JobEnd | None:
-        """Count a crash, a time-out, or a turn without a result; after three in a row a person is asked."""
+        """Counts a crash, a time-out, or a turn without a result; after three in a row a person is asked."""
         reason = finished.reason or finished.outcome.reason or finished.outcome.kind
         failure = reason if finished.outcome.kind == "done" else f"{finished.outcome.kind}: {reason}"
         state = members.fail_try(self.context.home, self.id, failure).member
@@ -154,7 +154,7 @@ class MemberJob(RunJob):
         return JobEnd("failed", reason=failure, did_nothing=did_nothing(finished.record))
 
     def _is_answered(self) -> bool:
-        """Answer the agent's question from a saved answer, but no loop, failure, approval or conflict of two wishes."""
+        """Answers the agent's question from a saved answer, but not about a loop, failure, approval or conflict."""
         crew, question = self.context, self.context.member(self.id).get("question")
         if question is None or question["kind"] != "user":
             return False
@@ -169,7 +169,7 @@ class MemberJob(RunJob):
 
 
 def verify(job: MemberJob) -> Steps[JobEnd | None]:
-    """Run a verification; if an output is missing, it fails without a verifier's turn."""
+    """Runs a verification; if an output is missing, it fails without a verifier's turn."""
     crew, name = job.context, job.id
     members.record_outputs(crew.home, name, outputs.digests(crew, name))
     missing = outputs.missing(crew, name)
@@ -205,7 +205,7 @@ def _question(crew: CrewContext, name: str) -> JudgeQuestion[Verdict]:
 
 
 def _prompt(crew: CrewContext, name: str, nonce: str) -> str:
-    """Return the prompt of one verification: what was asked for, what there is, and how to answer."""
+    """Returns the prompt of one verification: what was asked for, what there is, and how to answer."""
     verifier, agent = crew.verifier(name)
     planned, folder = crew.plan.member(name), crew.agent_folder(name).folder
     instructions = crew.agent_folder(verifier).instructions_path
@@ -229,7 +229,7 @@ def _prompt(crew: CrewContext, name: str, nonce: str) -> str:
 
 
 def _outputs(crew: CrewContext, name: str) -> list[str]:
-    """Return the outputs that the plan names and those that there are, with their versions."""
+    """Returns the outputs that the plan names and those that there are, with their versions."""
     planned = crew.plan.member(name)
     versions = {
         output["path"]: output["version"]
@@ -241,7 +241,7 @@ def _outputs(crew: CrewContext, name: str) -> list[str]:
 
 
 def _folders(crew: CrewContext) -> list[similar_notes.WorkerNotes]:
-    """Return every agent's outputs and notes."""
+    """Returns every agent's outputs and notes."""
     return [
         (name, [output["path"] for output in member["outputs"]], crew.notes(name))
         for name, member in crew.workflow()["members"].items()
@@ -255,7 +255,7 @@ def _final_text(crew: CrewContext, name: str) -> str:
 
 
 def _write(job: MemberJob, judgement: Verdict, verifier: str) -> None:
-    """Record the verification, and move the agent on or back."""
+    """Records the verification, and moves the agent on or back."""
     crew, name = job.context, job.id
     number = crew.member(name).get("result", {}).get("round", 0) + 1
     result = verdict.verification_results(judgement, number=number, verifier=verifier, at=clock.now())
@@ -266,7 +266,7 @@ def _write(job: MemberJob, judgement: Verdict, verifier: str) -> None:
 
 
 def feedback(result: VerificationResults) -> str:
-    """Return the feedback of a failed verification to the agent."""
+    """Returns the feedback of a failed verification to the agent."""
     lines = [f"{result['verifier']} did not pass your work (verification {result['round']})."]
     lines += [f"- missing evidence: {evidence}" for evidence in result["missing_evidence"]]
     for finding in result["findings"]:

@@ -41,7 +41,7 @@ class FinishedMemberTurn:
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent ended its turn without setting a status."""
+        """Returns whether the agent ended its turn without setting a status."""
         return self.state["status"] in AT_WORK
 
 
@@ -62,11 +62,11 @@ class MemberTurn:
         self.input_versions: Mapping[str, int] = {}
 
     def _name_session(self, key: str, name: str) -> None:
-        """Record the CLI's own session id in the workflow's state."""
+        """Records the CLI's own session id in the workflow's state."""
         members.set_session_id(self.folder.home, self.name, name, instead_of=key)
 
     def work(self, stage: str) -> Steps[FinishedMemberTurn]:
-        """Take a turn, and a reminder if it ended well but set no status."""
+        """Takes a turn, and a reminder if it ended well but set no status."""
         self.turn.check()
         with self.crew.home.claim(f"task-{self.name}", purpose=f"{self.agent.name} plays agent {self.name}"):
             finished = yield from self._first(stage)
@@ -77,7 +77,7 @@ class MemberTurn:
         return finished
 
     def settle_last(self) -> None:
-        """Settle a turn that ended well before a crash of sow, so that it is not repeated."""
+        """Settles a turn that ended well before a crash of sow, so that it is not repeated."""
         record = self._record()
         turns = record.session["turns"] if record is not None else []
         if record is None or not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
@@ -93,7 +93,7 @@ class MemberTurn:
         return sessions.current(self.folder, self.crew.member(self.name).get("session_id", ""))
 
     def _first(self, stage: str) -> Steps[FinishedMemberTurn]:
-        """Resume the existing session; if that is impossible, a new one takes over with what is on disk."""
+        """Resumes the existing session; if that is impossible, a new one takes over with what is on disk."""
         current = self._record()
         record, reason = resumable(current, self.turn.executor) if current is not None else (None, "")
         if record is not None and not self.turn.adapter.capabilities.resumes:
@@ -132,7 +132,7 @@ class MemberTurn:
         return crew_briefing.next_prompt(news, name=self.name, sow=sow_command())
 
     def _news(self, state: MemberState, stage: str, *, since: int, reason: str = "") -> str:
-        """Return what the agent must know that it did not know in its last turn."""
+        """Returns what the agent must know that it did not know in its last turn."""
         resolutions = {
             note["note_id"]: note.get("resolution") or ""
             for note in self.crew.notes(self.name)
@@ -160,7 +160,7 @@ class MemberTurn:
         return {"task": self.name, "iteration": iteration, "role": role, "executor": executor, "kind": kind}
 
     def _settled(self, record: SessionRecord, outcome: Outcome, *, worked: bool = False) -> FinishedMemberTurn:
-        """Keep what the agent may write, restore the rest, and infer its status if it set none."""
+        """Keeps what the agent may write, restores the rest, and infers its status if it set none."""
         home, name, turn = self.crew.home, self.name, record.session["turns"][-1]
         remarks = self._restore_files()
         digests = outputs.digests(self.crew, name)
@@ -187,7 +187,7 @@ class MemberTurn:
         return FinishedMemberTurn(record, outcome, state, reason=reason, hand_edits=broken)
 
     def _restore_files(self) -> list[str]:
-        """Restore files that were edited by hand, except legal moves of this agent; returns remarks."""
+        """Restores files that were edited by hand, except legal moves of this agent; returns remarks."""
         remarks = members.recover(self.crew.home, ending=self.name)
         for remark in remarks:
             self.crew.journal("set_aside", task=self.name, text=remark[:500])

@@ -13,7 +13,7 @@ from sow.store.workflows import members
 
 
 def location_of(crew: CrewContext, name: str, path: str) -> str:
-    """Return where a path of the plan is: in the agent's own folder, in another's, or in the repository."""
+    """Returns where a path of the plan is: in the agent's own folder, in another's, or in the repository."""
     if is_own_output(path):
         return f"{crew.agent_folder(name).folder}/{path}"
     owner, inner_path = split_agent_path(path)
@@ -28,19 +28,19 @@ def _wanted(crew: CrewContext, name: str) -> list[str]:
 
 
 def missing(crew: CrewContext, name: str) -> list[str]:
-    """Return the outputs of an agent that the plan names and that are missing or empty."""
+    """Returns the outputs of an agent that the plan names and that are missing or empty."""
     return [path for path in _wanted(crew, name) if not _is_there(location_of(crew, name, path))]
 
 
 def _is_there(path: str) -> bool:
-    """Tell whether a path is a file with content, or a folder that holds a file."""
+    """Tells whether a path is a file with content, or a folder that holds a file."""
     if os.path.isdir(path):
         return any(names for _, _, names in os.walk(path))
     return os.path.isfile(path) and os.path.getsize(path) > 0
 
 
 def digests(crew: CrewContext, name: str) -> dict[str, str]:
-    """Return everything that an agent has handed out, by the path that others use, with a digest of its content."""
+    """Returns everything that an agent has handed out, by the path that others use, with a digest of its content."""
     folder = crew.agent_folder(name)
     paths = {
         f"agents/{name}/task_output/{inner_path}": path for inner_path, path in _files(f"{folder.folder}/task_output")
@@ -64,7 +64,7 @@ def _files(folder: str) -> Iterable[tuple[str, str]]:
 
 
 def changed_since_verified(crew: CrewContext, name: str) -> list[str]:
-    """Return the outputs of an agent that differ from what its verifier saw: changed, gone or new."""
+    """Returns the outputs of an agent that differ from what its verifier saw: changed, gone or new."""
     verified = {
         output["path"]: output["digest"]
         for output in crew.member(name)["outputs"]
@@ -75,7 +75,7 @@ def changed_since_verified(crew: CrewContext, name: str) -> list[str]:
 
 
 def reopen_changed(crew: CrewContext, names: Iterable[str]) -> bool:
-    """Send verified agents back to work if their outputs changed since; returns whether there was any."""
+    """Sends verified agents back to work if their outputs changed since; returns whether there was any."""
     reopened = False
     for name in names:
         member = crew.workflow()["members"].get(name)
@@ -90,7 +90,7 @@ def reopen_changed(crew: CrewContext, names: Iterable[str]) -> bool:
 
 
 def input_versions(crew: CrewContext, name: str, *, at: str = "") -> dict[str, int]:
-    """Return the version of each input that other agents hand out, now or at an earlier time."""
+    """Returns the version of each input that other agents hand out, now or at an earlier time."""
     planned = crew.plan.member(name)
     handed_out: dict[str, MemberOutput] = {}
     for owner, member in crew.workflow()["members"].items():
@@ -106,7 +106,7 @@ def input_versions(crew: CrewContext, name: str, *, at: str = "") -> dict[str, i
 
 
 def newer_inputs(crew: CrewContext, name: str) -> list[str]:
-    """Return the inputs that are newer than what the agent read, as lines for its prompt."""
+    """Returns the inputs that are newer than what the agent read, as lines for its prompt."""
     read = crew.member(name)["read"]
     return [
         f"{path} (version {version}, you read {read[path]})"

@@ -37,7 +37,7 @@ plan_changed is true if you edited workflow_coordination_plan.md or an agent's i
 
 
 def quoted(text: str) -> str:
-    """Quote text of others, so that no line of it can look like one of sow's."""
+    """Quotes text of others, so that no line of it can look like one of sow's."""
     return prompts.quoted(text[:MOST_TEXT])
 
 
@@ -46,7 +46,7 @@ def bullet_list(items: Iterable[str]) -> str:
 
 
 def notes_text(notes: Iterable[Note]) -> str:
-    """Return notes with all that is known of them."""
+    """Returns notes with all that is known of them."""
     parts = []
     for note in notes:
         lines = [
@@ -62,7 +62,7 @@ def notes_text(notes: Iterable[Note]) -> str:
 
 
 def architect_prompt(agent: Agent, *, workflow: str, root: str, facts: Sequence[str], form: str) -> str:
-    """Return the prompt for the workflow architect."""
+    """Returns the prompt for the workflow architect."""
     sow = sow_command()
     role_text = crew_briefing.workflow_role_prompt(agent, sow, "workflow_architect")
     intro = f"You are the workflow architect of {workflow}, which runs now in {root}/orchestration/."
@@ -71,7 +71,7 @@ def architect_prompt(agent: Agent, *, workflow: str, root: str, facts: Sequence[
 
 
 def status_lines(members: dict[str, MemberState]) -> str:
-    """Return the status of every agent, one line each."""
+    """Returns the status of every agent, one line each."""
     lines = []
     for name, member in members.items():
         needs = f", depends on {', '.join(member['dependencies'])}" if member["dependencies"] else ""
@@ -80,7 +80,7 @@ def status_lines(members: dict[str, MemberState]) -> str:
 
 
 def architect_instructions(name: str, questions: Sequence[tuple[str, str, str]], folder: str) -> str:
-    """Return the solution architect's instructions: who asks what, and which output it must leave."""
+    """Returns the solution architect's instructions: who asks what, and which output it must leave."""
     own_words = "In the agent's own words:"
     sections = "\n".join(
         f"## Question {number}: {note} of {name}\n\n{quoted(question)}\n\n{own_words}\n\n{quoted(described)}\n"

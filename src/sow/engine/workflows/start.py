@@ -24,7 +24,7 @@ from sow.store.workflows.folder import AgentFolder, WorkflowFolder
 
 
 def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:
-    """End what earlier turns left running, restore what was edited by hand, archive sessions that are over."""
+    """Ends what earlier turns left running, restores hand-edited state, and archives finished sessions."""
     remarks = ["the workflow's state was gone; its last copy is back"] if design_state.restore(home) else []
     remarks += members.recover(home)
     for folder in session_folders(home):
@@ -33,7 +33,7 @@ def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:
 
 
 def session_folders(home: Home) -> list[AgentFolder]:
-    """Return the folder of every agent, verifier and architect that ever had a session here."""
+    """Returns the folder of every agent, verifier and architect that ever had a session here."""
     folder = WorkflowFolder(home)
     return [folder.agent_folder(name) for name in list_folder(f"{home.sow}/local/sessions") if is_member(name)]
 
@@ -51,7 +51,7 @@ def open_crew(
     turn: type[AgentTurn] = AgentTurn,
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
 ) -> tuple[CrewContext, bool]:
-    """Return the workflow with its run, and whether the run continues from an earlier call."""
+    """Returns the workflow with its run, and whether the run continues from an earlier call."""
     workflow = WorkflowFolder(home).workflow()
     plan = _checked_plan(home, agents)
     _refuse_unapproved(workflow, plan, yes=yes)
@@ -84,7 +84,7 @@ def open_crew(
 
 
 def _checked_plan(home: Home, agents: AgentRegistry) -> WorkflowPlan:
-    """Return the plan, if code finds no error in the design."""
+    """Returns the plan, if code finds no error in the design."""
     design = design_check.of_checkout(home, agents.names())
     if design.errors:
         first = design.errors[0]
@@ -94,7 +94,7 @@ def _checked_plan(home: Home, agents: AgentRegistry) -> WorkflowPlan:
 
 
 def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> None:
-    """Refuse a design that nobody approved; of a changed plan, the unchanged parts may run."""
+    """Refuses a design that nobody approved; of a changed plan, the unchanged parts may run."""
     check, approval = workflow.get("verified"), workflow.get("approval")
     is_verified = check is not None and check["digest"] == plan.digest and check["passed"]
     if not is_verified and (approval is None or yes):
@@ -105,7 +105,7 @@ def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> 
 
 
 def crew_fields(crew: CrewContext) -> dict[str, object]:
-    """Return the fields that the journal keeps when a call begins."""
+    """Returns the fields that the journal keeps when a call begins."""
     needs = crew.needs()
     facts = {"number": "", "estimated_minutes": None}
     return start_fields(

@@ -13,7 +13,7 @@ from sow.store.workflows.folder import WorkflowFolder
 
 
 def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
-    """Return the view that the crew has of itself, with what a person wants to know besides."""
+    """Returns the view that the crew has of itself, with what a person wants to know besides."""
     workflow = loaded["workflow"]
     plan = design_check.plan_on_disk(folder.home) if workflow["status"] != "completed" else None
     designed, digest = os.path.isfile(folder.plan_path), plan.digest if plan else ""
@@ -28,7 +28,7 @@ def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
 
 
 def _archived_notes(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, int]:
-    """Return how many notes of each agent are in the archive."""
+    """Returns how many notes of each agent are in the archive."""
     counts: dict[str, int] = {}
     folders = folder.agent_folders(loaded)
     for entry in note_archive.index(folders[0])["archives"] if folders else ():
@@ -37,7 +37,7 @@ def _archived_notes(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, 
 
 
 def questions(workflow: Workflow) -> list[dict[str, str]]:
-    """Return what the agents ask a person, by number."""
+    """Returns what the agents ask a person, by number."""
     rows = []
     for name, member in workflow["members"].items():
         if "question" in member:

@@ -103,13 +103,13 @@ def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, intended: st
 
 def _warn_of_sentences(plan: Plan, task: PlanTask, page: MarkdownPage, start: int, end: int) -> None:
     """Warns about a sentence such as `Depends on task 1.` if no field names that task."""
-    known = {task.number, *(reference.task for reference in task.dependency_references)}
+    numbers = {task.number, *(reference.task for reference in task.dependency_references)}
     for index in range(start, end):
         before, word, after = page.texts[index].lower().partition(" task")
         digits = after.removeprefix("s").lstrip(" #-")
         number = digits[: len(digits) - len(digits.lstrip("0123456789"))]
         is_sentence = word and page.kinds[index] == PLAIN and before.endswith(WAITS_FOR_TASK)
-        if is_sentence and number and normalized_id(number) not in known:
+        if is_sentence and number and normalized_id(number) not in numbers:
             _warn_of_slip(plan, task, page.texts[index], page.number(index), "Depends on")
 
 

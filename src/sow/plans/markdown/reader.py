@@ -53,9 +53,9 @@ def read(plan: Plan, text: str, file: str, *, in_folder: bool = False) -> str:
 
 def _sections(plan: Plan, page: MarkdownPage, file: str, *, in_folder: bool) -> tuple[str, Sections]:
     """Returns the title, and each heading of the tasks' level or above with the task that it starts."""
-    headings = [each for each in _headings(page) if not page.kinds[each[0]] or _warn_of_fenced(plan, page, file, each)]
-    level, found = _task_headings(headings, in_folder=in_folder)
-    title = next((name for index, depth, name in headings if depth == 1 and index not in found), "")
+    headings = [head for head in _headings(page) if not page.kinds[head[0]] or _warn_of_fenced(plan, page, file, head)]
+    level, task_heads = _task_headings(headings, in_folder=in_folder)
+    title = next((name for index, depth, name in headings if depth == 1 and index not in task_heads), "")
     if not level and not in_folder:
         sections = _checklist(page, file)
         if sections:
@@ -63,10 +63,10 @@ def _sections(plan: Plan, page: MarkdownPage, file: str, *, in_folder: bool) -> 
     sections = []
     for index, depth, name in headings:
         if depth == level or 2 <= depth < (level or 3):
-            sections.append((index, _task(plan, found.get(index), file, page.number(index), "#" * depth)))
+            sections.append((index, _task(plan, task_heads.get(index), file, page.number(index), "#" * depth)))
             if len(sections) > MAX_TASKS:
                 break
-        if index not in found and _looks_like_a_task(name, depth):
+        if index not in task_heads and _looks_like_a_task(name, depth):
             message = f"'{'#' * depth} {values.shortened(name)}' looks like a task but is read as text"
             plan.warn(file, page.number(index), message, _form(name, level), kind="task")
     return title, sections
@@ -80,11 +80,11 @@ def _headings(page: MarkdownPage) -> Iterator[Heading]:
                 yield index, level, name
 
 
-def _warn_of_fenced(plan: Plan, page: MarkdownPage, file: str, found: Heading) -> bool:
+def _warn_of_fenced(plan: Plan, page: MarkdownPage, file: str, task_heading: Heading) -> bool:
     """Warns about the heading of a task in a code fence; returns False, because it is no heading."""
-    index, level, name = found
+    index, level, name = task_heading
     if level == 2 and page.kinds[index] == CODE and _parsed(name):
-        message = f"'## {values.shortened(name)}' stands in a code fence and is read as text"
+        message = f"'## {values.shortened(name)}' is in a code fence and is read as text"
         plan.warn(file, page.number(index), message)
     return False
 
@@ -92,11 +92,11 @@ def _warn_of_fenced(plan: Plan, page: MarkdownPage, file: str, found: Heading) -
 def _task_headings(headings: list[Heading], *, in_folder: bool) -> tuple[int, dict[int, Parsed]]:
     """Returns the level of the tasks' headings, 0 if there are none, and those headings with number and name."""
     for parse in (_parsed,) if in_folder else (_parsed, _numbered):
-        found = {index: (level, each) for index, level, name in headings if (each := parse(name))}
-        levels = {level for level, _ in found.values()} - ({1} if parse is _numbered else set())
+        parsed = {index: (level, head) for index, level, name in headings if (head := parse(name))}
+        levels = {level for level, _ in parsed.values()} - ({1} if parse is _numbered else set())
         level = 2 if 2 in levels else min(levels, default=0)
         if level:
-            return level, {index: each for index, (depth, each) in found.items() if depth == level}
+            return level, {index: head for index, (depth, head) in parsed.items() if depth == level}
     return 0, {}
 
 
@@ -112,8 +112,8 @@ def _parsed(text: str) -> Parsed | None:
     number, colon, name = rest.partition(":")
     if colon and values.is_id(number.strip()):
         return number.strip(), name.strip(), status
-    found = _numbered(rest)
-    return (*found[:2], status) if found else None
+    head = _numbered(rest)
+    return (*head[:2], status) if head else None
 
 
 def _numbered(text: str) -> Parsed | None:
@@ -155,11 +155,11 @@ def _checklist(page: MarkdownPage, file: str) -> Sections:
 
 def _form(text: str, level: int) -> str:
     """How to write the task that a text means, with its number."""
-    found = _parsed(text)
+    parsed = _parsed(text)
     head = text.partition(":")[0]
     start = next((place for place, letter in enumerate(head) if letter.isdigit()), len(head))
     size = len(head) - start - len(head[start:].lstrip("0123456789."))
-    number = found[0] if found else head[start : start + size].rstrip(".")
+    number = parsed[0] if parsed else head[start : start + size].rstrip(".")
     return f"write it as: {'#' * (level or 2)} Task {values.normalized_id(number) if number else 'N'}: name"
 
 
@@ -178,10 +178,10 @@ def _looks_like_a_task(text: str, level: int) -> bool:
     )
 
 
-def _task(plan: Plan, found: Parsed | None, file: str, line: int, hashes: str) -> PlanTask | None:
-    if found is None:
+def _task(plan: Plan, parsed: Parsed | None, file: str, line: int, hashes: str) -> PlanTask | None:
+    if parsed is None:
         return None
-    number, name, status = found
+    number, name, status = parsed
     task = PlanTask(number=values.normalized_id(number), name=name, file=file, line=line)
     task.status = status
     if not name:

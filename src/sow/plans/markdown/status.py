@@ -55,6 +55,6 @@ def _value(line: str, word: str) -> Edit:
     if not value:
         return label, label, f" {word}"
     if values.status(value) is None and any(mark in value.strip("*`_ ") for mark in MORE):
-        raise StatusRefusal("more than a status stands in its line")
+        raise StatusRefusal("its line has more than a status")
     start = line.index(value, label)
     return start, start + len(value), word

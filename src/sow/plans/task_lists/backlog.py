@@ -82,10 +82,10 @@ def _show_hook(plan: Plan, source: PlanSource, fields: FieldReader, line: int) -
 
 def normalized(ident: str) -> str:
     """Returns an id for comparison, without prefix and leading zeros: TASK-012.1 is 12.1; "" if it is none."""
-    found = IDENT.fullmatch(ident.strip())
-    if found is None or (found[1] or "").lower() == "draft":
+    match = IDENT.fullmatch(ident.strip())
+    if match is None or (match[1] or "").lower() == "draft":
         return ""
-    return ".".join(part.lstrip("0") or "0" for part in found[2].split("."))
+    return ".".join(part.lstrip("0") or "0" for part in match[2].split("."))
 
 
 def read(plan: Plan, source: PlanSource, text: str) -> str:
@@ -118,7 +118,7 @@ def read(plan: Plan, source: PlanSource, text: str) -> str:
             task.context[key] = node.data()
     task.context.update(fields.warn_unknown_keys("the worker sees it as context"))
     task.text, criteria = _sections(body)
-    task.success_criteria = [Criterion(each) for each in dict.fromkeys([*criteria, *config.sentences])]
+    task.success_criteria = [Criterion(sentence) for sentence in dict.fromkeys([*criteria, *config.sentences])]
     plan.tasks.append(task)
     return config.name or "backlog"
 
@@ -218,8 +218,8 @@ def edits(
     source: PlanSource, text: str, progress: Mapping[str, TaskProgress], now: str
 ) -> tuple[list[Edit], dict[str, str], list[str]]:
     """Returns the edits of status, time, proved criteria and summary, the new word, and why it cannot be written."""
-    found = words(source, text)
-    number, word = next(iter(found.items()), ("", ""))
+    statuses = words(source, text)
+    number, word = next(iter(statuses.items()), ("", ""))
     if number not in progress:
         return [], {}, []
     config, made, fields = _BacklogConfig(Plan(), source), progress[number], _header(source, text)

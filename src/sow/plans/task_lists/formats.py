@@ -39,14 +39,14 @@ def _is_backlog(header: str) -> bool:
 
 def _is_spec_kit(text: str) -> bool:
     """Returns whether a text has boxes with ids such as T012, and no heading of a task of sow."""
-    found = False
+    has_box = False
     for line in text.split("\n"):
         bare = line.lstrip()
         name = bare.lstrip("# ").lower() if bare.startswith("#") else ""
         if name.startswith(("task ", "task-")) and name[5:6].isdigit():
             return False
-        found = found or (bare.startswith(BOXES) and (bare[7:10].isdigit() or bare[7:10] == "XXX"))
-    return found
+        has_box = has_box or (bare.startswith(BOXES) and (bare[7:10].isdigit() or bare[7:10] == "XXX"))
+    return has_box
 
 
 def module_of(name: str) -> ModuleType:
@@ -85,4 +85,4 @@ def check_together(plan: Plan) -> None:
                 message = f"task {task.number} depends on task {reference.task}, which was not given"
                 hint = "give the folder of all task files; --task of sow run chooses among them"
                 plan.error(task.file, reference.line, message, hint)
-        task.dependency_references = [each for each in task.dependency_references if each.task in first]
+        task.dependency_references = [reference for reference in task.dependency_references if reference.task in first]

@@ -48,8 +48,8 @@ class _JsonParser:
         self.count = 0
 
     def after_gap(self, position: int) -> int:
-        found = GAP.match(self.text, position)
-        return found.end() if found is not None else position
+        match = GAP.match(self.text, position)
+        return match.end() if match is not None else position
 
     def _line(self, position: int) -> int:
         return bisect_left(self.breaks, position) + 1
@@ -66,8 +66,8 @@ class _JsonParser:
         if first == '"':
             value, end = self._string(position)
             return JsonNode(value, self._line(position), start=position, end=end, quoted=True)
-        found = PLAIN_VALUE.match(self.text, position)
-        word = found[0] if found is not None else ""
+        match = PLAIN_VALUE.match(self.text, position)
+        word = match[0] if match is not None else ""
         return JsonNode(
             None if word == "null" else word, self._line(position), start=position, end=position + len(word)
         )

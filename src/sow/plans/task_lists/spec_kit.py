@@ -91,8 +91,8 @@ def _phases(plan: Plan, source: PlanSource, page: MarkdownPage) -> tuple[str, li
             phases[-1].prose.append(line)
             task = task if not line.strip() else None
     for phase in phases:
-        for each in phase.tasks:
-            each.text = "\n".join([each.text, *more.pop(each.number, ())])
+        for phase_task in phase.tasks:
+            phase_task.text = "\n".join([phase_task.text, *more.pop(phase_task.number, ())])
     return title, phases
 
 
@@ -123,11 +123,11 @@ def _task(plan: Plan, source: PlanSource, phase: _SpecPhase, line: str, place: t
         task.context["part"] = phase.part
     if not text:
         plan.error(source.name, number, f"task {ident[1]} has no text", "say what is to be done")
-    for found in DEPENDS.finditer(text):
-        references = [DependencyReference(each, line=number) for each in TASK_ID.findall(found[1])]
+    for match in DEPENDS.finditer(text):
+        references = [DependencyReference(needed, line=number) for needed in TASK_ID.findall(match[1])]
         task.dependency_references += references
-        if not references or UNCLEAR.search(TASK_ID.sub("", found[1])):
-            message = f"task {ident[1]}: the dependency {found[1]!r:.80} is not understood completely"
+        if not references or UNCLEAR.search(TASK_ID.sub("", match[1])):
+            message = f"task {ident[1]}: the dependency {match[1]!r:.80} is not understood completely"
             plan.warn(source.name, number, message, "write: (depends on T012, T013)", kind="dependency")
     task.files = _files(text)
     phase.add(task, parallel="P" in labels)
@@ -168,7 +168,7 @@ def _order(plan: Plan, source: PlanSource, phases: list[_SpecPhase]) -> None:
                 plan.error(source.name, group[0].line, message, "split the feature into several task lists")
                 return
             for task in group:
-                task.dependency_references += [DependencyReference(each.number, line=task.line) for each in before]
+                task.dependency_references += [DependencyReference(other.number, line=task.line) for other in before]
             # What comes next waits also for open tasks before a completed one, which itself waits for nothing any more.
             left = [task for task in before if task.status != "completed"]
             before = [*group, *(left if any(task.status == "completed" for task in group) else ())]

@@ -135,10 +135,10 @@ class _TagReader:
         return entry, values.normalized_id(ident)
 
     def _add(self, node: Node, index: int) -> None:
-        found = self._entry(node, f"task {index} of the list")
-        if found is None:
+        parsed = self._entry(node, f"task {index} of the list")
+        if parsed is None:
             return
-        entry, ident = found
+        entry, ident = parsed
         subtasks = entry.entries("subtasks")
         task, word = self._task(entry, ident)
         self._check_id(task)
@@ -166,10 +166,10 @@ class _TagReader:
 
     def _subtask(self, node: Node, place: tuple[str, int], about: dict[str, str]) -> PlanTask | None:
         parent, number = place
-        found = self._entry(node, f"subtask {number} of task {parent}")
-        if found is None:
+        parsed = self._entry(node, f"subtask {number} of task {parent}")
+        if parsed is None:
             return None
-        entry, ident = found
+        entry, ident = parsed
         task, _ = self._task(entry, ident if ident.startswith(f"{parent}.") else f"{parent}.{ident}")
         task.context = {**about, **task.context}
         self.subtask_count += 1
@@ -274,7 +274,8 @@ class _TagReader:
         if children is None:
             return [number]
         needed = {reference.task for child in children for reference in child.dependency_references}
-        return [child.number for child in children if child.number not in needed] or [each.number for each in children]
+        numbers = [child.number for child in children]
+        return [number for number in numbers if number not in needed] or numbers
 
     def _refer(self, tasks: list[PlanTask], target: str, line: int) -> None:
         self.plan.reference_count += len(tasks)
@@ -341,7 +342,7 @@ def edits(
         word = wanted = _word(fields)
         if number in progress and not children:
             wanted = _wanted(word, parent, progress[number].status)
-        elif not new.keys().isdisjoint(children) and all(ended[each] for each in children):
+        elif not new.keys().isdisjoint(children) and all(ended[child] for child in children):
             wanted = word if STATUSES.get(word) in ("completed", "skipped") else "done"
         if wanted != word and not isinstance(_value(fields, "status"), str):
             unwritten.append(values.not_written(source.name, number, "it has none", f'"status": "{wanted}"'))

@@ -53,7 +53,7 @@ def system_error(action: str, path: str, error: OSError) -> SystemFailure:
     return SystemFailure(f"cannot {action} {path}: {reason}", "fix that and run the command again")
 
 
-class attempt:  # noqa: N801 (it is used like a function)
+class report_failure:  # noqa: N801 (it is used like a function)
     """Turns a failed system call in its `with` block into an error with the action and the path."""
 
     __slots__ = ("action", "path")
@@ -217,7 +217,7 @@ def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
     folder = root
     for part in parts:
         parent, folder = folder, f"{folder}/{part}"
-        with attempt("make", folder):
+        with report_failure("make", folder):
             if _make_folder(disk, folder):
                 sync_folder(disk, parent)
     return folder
@@ -245,7 +245,7 @@ def is_folder(path: str) -> bool:
 
 def require_folder(folder: str) -> os.stat_result:
     """Returns the stat of a folder. Refuses a link or a file, because writing there could leave our root."""
-    with attempt("reach", folder):
+    with report_failure("reach", folder):
         info = os.lstat(folder)
     if not stat.S_ISDIR(info.st_mode):
         kind = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a folder"
@@ -292,7 +292,7 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 
 def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
     """Appends a text in one write, so that entries of parallel writers never mix."""
-    with attempt("append to", path):
+    with report_failure("append to", path):
         descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
         try:
             info = os.fstat(descriptor)

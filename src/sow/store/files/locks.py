@@ -10,7 +10,7 @@ import os
 import time
 
 from sow.errors import SystemFailure, Waiting
-from sow.store.files.disk import attempt, crash_counted, system_error
+from sow.store.files.disk import crash_counted, report_failure, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _fcntl() -> ModuleType:
 
 def open_lock(path: str, flags: int) -> int:
     """Opens the folder or file to lock, and returns its descriptor."""
-    with attempt("lock", path):
+    with report_failure("lock", path):
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
@@ -153,7 +153,7 @@ class Claim:
     def record_run(self, run: str) -> None:
         """Records the run that the holder works on. The run claim is also taken for other work, which records none."""
         crash_counted(f"name a run in {self.path}")
-        with attempt("claim", self.path):
+        with report_failure("claim", self.path):
             os.pwrite(self.descriptor, f"run {run}\n".encode(), len(self.holder))
 
     def __exit__(self, *_: object) -> None:

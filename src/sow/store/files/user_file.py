@@ -8,11 +8,11 @@ import time
 from sow.errors import InvalidFile
 from sow.store.files.disk import (
     PrivateDisk,
-    attempt,
     free_path,
     remove_file,
     remove_quietly,
     replace_file,
+    report_failure,
     sync_folder,
     system_error,
     write_all,
@@ -37,7 +37,7 @@ def _make_folders(disk: PrivateDisk, folder: str) -> None:
     if os.path.isdir(folder):
         return
     _make_folders(disk, os.path.dirname(folder))
-    with attempt("make", folder):
+    with report_failure("make", folder):
         try:
             disk.make_folder(folder)
         except FileExistsError:
@@ -78,6 +78,6 @@ def _copy(disk: PrivateDisk, source: str, target: str) -> None:
 def remove(path: str) -> str:
     """Removes the file after copying it; returns the copy's path."""
     backup = keep_copy(path)
-    with attempt("remove", path):
+    with report_failure("remove", path):
         remove_file(PrivateDisk(), path)
     return backup

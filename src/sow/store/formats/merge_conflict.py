@@ -67,7 +67,7 @@ def _differences(text: str, path: str, load: Callable[[str, str], Any] | None) -
 
 def _compare(ours: Any, theirs: Any, field: str) -> Iterator[str]:
     if isinstance(ours, list) and isinstance(theirs, list) and all(isinstance(item, dict) for item in ours + theirs):
-        ours, theirs = ({str(item.get("name", at)): item for at, item in enumerate(each)} for each in (ours, theirs))
+        ours, theirs = ({str(item.get("name", at)): item for at, item in enumerate(items)} for items in (ours, theirs))
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in ours | theirs:
             yield from _compare(ours.get(key), theirs.get(key), f"{field}.{key}" if field else str(key))

@@ -13,10 +13,10 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import (
     Disk,
-    attempt,
     crash_counted,
     list_folder,
     remove_tree_quietly,
+    report_failure,
     sync_folder,
     sync_tree,
     system_error,
@@ -182,7 +182,7 @@ def _move_back(source: str, target: str) -> None:
 
 def make_durable(disk: Disk, folder: str) -> None:
     """Syncs a scratch folder to disk before it is moved into place."""
-    with attempt("sync", folder):
+    with report_failure("sync", folder):
         sync_tree(disk, folder)
 
 
@@ -191,7 +191,7 @@ def move_away(home: Home, scratch: ScratchFolder, *parts: str) -> None:
     target = f"{home.folder(*parts[:-1])}/{parts[-1]}"
     if not os.path.lexists(target):
         return
-    with attempt("move away", target):
+    with report_failure("move away", target):
         home.disk.replace(target, f"{scratch.folder}/gone-{os.urandom(4).hex()}")
         sync_folder(home.disk, os.path.dirname(target))
 
@@ -201,6 +201,6 @@ def link(home: Home, target: str, *parts: str) -> None:
     parent = home.folder(*parts[:-1])
     path = f"{parent}/{parts[-1]}"
     crash_counted(f"link {path}")
-    with attempt("link", path):
+    with report_failure("link", path):
         os.symlink(target, path)
         sync_folder(home.disk, parent)

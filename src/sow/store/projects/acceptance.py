@@ -44,10 +44,10 @@ def approve(home: Home, ident: str, *, actor: Actor, reason: str, waive: Sequenc
 def _check_commands(task: Task, waive: Sequence[str]) -> None:
     """Raises if a waived command is no check of the task, or if a failed check is not waived."""
     failing = check_list.failing(task)
-    known = list(dict.fromkeys([*(check["command"] for check in task.get("checks", ())), *failing]))
+    commands = list(dict.fromkeys([*(check["command"] for check in task.get("checks", ())), *failing]))
     for command in waive:
-        if command not in known:
-            shown = "; ".join(f"`{each}`" for each in known)
+        if command not in commands:
+            shown = "; ".join(f"`{command}`" for command in commands)
             raise SowError(
                 f"task {task['id']} has no check `{command:.200}`",
                 f"its checks are: {shown}" if shown else "it has no checks: leave --waive out",

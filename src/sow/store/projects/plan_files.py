@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sow.domain.plans.plan import PlanFinding, PlanSource, file_and_tag
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import REASONS, Disk, attempt, replace_file, system_error
+from sow.store.files.disk import REASONS, Disk, replace_file, report_failure, system_error
 from sow.store.projects import task_lists
 from sow.store.projects.task_lists import ListChoice
 
@@ -202,5 +202,5 @@ def _unchanged(real: str, path: str, before: str) -> tuple[str, int]:
 
 def _refuse_protected(disk: Disk, real: str, path: str) -> None:
     """Raises for a read-only file: a rename needs no permission on the file and would replace it."""
-    with attempt("write", path):
+    with report_failure("write", path):
         disk.close(disk.open(real, os.O_WRONLY | os.O_NONBLOCK))

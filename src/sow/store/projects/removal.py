@@ -8,7 +8,7 @@ from contextlib import suppress
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import attempt, list_folder, move
+from sow.store.files.disk import list_folder, move, report_failure
 from sow.store.files.locks import claim_times
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -32,7 +32,7 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
             home.refuse_claimed(task)
         folder = home.folder("local", "removed")
         target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
-        with attempt("move", home.project):
+        with report_failure("move", home.project):
             move(home.disk, home.project, target)
     return home.relative(target)
 

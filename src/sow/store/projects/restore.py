@@ -98,7 +98,7 @@ def restore_run(home: Home) -> list[str]:
     """Before a run: restores the project of this branch if its run has not ended; returns what was restored."""
     copy = backup.project_backup_path(home, home.checkout.branch())
     project_id = os.path.basename(os.path.dirname(copy))
-    run = run_folder.kept_copy(home, project_id) if copy else None
+    run = run_folder.backup_copy(home, project_id) if copy else None
     if run is None or run["run"]["status"] == "ended" or _is_over(home, project_id):
         return []
     with home.lock():

@@ -113,9 +113,9 @@ def current_path(path: str) -> str:
     if os.path.basename(folder) == "tasks" and not os.path.lexists(file):
         for place in (folder, f"{os.path.dirname(folder)}/completed"):
             names = os.listdir(place) if os.path.isdir(place) else []
-            found = [name for name in names if name.startswith(f"{ident} - ") and _is_task(name)]
-            if len(found) == 1:
-                return f"{place}/{found[0]}"
+            matching = [name for name in names if name.startswith(f"{ident} - ") and _is_task(name)]
+            if len(matching) == 1:
+                return f"{place}/{matching[0]}"
     return file
 
 

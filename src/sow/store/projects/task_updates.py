@@ -27,7 +27,7 @@ RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
 MOST_FEEDBACK = 20_000
 MOST_CONCERN = 2000
-MOST_LINES = 8  # of one output, or of other things that were found, in a question
+MOST_LINES = 8  # of one output, or of other findings, in a question
 OUTPUT = "    "  # begins each line of a command's output in feedback
 LONGEST_LINE = 300
 OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
@@ -186,12 +186,12 @@ def waive(home: Home, project: ProjectState, commands: Sequence[str], *, by: str
     """Records that a person waives checks, in every task that has them: they are not run again."""
 
     def change(task: Task) -> Task:
-        known = {check["command"] for check in task.get("checks", ())}
+        own_commands = {check["command"] for check in task.get("checks", ())}
         done = {waiver["command"] for waiver in task.get("waivers", ())}
         new: list[Waiver] = [
             {"command": command, "by": by, "at": clock.now(), **({"reason": reason[:MOST_CONCERN]} if reason else {})}  # type: ignore[typeddict-item]
             for command in commands
-            if command in known - done
+            if command in own_commands - done
         ]
         return {**task, "waivers": [*task.get("waivers", []), *new], "updated_at": clock.now()} if new else task
 
@@ -205,7 +205,7 @@ def ask(
     project: ProjectState,
     text: str,
     *,
-    found: str = "",
+    findings: str = "",
     more: str = "",
     outcome: str = "",
     evidence: Sequence[Evidence] = (),
@@ -226,10 +226,10 @@ def ask(
             task = _keep_concerns(task, task["iteration"])
         if task["status"] != "in_progress" and task["status"] != "paused":
             task = _to_in_progress(task, now, may_reopen=bool(evidence))
-        if submitted and found:
+        if submitted and findings:
             task = {**task, "result": "RED"}
-        if found and task["status"] != "paused":
-            feedback.add(folder, found, by=RUNNER.name, iteration=task["iteration"], now=now)
+        if findings and task["status"] != "paused":
+            feedback.add(folder, findings, by=RUNNER.name, iteration=task["iteration"], now=now)
         if task["status"] == "in_progress":
             task, _ = rules.move(task, "paused", actor=RUNNER, now=now)
         if evidence:
@@ -238,7 +238,7 @@ def ask(
         restore.restore_project(folder.home, project["project_id"])
         fresh = projects.load_anywhere(folder.home)
         number = task["question"]["number"] if "question" in task else projects.next_question(folder.home, fresh, now)
-        question = text + _details(folder, task, found, more, outcome or OUTCOME) if submitted and found else text
+        question = text + _details(folder, task, findings, more, outcome or OUTCOME) if submitted and findings else text
         return rules.ask(task, question, number=number, now=now)
 
     _change(folder, project, change)
@@ -246,13 +246,13 @@ def ask(
     return number
 
 
-def _details(folder: TaskFolder, task: Task, found: str, more: str, outcome: str) -> str:
+def _details(folder: TaskFolder, task: Task, findings: str, more: str, outcome: str) -> str:
     """Returns the facts for a person who is asked about work: the findings, the folder and the next step.
 
     Of a long output the end is shown, which has the error; of other texts the beginning.
     """
     shown: list[str] = []
-    lines = (line for line in found.split("\n")[1:] if line.strip())
+    lines = (line for line in findings.split("\n")[1:] if line.strip())
     for is_output, group in groupby(lines, key=lambda line: line.startswith(OUTPUT)):
         block = [(line.rstrip() if is_output else line.strip())[:LONGEST_LINE] for line in group]
         left_out = [f"… {len(block) - MOST_LINES} lines left out"] if len(block) > MOST_LINES else []
@@ -382,11 +382,12 @@ def said_again(task_folder: TaskFolder, task: Task, folder: str, text: str) -> s
 
     A command that printed nothing does not count: nobody can tell whether it failed for the same reason.
     """
-    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"] and not each["passed"]]
-    failed = next((each["command"] for each in now if output_of(folder, each["command"]).strip()), "")
+    current = [evidence for evidence in task.get("evidence", ()) if evidence["iteration"] == task["iteration"]]
+    failing = [evidence["command"] for evidence in current if not evidence["passed"]]
+    failed = next((command for command in failing if output_of(folder, command).strip()), "")
     if not failed:
         return ""
-    before = [each["text"] for each in feedback.read(task_folder) if each["iteration"] == str(task["iteration"] - 1)]
+    before = [entry["text"] for entry in feedback.read(task_folder) if entry["iteration"] == str(task["iteration"] - 1)]
     return failed if _body(task_folder.home.redact(text)) in map(_body, before) else ""
 
 

@@ -110,7 +110,7 @@ def create(home: Home, run: Run) -> RunFolder:
     return run_folder
 
 
-def listed(home: Home) -> list[RunFolder]:
+def all_folders(home: Home) -> list[RunFolder]:
     """Returns all readable runs, oldest first."""
     run_folders = []
     for name in names(home):
@@ -130,15 +130,15 @@ def load(home: Home, name: str) -> RunFolder:
 
 def find(home: Home, name: str) -> RunFolder:
     """The run that a person meant: its id, the beginning of it, or `last`, which is the last one that did something."""
-    known = listed(home)
-    if not known:
+    folders = all_folders(home)
+    if not folders:
         raise SowError("there is no run here", "start one: sow run PLAN")
     if name in ("", "last"):
-        return next((each for each in reversed(known) if not is_empty(each)), known[-1])
-    fitting = [each for each in known if each.id.startswith(name)]
+        return next((folder for folder in reversed(folders) if not is_empty(folder)), folders[-1])
+    fitting = [folder for folder in folders if folder.id.startswith(name)]
     if len(fitting) == 1:
         return fitting[0]
-    ids = ", ".join(each.id for each in (fitting or known)[-8:])
+    ids = ", ".join(folder.id for folder in (fitting or folders)[-8:])
     if fitting:
         raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
@@ -186,14 +186,13 @@ def live_run(home: Home) -> RunFolder | None:
 
 def unfinished_run(home: Home, project_id: str) -> RunFolder | None:
     """Returns the project's run that has not ended; the next `sow run` resumes it."""
-    open_runs = [
-        folder for folder in listed(home) if folder.run["project_id"] == project_id and folder.run["status"] != "ended"
-    ]
+    runs = [folder for folder in all_folders(home) if folder.run["project_id"] == project_id]
+    open_runs = [folder for folder in runs if folder.run["status"] != "ended"]
     return open_runs[-1] if open_runs else None
 
 
-def broken_off(home: Home, project_id: str) -> Run | None:
-    """Return the project's last run that did something, if it has not ended and no process executes it."""
+def interrupted_run(home: Home, project_id: str) -> Run | None:
+    """Returns the project's last run that did something, if it has not ended and no process executes it."""
     for name in reversed(names(home)):
         try:
             folder = load(home, name)
@@ -209,13 +208,13 @@ def refuse_undelivered(home: Home, project_id: str, tasks: Sequence[Task]) -> No
     """Refuses if the result of the project's last run is not on the user's branch."""
     from sow.domain import advice
 
-    run = broken_off(home, project_id)
+    run = interrupted_run(home, project_id)
     step = advice.delivery(run, is_open=advice.has_open(run, tasks)) if run is not None else None
     if step is not None:
         raise Waiting(step["text"], step["command"])
 
 
-def kept_copy(home: Home, project_id: str) -> RunState | None:
+def backup_copy(home: Home, project_id: str) -> RunState | None:
     """Returns the last run of a project from its backup copy."""
     text = backup.load(home, project_id, COPY)
     try:

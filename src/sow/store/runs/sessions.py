@@ -6,7 +6,7 @@ import os
 
 from sow.errors import InvalidFile
 from sow.store.files import state_file
-from sow.store.files.disk import PrivateDisk, attempt, crash_counted, replace_file
+from sow.store.files.disk import PrivateDisk, crash_counted, replace_file, report_failure
 from sow.store.formats import VERSION
 from sow.store.validators.session import validate
 from sow.system import clock
@@ -144,7 +144,7 @@ def create(folder: AnyFolder, session: Session) -> SessionRecord:
 def _make_folder(task_folder: AnyFolder, number: int) -> None:
     folder = task_folder.home.folder("local", "sessions", task_folder.id, str(number))
     crash_counted(f"protect {folder}")
-    with attempt("protect", folder):
+    with report_failure("protect", folder):
         os.chmod(folder, 0o700)
 
 

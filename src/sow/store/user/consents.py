@@ -33,9 +33,9 @@ def missing(
 
 
 def is_refused(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> bool:
-    """Whether the user refused one of these commands."""
-    known = read(path(environment, git_folder, REFUSED))
-    return any(each in known for each in commands)
+    """Returns whether the user refused one of these commands."""
+    refused = read(path(environment, git_folder, REFUSED))
+    return any(command in refused for command in commands)
 
 
 def record(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ def add(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]
 
 
 def forget(environment: Mapping[str, str], git_folder: str, commands: Iterable[str], *, kind: str) -> None:
-    """Remove commands from a file of one repository."""
+    """Removes commands from a file of one repository."""
     file_path, removed = path(environment, git_folder, kind), set(commands)
     recorded = read(file_path)
     if removed & set(recorded):
@@ -58,7 +58,7 @@ def forget(environment: Mapping[str, str], git_folder: str, commands: Iterable[s
 
 
 def write(file_path: str, git_folder: str, commands: Mapping[str, str]) -> None:
-    """Replace the commands of a file."""
+    """Replaces the commands of a file."""
     document = {"git_folder": os.path.realpath(git_folder), "commands": dict(commands)}
     user_file.write(file_path, f"{json.dumps(document, indent=2)}\n")
 

@@ -12,13 +12,13 @@ from sow.errors import InvalidFile, SowError
 from sow.store.files.disk import (
     Disk,
     PrivateDisk,
-    attempt,
     crash_counted,
     is_folder,
     make_folders,
     read_text,
     remove_file,
     replace_file,
+    report_failure,
 )
 
 MAX_FILE = 1 << 20
@@ -186,7 +186,7 @@ def _keep(target: InstallTarget, step: InstallStep) -> str:
 def _remove(target: InstallTarget, path: str) -> None:
     """Removes a file, and the folders that are empty without it."""
     full = target.full(path)
-    with attempt("remove", full):
+    with report_failure("remove", full):
         remove_file(target.disk, full)
     folder = os.path.dirname(path)
     while folder and not os.path.islink(f"{target.root}/{folder}"):

@@ -39,13 +39,13 @@ class SavedAnswers:
         self.path = f"{user_folder(environment, 'XDG_CONFIG_HOME', '.config')}/sow/answers.yaml"
         self.repository = os.path.realpath(home.checkout.common)  # shared by all worktrees
 
-    def listed(self) -> list[SavedAnswer]:
+    def all_answers(self) -> list[SavedAnswer]:
         """Returns the saved answers of this repository, oldest first; a position is a number."""
         return [saved for saved in self._all() if saved.repository == self.repository]
 
     def find(self, question: str) -> SavedAnswer | None:
         """Returns the saved answer to this question, if it was asked before in the same or nearly the same words."""
-        return next((saved for saved in reversed(self.listed()) if similar(saved.question, question)), None)
+        return next((saved for saved in reversed(self.all_answers()) if similar(saved.question, question)), None)
 
     def keep(self, question: str, answer: str) -> None:
         """Saves an answer; replaces an earlier one to the same question."""
@@ -64,7 +64,7 @@ class SavedAnswers:
 
     def forget(self, number: int) -> SavedAnswer:
         """Deletes the saved answer with this number; returns it."""
-        listed = self.listed()
+        listed = self.all_answers()
         if not 1 <= number <= len(listed):
             numbers = f"they have the numbers 1 to {len(listed)}" if listed else "this repository has none"
             raise SowError(f"there is no saved answer {number}", f"{numbers}: see 'sow answers'")

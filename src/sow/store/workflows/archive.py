@@ -10,7 +10,7 @@ from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import SowError
 from sow.store.files import backup, temp_files
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import attempt, free_path, list_folder, move
+from sow.store.files.disk import free_path, list_folder, move, report_failure
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder
@@ -79,7 +79,7 @@ def names(home: Home) -> list[str]:
 
 
 def _move(home: Home, source: str, target: str) -> None:
-    with attempt("move", source):
+    with report_failure("move", source):
         move(home.disk, source, target)
 
 
@@ -89,7 +89,7 @@ ABANDONED: dict[str, Any] = {"status": "abandoned", "result": None, "reason": "i
 
 def end(home: Home, workflow: Workflow) -> None:
     """Ends all runs of a workflow and abandons their unfinished agents; can be repeated after a crash."""
-    for folder in run_folder.listed(home):
+    for folder in run_folder.all_folders(home):
         run = folder.run
         if run["project_id"] != workflow["id"] or (run["status"], run.get("exit")) == ("ended", 0):
             continue

@@ -10,7 +10,7 @@ from typing import Any
 from sow.domain.documents.state import Archive, ArchiveIndex, Cleanup, CleanupLog
 from sow.errors import SowError
 from sow.store.files import backup, state_file
-from sow.store.files.disk import attempt, free_path, list_folder
+from sow.store.files.disk import free_path, list_folder, report_failure
 from sow.store.formats import json_text
 from sow.store.projects import notes
 from sow.store.validators.archive_index import validate as validate_index
@@ -34,7 +34,7 @@ def archive(folder: AgentFolder, *, reason: str) -> list[str]:
         if session is not None:
             backup.delete(folder.home, folder.owner, backup.notes_key(folder.id))
             target = free_path(f"{_folder(folder)}/session_{clock.stamp()}_{session['task_id']}", ".json")
-            with attempt("archive", folder.notes_path):
+            with report_failure("archive", folder.notes_path):
                 folder.home.move(folder.notes_path, target)
             messages.append(_add_to_index(folder, target))
         _log_all(folder, reason)

@@ -30,7 +30,7 @@ OTHER_SOCKETS = 1
 
 
 def key_filter() -> int:
-    """Return a descriptor with the filter that refuses the calls for keys, or -1 for a machine that is not known."""
+    """Returns a descriptor with the filter that refuses the calls for keys, or -1 for a machine that is not known."""
     kinds = KEY_CALLS.get(os.uname().machine, ())
     if not kinds:
         return -1
@@ -54,7 +54,7 @@ def key_filter() -> int:
 
 @cache
 def leave_other_sockets() -> Callable[[], None] | None:
-    """Return what a new process calls so that it reaches no socket without a file but its own; None on an older Linux.
+    """Returns what a new process calls so that it reaches no socket without a file but its own; None on an older Linux.
 
     It may gain no privileges afterwards, and neither may the programs that it becomes.
     """

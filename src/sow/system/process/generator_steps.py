@@ -49,7 +49,7 @@ class Interrupts:
         return self
 
     def sleep(self, seconds: float) -> bool:
-        """Wait for a time or until a signal comes, such as the end of a child; returns whether one came."""
+        """Waits for a time or until a signal comes, such as the end of a child; returns whether one came."""
         got_signal = bool(select.select([self._bell[0]], [], [], seconds)[0])
         if got_signal:
             os.read(self._bell[0], BELL)
@@ -61,7 +61,7 @@ class Interrupts:
         self.waiting += 1
 
     def take(self) -> str:
-        """Return `interrupt` for one signal that came, else an empty text."""
+        """Returns `interrupt` for one signal that came, else an empty text."""
         if not self.waiting:
             return ""
         self.waiting -= 1
@@ -76,11 +76,11 @@ class Interrupts:
 
 
 def _wake(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the end of a child only has to wake the loop."""
+    """Does nothing: the end of a child only has to wake the loop."""
 
 
 def run_to_end(steps: Steps[T], tick: Callable[[float], None] | None = None) -> T:
-    """Take all steps of one generator and return its result. `tick` is called with the time between the steps."""
+    """Takes all steps of one generator and returns its result. `tick` is called with the time between the steps."""
     with Interrupts(patient=False) as interrupts:
         pause = SHORTEST
         try:

@@ -82,8 +82,8 @@ class NetworkProxy(ForkedServer):
 
     def variables(self) -> dict[str, str]:
         """Returns the variables that lead programs in the box to the proxy."""
-        found = dict.fromkeys(VARIABLES, f"http://{LOOPBACK[1]}:{self.ports[0]}")
-        return {**found, **dict.fromkeys(NO_VARIABLES, ",".join(LOOPBACK)), "NODE_USE_ENV_PROXY": "1"}
+        proxies = dict.fromkeys(VARIABLES, f"http://{LOOPBACK[1]}:{self.ports[0]}")
+        return {**proxies, **dict.fromkeys(NO_VARIABLES, ",".join(LOOPBACK)), "NODE_USE_ENV_PROXY": "1"}
 
     def close(self) -> bool:
         self.handle.close()
@@ -91,7 +91,7 @@ class NetworkProxy(ForkedServer):
 
 
 class _NotConnected(Exception):
-    """A connection that is not made; its kind stands in the log."""
+    """A connection that is not made; its kind is in the log."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -214,9 +214,9 @@ class _Proxy:
 
 def _is_local(address: str) -> bool:
     """Returns whether an address leads to this machine or to its cloud provider's own services."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_loopback or found.is_link_local or found.is_unspecified
+    target = ipaddress.ip_address(address.partition("%")[0])
+    target = getattr(target, "ipv4_mapped", None) or target
+    return target.is_loopback or target.is_link_local or target.is_unspecified
 
 
 def _own_proxy(host: str, scheme: str) -> SplitResult | None:

@@ -219,7 +219,7 @@ def signal_one(pid: int, number: int, *, group: bool = False) -> None:
 def kill_all(pids: Collection[int]) -> None:
     """Kills these processes.
 
-    All are stopped before the first one dies: otherwise an agent whose command is killed first would go on with its
+    All are stopped before the first one dies: otherwise an agent whose command is killed first would continue with its
     next step, and could submit.
     """
     for number in (signal.SIGSTOP, signal.SIGKILL):
