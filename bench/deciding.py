@@ -14,7 +14,7 @@ LIMIT = 0.001  # seconds
 
 
 def slowest_decision(rounds: int) -> float:
-    """Returns the slowest decision of a run in seconds, each decision at its best of several rounds."""
+    """Returns the slowest decision of a run in seconds, each decision at its best of several runs."""
     times = [_simulate_run(_jobs()) for _ in range(max(rounds // 5, 3))]
     best: list[float] = [min(durations) for durations in zip(*times, strict=True)]
     return max(best)

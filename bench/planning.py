@@ -29,8 +29,8 @@ def added(scratch: Path, rounds: int = 5) -> float:
     (root / "src").mkdir(parents=True)
     for number in range(FILES):
         (root / "src" / f"part_{number}.py").write_text(f"PART = {number}\n")
-    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=root, check=True)
+    for item in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *item], cwd=root, check=True)
     program.write_text(PLANNER.format(folder=scratch))
     program.chmod(0o755)
     config = scratch / "config" / "sow" / "config.yaml"

@@ -1,4 +1,4 @@
-"""Times commands: the best of many rounds, interleaved so that noise affects all alike."""
+"""Times commands: the best of many runs, interleaved so that noise affects all alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 PYTHON = sys.executable
 SOW = str(Path(PYTHON).parent / "sow")
-MEMORY = "/dev/shm"  # noqa: S108 (contains only new folders of ours)
+MEMORY = "/dev/shm"  # noqa: S108 (contains only new folders of sow)
 MIN_FREE_BYTES = 4 << 30  # bytes
 
 # One durable replacement of a file, or one durable append, with only `os`: the minimum for every command that writes.

@@ -32,7 +32,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def ready(scratch: Path, rounds: int) -> tuple[float, float]:
-    """Returns the best time until `sow ui` answers a request, and the best of bare Python, in the same rounds."""
+    """Returns the best time until `sow ui` answers a request, and the best of bare Python, measured alternately."""
     large.make(scratch / "ready", 1)
     mine, bare = [], []
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Real repositories, the real command and a home of their own for every test; nothing is patched."""
+"""Shared fixtures: real repositories, the real command, and a home folder for each test; nothing is patched."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What tests measured, whichever process they ran in."""
+    """What tests measured, in all processes."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:
             if name == "measured":
@@ -113,29 +113,33 @@ class Repo:
         self.root = root
         self.environment = environment
 
-    def git(self, *words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=self.root, env=self.environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def git(self, *arguments: str) -> str:
+        result = subprocess.run(
+            ["git", *arguments], cwd=self.root, env=self.environment, capture_output=True, text=True
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
-    def sow(self, *words: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Result:
+    def sow(self, *arguments: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Result:
         """Call the command in a process of its own; environment variables are keyword arguments."""
         where, variables = str(cwd or self.root), {**self.environment, **environment}
-        plain = [word for word in words if isinstance(word, str)]
+        plain = [word for word in arguments if isinstance(word, str)]
         done = None
-        if self.warm and len(plain) == len(words):
+        if self.warm and len(plain) == len(arguments):
             done = self.warm.call(plain, cwd=where, environment=variables, stdin=stdin, timeout=PATIENCE)
-        return Result(done) if done else self.start(*words, cwd=where, stdin=stdin, environment=variables)
+        return Result(done) if done else self.start(*arguments, cwd=where, stdin=stdin, environment=variables)
 
-    def start(self, *words: str | bytes, cwd: str, stdin: bytes, environment: dict[str, str]) -> Result:
+    def start(self, *arguments: str | bytes, cwd: str, stdin: bytes, environment: dict[str, str]) -> Result:
         """Call the real command, from the start of Python on."""
         return Result(
-            subprocess.run([SOW, *words], cwd=cwd, env=environment, input=stdin, capture_output=True, timeout=PATIENCE)
+            subprocess.run(
+                [SOW, *arguments], cwd=cwd, env=environment, input=stdin, capture_output=True, timeout=PATIENCE
+            )
         )
 
-    def ok(self, *words: str, **more: Any) -> Result:
+    def ok(self, *arguments: str, **options: Any) -> Result:
         """Call it, and insist that it worked."""
-        result = self.sow(*words, **more)
+        result = self.sow(*arguments, **options)
         assert result.code == 0, result
         return result
 
@@ -143,15 +147,15 @@ class Repo:
     def project(self) -> Path:
         return self.root / ".sow" / "project"
 
-    def desk(self, task: str, phase: str = "implementation") -> Path:
+    def task_folder(self, task: str, phase: str = "implementation") -> Path:
         return self.project / "phases" / phase / "tasks" / task
 
     def state(self, task: str, phase: str = "implementation") -> str:
-        return (self.desk(task, phase) / "state.yaml").read_text()
+        return (self.task_folder(task, phase) / "state.yaml").read_text()
 
     def task(self, task: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.ok("task", "show", task, "--json").json
-        return found
+        document: dict[str, Any] = self.ok("task", "show", task, "--json").json
+        return document
 
     def snapshot(self) -> dict[str, bytes]:
         """Every file below .sow, to prove that nothing was changed; locks are no state."""
@@ -257,11 +261,11 @@ def task_repo(tmp_path: Path, environment: dict[str, str], _task_files: FolderTe
 @pytest.fixture
 def worktree_repo(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
-    from support.worktree_repo import dress
+    from support.worktree_repo import prepare_repo
 
     for name, value in repo.environment.items():
         monkeypatch.setenv(name, value)
-    return dress(repo)
+    return prepare_repo(repo)
 
 
 @pytest.fixture
@@ -276,9 +280,9 @@ def plan_repo(bare_repo: Repo, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def yard(repo: Repo, tmp_path: Path) -> Any:
+def worker(repo: Repo, tmp_path: Path) -> Any:
     """A repository with a simulated worker and the pending task 010."""
-    from support.simulated_workers import Yard
+    from support.simulated_workers import WorkerRepo
 
     repo.ok("task", "create", "--name", "Add login")
-    return Yard(repo, tmp_path)
+    return WorkerRepo(repo, tmp_path)

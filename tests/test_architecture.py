@@ -1,4 +1,4 @@
-"""The shape of the package: which way imports point, how it is divided, and that nothing happens at import."""
+"""The structure of the package: the order of imports, its folders, and that nothing runs at import."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def targets(path: Path) -> Iterator[str]:
 def used_modules(path: Path, *, types: bool) -> set[str]:
     """The modules of sow that a file uses, as names below `sow`; with `types` also those for the type checker only."""
     names = {name for name, checking in imports(path) if name.startswith("sow.") and (types or not checking)}
-    found = {name.removeprefix("sow.") for name in names if not name.startswith("sow.store.validators")}
-    return found.union(targets(path)) - {name_of(path)}
+    result = {name.removeprefix("sow.") for name in names if not name.startswith("sow.store.validators")}
+    return result.union(targets(path)) - {name_of(path)}
 
 
 def functions(path: Path) -> Iterator[tuple[str, Function]]:
@@ -139,7 +139,7 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
 
 
 def test_every_module_belongs_to_a_part():
-    """A new module or sub-package says where it stands in the order, and nothing stands there that does not exist."""
+    """A new module or sub-package says where it is in the order, and nothing is there that does not exist."""
     parts = {part_of(name) for name in BY_NAME if name}
     assert "" not in parts
     packages = {name for name in ORDER if (PACKAGE / name.replace(".", "/")).is_dir()}
@@ -208,15 +208,15 @@ def test_no_module_is_named_like_the_standard_library():
 
 def test_imports_name_no_module_in_a_text():
     """A computed name imports a command group, the function of a command, a validator or an adapter."""
-    found = []
+    result = []
     for path in MODULES:
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
                 assert isinstance(node.args[0], ast.JoinedStr)
                 start = node.args[0].values[0]
                 assert isinstance(start, ast.Constant)
-                found.append((package_of(path), start.value))
-    assert set(found) == {
+                result.append((package_of(path), start.value))
+    assert set(result) == {
         ("cli", "sow.cli."),
         ("store", "sow.store.validators."),
         ("executors", "sow.executors."),
@@ -224,7 +224,7 @@ def test_imports_name_no_module_in_a_text():
     }
 
 
-@all_of("path", [each for each in MODULES if package_of(each) == "domain"])
+@all_of("path", [module for module in MODULES if package_of(module) == "domain"])
 def test_the_rules_are_pure(path: Path):
     """The rules import nothing but rules and types, and name no door to the outside."""
     outside = {name for name, _ in imports(path) if not name.startswith("sow.")}
@@ -257,6 +257,15 @@ def test_every_module_says_what_it_is():
     assert [name for name, line in first_lines.items() if not line.endswith((".", ":")) or line.startswith(vague)] == []
 
 
+def test_docstrings_have_one_form():
+    """The docstring of a function says "Returns the task", as most do, and never "Return the task"."""
+    docstrings = ((name, ast.get_docstring(node)) for path in MODULES for name, node in functions(path))
+    first_words = {name: docstring.split()[0] for name, docstring in docstrings if docstring}
+    existing = set(first_words.values())
+    others = {name: (f"{word}s", f"{word}es", f"{word[:-1]}ies") for name, word in first_words.items()}
+    assert [name for name, forms in others.items() if not existing.isdisjoint(forms)] == []
+
+
 def test_every_function_says_what_it_returns():
     """Every function has the type of what it returns."""
     assert [name for path in MODULES for name, node in functions(path) if node.returns is None] == []
@@ -274,7 +283,7 @@ def test_a_broad_except_gives_its_reason(path: Path):
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"line {node.lineno}"
-            names = {each.id for each in ast.walk(node.type) if isinstance(each, ast.Name)}
+            names = {node.id for node in ast.walk(node.type) if isinstance(node, ast.Name)}
             if names & {"Exception", "BaseException"}:
                 assert len(reasons.get(node.lineno, "")) > 10, f"line {node.lineno}"
 
@@ -308,7 +317,7 @@ def test_each_door_has_one_keeper():
 
 def test_generated_files_are_current():
     """The validators, the types and the generated pages follow from their sources."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tools.generate", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")

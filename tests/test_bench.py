@@ -1,4 +1,4 @@
-"""The report of `make bench` is honest: whatever is over its limit is marked, and makes the command fail."""
+"""The report of `make bench` marks every value over its limit and then fails."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def test_what_is_at_its_limit_is_not_over_it(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1]}")
 def test_one_row_over_its_limit_is_marked_and_fails(capsys: pytest.CaptureFixture[str], place: tuple[str, int]):
-    """A single row over its limit, in whichever table, marks its own line and no other, and fails the whole."""
+    """A single row over its limit, in any table, marks its own line and no other, and fails the whole."""
     assert len(marked(capsys, report(place))) == 1
     assert report(place).over

@@ -1,4 +1,4 @@
-"""How many of our modules one act goes through: who follows it through the code opens so many files."""
+"""How many modules one act goes through, which is how many files a reader opens."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 
 from conftest import Repo
 from support.plan_repo import PlanRepo
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 
-# Lists the modules of ours in which a function is entered, without class bodies, comprehensions and generated code.
+# Lists the modules of sow in which a function is entered, without class bodies, comprehensions and generated code.
 FOLLOW = """
 import json, sys
 entered = set()
@@ -28,21 +28,21 @@ with open(sys.argv[1], "w") as file:
 MOST_OF_SPAWN, MOST_OF_RUN = 74, 183  # today's counts: who needs more raises them knowingly
 
 
-def entered(repo: Repo, *words: str) -> list[str]:
+def entered(repo: Repo, *arguments: str) -> list[str]:
     """The modules that a call of sow enters; the call has to succeed."""
     path = repo.root.parent / "entered.json"
-    command = [sys.executable, "-c", FOLLOW, str(path), *words]
+    command = [sys.executable, "-c", FOLLOW, str(path), *arguments]
     environment = {**repo.environment, "SOW_SANDBOX": "off"}  # a sandbox goes through modules of its own
-    done = subprocess.run(command, cwd=repo.root, env=environment, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(command, cwd=repo.root, env=environment, capture_output=True, text=True, timeout=300)
     code, names = json.loads(path.read_text()) if path.exists() else (1, [])
-    assert code == 0, done.stderr
+    assert code == 0, result.stderr
     return [str(name) for name in names]
 
 
-def test_a_turn_goes_through_few_modules(yard: Yard):
+def test_a_turn_goes_through_few_modules(worker: WorkerRepo):
     """`sow agent spawn` of a simulated worker, from the command to the turn's end."""
-    yard.scenario([{"write": {"path": "a.txt", "text": "done\n"}}, {"status": "needs_review"}])
-    names = entered(yard.repo, "agent", "spawn", "implementer", "010")
+    worker.scenario([{"write": {"path": "a.txt", "text": "done\n"}}, {"status": "needs_review"}])
+    names = entered(worker.repo, "agent", "spawn", "implementer", "010")
     assert MOST_OF_SPAWN - 5 <= len(names) <= MOST_OF_SPAWN, "\n".join([str(len(names)), *names])
 
 

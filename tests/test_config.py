@@ -1,4 +1,4 @@
-"""The user's settings: where they are, what they amount to, and what is wrong with them."""
+"""The user's settings: their place, their effective values, and errors in them."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_the_place_follows_from_environment_and_platform(environment: dict[str, 
 )
 def test_no_place_is_an_error(environment: dict[str, str], platform: str):
     """Without a home the error names the variable to set, and no path is made up."""
-    with pytest.raises(SowError, match=r"is not set|neither XDG_CONFIG_HOME nor HOME") as caught:
+    with pytest.raises(SowError, match=r"is not set|neither XDG_CONFIG_HOME nor HOME") as excinfo:
         config.path(environment, platform)
-    assert caught.value.hint.startswith("set ")
+    assert excinfo.value.hint.startswith("set ")
 
 
 def test_a_cache_folder_obeys_the_same_rules():
@@ -69,10 +69,10 @@ def test_a_cache_folder_obeys_the_same_rules():
 
 def test_without_a_file_everything_is_default(tmp_path: Path):
     """No file is needed: every role is played by Claude Code, which asks before it acts."""
-    found = config.load({"HOME": str(tmp_path)})
-    assert not found.exists
-    assert {found.binding(role) for role in ROLES} == {("claude-code", DEFAULT)}
-    played = found.executor("claude-code")
+    data = config.load({"HOME": str(tmp_path)})
+    assert not data.exists
+    assert {data.binding(role) for role in ROLES} == {("claude-code", DEFAULT)}
+    played = data.executor("claude-code")
     assert (played.type, played.yolo, played.model, played.custom_args) == ("claude", False, "", ())
     assert played.origin_of("yolo_mode") == DEFAULT
     assert list(tmp_path.iterdir()) == []
@@ -80,34 +80,34 @@ def test_without_a_file_everything_is_default(tmp_path: Path):
 
 def test_every_type_is_an_executor_of_its_own_name():
     """Each built-in type can be bound without being defined, but for `command`, which has no program of its own."""
-    found = given("")
-    assert {each.type for each in found.executors.values()} == set(ADAPTERS) - {"command"}
-    assert all(name == each.type or name == "claude-code" for name, each in found.executors.items())
+    result = given("")
+    assert {executor.type for executor in result.executors.values()} == set(ADAPTERS) - {"command"}
+    assert all(name == executor.type or name == "claude-code" for name, executor in result.executors.items())
 
 
 def test_environment_over_file_over_default():
     """SOW_AGENTS_<ROLE> wins over the file, the file over the default, and each answer says where it comes from."""
-    found = given(
+    result = given(
         "agents:\n  bindings:\n    implementer: codex\n    reviewer: gemini\n", SOW_AGENTS_IMPLEMENTER="cursor"
     )
-    assert found.binding("implementer") == ("cursor", "from environment: SOW_AGENTS_IMPLEMENTER")
-    assert found.binding("reviewer") == ("gemini", FROM_FILE)
-    assert found.binding("planner") == ("claude-code", DEFAULT)
+    assert result.binding("implementer") == ("cursor", "from environment: SOW_AGENTS_IMPLEMENTER")
+    assert result.binding("reviewer") == ("gemini", FROM_FILE)
+    assert result.binding("planner") == ("claude-code", DEFAULT)
 
 
 def test_one_setting_binds_every_role():
     """`agents.default` plays each role without a binding, and Claude Code is not needed any more (A18)."""
-    found = given("agents: {default: cursor, bindings: {reviewer: gemini}}\n", SOW_AGENTS_PLANNER="codex")
-    assert found.binding("quality-control") == ("cursor", f"{FROM_FILE}: agents.default")
-    assert found.binding("reviewer") == ("gemini", FROM_FILE)
-    assert found.binding("planner") == ("codex", "from environment: SOW_AGENTS_PLANNER")
-    assert set(found.executors_in_use(ROLES)) == {"cursor", "gemini", "codex"}
+    result = given("agents: {default: cursor, bindings: {reviewer: gemini}}\n", SOW_AGENTS_PLANNER="codex")
+    assert result.binding("quality-control") == ("cursor", f"{FROM_FILE}: agents.default")
+    assert result.binding("reviewer") == ("gemini", FROM_FILE)
+    assert result.binding("planner") == ("codex", "from environment: SOW_AGENTS_PLANNER")
+    assert set(result.executors_in_use(ROLES)) == {"cursor", "gemini", "codex"}
 
 
 def test_the_integrator_follows_the_implementer():
     """An integrator without a binding uses the implementer's executor, also where the settings are shown."""
-    found = given("agents: {default: cursor, bindings: {implementer: codex}}\n")
-    assert found.binding("integrator") == ("codex", FROM_FILE)
+    result = given("agents: {default: cursor, bindings: {implementer: codex}}\n")
+    assert result.binding("integrator") == ("codex", FROM_FILE)
     bound = given("agents: {bindings: {implementer: codex, integrator: gemini}}\n")
     assert bound.binding("integrator") == ("gemini", FROM_FILE)
 
@@ -122,15 +122,15 @@ def test_the_integrator_follows_the_implementer():
 )
 def test_a_missing_program_names_the_role_that_needs_it(text: str, role: str, reason: str):
     """The error has the role, and the hint the origin of its binding and the settings that change it (A18)."""
-    found = given(text)
-    executor = found.executor(found.binding(role)[0])
-    with pytest.raises(SowError) as caught:
-        found.require_program(executor, role, {"PATH": ""})
-    assert caught.value.message == f"executor binary not found: {executor.program} (for role {role})"
-    assert f"Install {executor.program}: {adapter(executor.type).capabilities.install}\n\n" in caught.value.hint
-    assert reason in caught.value.hint
-    assert f"sow config set agents.bindings.{role} NAME, or for all roles: " in caught.value.hint
-    assert caught.value.hint.endswith("sow config set agents.default NAME")
+    result = given(text)
+    executor = result.executor(result.binding(role)[0])
+    with pytest.raises(SowError) as excinfo:
+        result.require_program(executor, role, {"PATH": ""})
+    assert excinfo.value.message == f"executor binary not found: {executor.program} (for role {role})"
+    assert f"Install {executor.program}: {adapter(executor.type).capabilities.install}\n\n" in excinfo.value.hint
+    assert reason in excinfo.value.hint
+    assert f"sow config set agents.bindings.{role} NAME, or for all roles: " in excinfo.value.hint
+    assert excinfo.value.hint.endswith("sow config set agents.default NAME")
 
 
 @pytest.mark.parametrize(
@@ -152,20 +152,20 @@ def test_a_missing_program_names_the_role_that_needs_it(text: str, role: str, re
 )
 def test_a_wrong_program_in_the_settings_is_corrected_there(lines: dict[str, str], says: tuple[str, str]):
     """A program that the user named is corrected in the settings: nobody can install it (A24)."""
-    found = given(executor("mine", **lines))
-    with pytest.raises(SowError) as caught:
-        found.require_program(found.executor("mine"), "planner", {"PATH": ""})
+    result = given(executor("mine", **lines))
+    with pytest.raises(SowError) as excinfo:
+        result.require_program(result.executor("mine"), "planner", {"PATH": ""})
     need, field = says
     advice = f"Correct agents.executors.mine.settings.{field}: sow config edit\n\n"
-    assert caught.value.hint.startswith(f'Executor "mine" {need}.\n\n{advice}')
+    assert excinfo.value.hint.startswith(f'Executor "mine" {need}.\n\n{advice}')
 
 
 def test_a_missing_fallback_is_left_out_and_named(tmp_path: Path):
     """Only installed fallbacks take part; the first executor stays, so that its absence is an error (A18)."""
     (tmp_path / "gemini").write_text("#!/bin/sh\n")
     (tmp_path / "gemini").chmod(0o755)
-    found = given("agents: {fallbacks: {planner: [codex, gemini]}}\n")
-    executors, notes = found.executors_of("planner", {"PATH": str(tmp_path)})
+    result = given("agents: {fallbacks: {planner: [codex, gemini]}}\n")
+    executors, notes = result.executors_of("planner", {"PATH": str(tmp_path)})
     assert [executor.name for executor in executors] == ["claude-code", "gemini"]
     assert notes == ["the fallback codex is left out: codex is not installed"]
 
@@ -180,16 +180,16 @@ def test_a_missing_fallback_is_left_out_and_named(tmp_path: Path):
 )
 def test_a_variable_reaches_every_role(role: str, variable: str):
     """A role with a dash or an underscore in its name has a variable too."""
-    found = given(f"agents:\n  bindings:\n    {role}: codex\n", **{variable: "gemini"})
-    assert found.binding(role) == ("gemini", f"from environment: {variable}")
-    assert found.roles([]) == [role]
+    result = given(f"agents:\n  bindings:\n    {role}: codex\n", **{variable: "gemini"})
+    assert result.binding(role) == ("gemini", f"from environment: {variable}")
+    assert result.roles([]) == [role]
 
 
 def test_an_empty_variable_says_nothing():
     """An empty SOW_AGENTS_<ROLE> is no override, and neither is a variable without a role."""
-    found = given("", SOW_AGENTS_PLANNER="", SOW_AGENTS_="cursor")
-    assert found.binding("planner") == ("claude-code", DEFAULT)
-    assert found.overrides == {}
+    result = given("", SOW_AGENTS_PLANNER="", SOW_AGENTS_="cursor")
+    assert result.binding("planner") == ("claude-code", DEFAULT)
+    assert result.overrides == {}
 
 
 @pytest.mark.parametrize(
@@ -205,18 +205,18 @@ def test_an_empty_variable_says_nothing():
 )
 def test_an_empty_section_is_no_setting(text: str):
     """A section whose entries are all commented out is the same as no section."""
-    found = given(text)
-    assert found.binding("implementer") == ("claude-code", DEFAULT)
-    assert found.limits["turn_timeout"] == ("60m", DEFAULT)
-    assert found.fallbacks == {}
-    assert found.trust == []
+    result = given(text)
+    assert result.binding("implementer") == ("claude-code", DEFAULT)
+    assert result.limits["turn_timeout"] == ("60m", DEFAULT)
+    assert result.fallbacks == {}
+    assert result.trust == []
 
 
 def test_an_executor_with_empty_settings_has_the_defaults():
     """`settings:` and `custom_args:` without a value count as not given."""
-    found = given(executor("claude-code", type="claude", settings="", custom_args="")).executor("claude-code")
-    assert (found.settings, found.custom_args, found.yolo) == ({}, (), False)
-    assert found.origin_of("yolo_mode") == DEFAULT
+    result = given(executor("claude-code", type="claude", settings="", custom_args="")).executor("claude-code")
+    assert (result.settings, result.custom_args, result.yolo) == ({}, (), False)
+    assert result.origin_of("yolo_mode") == DEFAULT
 
 
 def test_several_executors_of_one_type():
@@ -233,21 +233,21 @@ agents:
       custom_args: ["--effort", "high"]
   bindings: {architect: claude-opus}
 """
-    found = given(text)
-    opus, sonnet = found.executor("claude-opus"), found.executor("claude-code")
+    result = given(text)
+    opus, sonnet = result.executor("claude-opus"), result.executor("claude-code")
     assert (opus.model, opus.yolo, opus.origin_of("yolo_mode")) == ("opus", True, FROM_FILE)
     assert (sonnet.model, sonnet.yolo, sonnet.origin_of("yolo_mode")) == ("sonnet", False, DEFAULT)
     assert sonnet.custom_args == ("--effort", "high")
-    assert found.executors_in_use(ROLES) == ["claude-code", "claude-opus"]
+    assert result.executors_in_use(ROLES) == ["claude-code", "claude-opus"]
 
 
 def test_limits_merge_over_the_defaults():
     """A limit that is given replaces its default alone."""
-    found = given("limits:\n  turn_timeout: 2h\n  transcript_mb: 1\n")
-    assert found.limits["turn_timeout"] == ("2h", FROM_FILE)
-    assert found.limits["transcript_mb"] == (1, FROM_FILE)
-    assert found.limits["silence_timeout"] == ("15m", DEFAULT)
-    assert found.seconds("turn_timeout") == 7200
+    result = given("limits:\n  turn_timeout: 2h\n  transcript_mb: 1\n")
+    assert result.limits["turn_timeout"] == ("2h", FROM_FILE)
+    assert result.limits["transcript_mb"] == (1, FROM_FILE)
+    assert result.limits["silence_timeout"] == ("15m", DEFAULT)
+    assert result.seconds("turn_timeout") == 7200
 
 
 @pytest.mark.parametrize(
@@ -261,18 +261,18 @@ def test_durations(text: str, seconds: float):
 @all_of("text", ["", "5", "m", "1.5h", "-1s", "1 h", "1hm", "٣s", "soon"])
 def test_bad_durations(text: str):
     """Anything else is refused with an example."""
-    with pytest.raises(SowError, match="is not a duration") as caught:
+    with pytest.raises(SowError, match="is not a duration") as excinfo:
         config.seconds(text)
-    assert "45m" in caught.value.hint
+    assert "45m" in excinfo.value.hint
 
 
 def test_trust_is_by_the_real_place(tmp_path: Path):
     """A repository is trusted by where it really is, not by how it was spelled."""
     (tmp_path / "repo").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "repo")
-    found = given(f"trust:\n  - {tmp_path}/link\n")
-    assert found.trusts(str(tmp_path / "repo"))
-    assert not found.trusts(str(tmp_path))
+    result = given(f"trust:\n  - {tmp_path}/link\n")
+    assert result.trusts(str(tmp_path / "repo"))
+    assert not result.trusts(str(tmp_path))
 
 
 MISFITS = {
@@ -320,32 +320,32 @@ MISFITS = {
 @all_of("case", MISFITS)
 def test_settings_must_fit_their_type(case: str):
     """What a schema cannot tell is refused when the executor is used, with the file and the field."""
-    text, words = MISFITS[case]
-    found = given(text)
-    name = next(name for name, each in found.executors.items() if each.origin == FROM_FILE)
-    with pytest.raises(InvalidFile) as caught:
-        found.executor(name)
-    assert caught.value.message.startswith(f"{found.path}: agents.executors")
-    assert words in caught.value.message
-    assert "sow config edit" in caught.value.hint
+    text, texts = MISFITS[case]
+    result = given(text)
+    name = next(name for name, executor in result.executors.items() if executor.origin == FROM_FILE)
+    with pytest.raises(InvalidFile) as excinfo:
+        result.executor(name)
+    assert excinfo.value.message.startswith(f"{result.path}: agents.executors")
+    assert texts in excinfo.value.message
+    assert "sow config edit" in excinfo.value.hint
 
 
 def test_an_executor_that_nobody_uses_hurts_nobody():
     """A misfit is an error of the executor that has it, not of the others."""
-    found = given(executor("broken", type="command"))
-    assert found.executor("claude-code").type == "claude"
+    result = given(executor("broken", type="command"))
+    assert result.executor("claude-code").type == "claude"
 
 
 @all_of("kind", ADAPTERS)
 def test_a_model_is_accepted_where_the_capability_says_so(kind: str):
     """`model` is refused for exactly those types whose CLI takes none."""
     more = ", command: [x]" if kind == "command" else ""
-    found = given(executor("mine", type=kind, settings=f"{{model: big{more}}}"))
+    result = given(executor("mine", type=kind, settings=f"{{model: big{more}}}"))
     if adapter(kind).capabilities.model:
-        assert found.executor("mine").model == "big"
+        assert result.executor("mine").model == "big"
     else:
         with pytest.raises(InvalidFile, match=rf"settings\.model: type {kind} takes no model"):
-            found.executor("mine")
+            result.executor("mine")
 
 
 @pytest.mark.parametrize(
@@ -364,11 +364,11 @@ def test_the_program_of_an_executor(kind: str, settings: dict[str, object], name
 
 def test_an_unknown_executor_reads_as_it_should():
     """The error names the executor; the hint says who named it, what was meant perhaps, and what there is."""
-    found = given("agents:\n  bindings:\n    implementer: cusor\n")
-    with pytest.raises(SowError) as caught:
-        found.executor("cusor")
-    assert caught.value.message == "unknown executor: cusor"
-    first, empty, *lines = caught.value.hint.split("\n")
+    result = given("agents:\n  bindings:\n    implementer: cusor\n")
+    with pytest.raises(SowError) as excinfo:
+        result.executor("cusor")
+    assert excinfo.value.message == "unknown executor: cusor"
+    first, empty, *lines = excinfo.value.hint.split("\n")
     assert first == "agents.bindings.implementer names it; did you mean cursor?"
     assert (empty, lines[0]) == ("", "Available executors:")
     assert "  - claude-code" in lines
@@ -390,9 +390,9 @@ def test_an_unknown_executor_reads_as_it_should():
 )
 def test_who_named_an_unknown_executor(text: str, environment: dict[str, str], first: str):
     """Whatever names an unknown executor is told, whether variable, binding or fallback."""
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         given(text, **environment).executor("zzzzzz")
-    assert caught.value.hint.split("\n")[0] == first
+    assert excinfo.value.hint.split("\n")[0] == first
 
 
 @pytest.mark.parametrize(
@@ -419,16 +419,16 @@ def test_a_linked_file_is_read(tmp_path: Path):
     (tmp_path / "dotfiles/sow.yaml").write_text("agents:\n  bindings:\n    planner: codex\n")
     (tmp_path / ".config/sow").mkdir(parents=True)
     (tmp_path / ".config/sow/config.yaml").symlink_to(tmp_path / "dotfiles/sow.yaml")
-    found = config.load({"HOME": str(tmp_path)})
-    assert found.binding("planner") == ("codex", FROM_FILE)
+    data = config.load({"HOME": str(tmp_path)})
+    assert data.binding("planner") == ("codex", FROM_FILE)
 
 
 @pytest.mark.parametrize("text", ["agents: [", "agents: 5\n", "a: &a 1\n", "agents:\n\tbindings:\n", "agnts: {}\n"])
 def test_no_hint_speaks_of_git(text: str):
     """The user's settings are not in git, so the hint leads to `sow config edit` and never to a restore."""
-    with pytest.raises(InvalidFile) as caught:
+    with pytest.raises(InvalidFile) as excinfo:
         config.parse(text, "config.yaml")
-    assert caught.value.hint == config.FIX_HINT
+    assert excinfo.value.hint == config.FIX_HINT
 
 
 def test_the_check_adds_nothing():

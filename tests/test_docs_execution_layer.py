@@ -1,4 +1,4 @@
-"""docs/how-to/orchestrator.md is true: its commands work, and its tables are what is installed."""
+"""docs/how-to/orchestrator.md is correct: its commands work, and its tables match the installed files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def section(title: str) -> str:
 def test_the_layer_is_installed_as_the_page_types_it(bare_repo: Repo) -> None:
     """The block of the page, typed in a new repository, leaves the layer."""
     (block,) = re.findall(r"```sh\n(.*?)```", section("Install the layer"), re.DOTALL)
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block], cwd=bare_repo.root, env=bare_repo.environment, capture_output=True
     )
-    assert done.returncode == 0, done
+    assert result.returncode == 0, result
     assert (bare_repo.root / ".claude/commands/project/new.md").is_file()
 
 
@@ -45,7 +45,7 @@ def test_the_table_of_places_is_what_is_installed() -> None:
     assert [name for name, _, _ in rows] == list(layer.LAYERS)
     for name, *cells in rows:
         for user, cell in enumerate(cells):
-            paths = [each.path for each in layer.layer(name, user=bool(user)).pieces]
+            paths = [piece.path for piece in layer.layer(name, user=bool(user)).pieces]
             for place in re.findall(r"`(?:~/)?([^`]+)`", cell):
                 start = place.split("*")[0]
                 assert any(path.startswith(start) for path in paths), (name, place)
@@ -56,7 +56,7 @@ def test_the_table_of_commands_is_complete() -> None:
     named = re.findall(
         r"`/([\w:-]+)[ `]", section("Install the layer").partition("| command |")[2].partition("\n\n")[0]
     )
-    assert sorted(named) == sorted(each.name.replace("/", ":") for each in layer.commands())
+    assert sorted(named) == sorted(command.name.replace("/", ":") for command in layer.commands())
 
 
 def test_the_verbs_of_the_tools_are_named() -> None:

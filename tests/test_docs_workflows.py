@@ -1,4 +1,4 @@
-"""The workflow pages are true: each named test exists, each command parses, and the protocol is complete."""
+"""The workflow pages are correct: each named test exists, each command parses, and the protocol is complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIELDS = (
 def test_every_named_test_exists(path: str) -> None:
     """A test that the table names is a function of that file."""
     functions = {node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)}
-    assert {name for each, name in NAMED if each == path} <= functions
+    assert {name for value, name in NAMED if value == path} <= functions
 
 
 def test_every_row_names_a_test() -> None:
@@ -64,14 +64,14 @@ def test_no_field_is_forgotten(field: str) -> None:
 
 def lines() -> list[str]:
     shown = re.findall(r"^\$ (sow .*)$", PAGE, re.M)
-    told = re.findall(r"`(sow [^`]*)`", PAGE)
-    return sorted(set(shown + told))
+    matches = re.findall(r"`(sow [^`]*)`", PAGE)
+    return sorted(set(shown + matches))
 
 
 @all_of("line", lines())
 def test_every_command_on_the_page_exists(line: str) -> None:
     """Each `sow …` is a call that the real parser takes, or a command's bare name."""
-    words = [{"STATUS": "blocked"}.get(word, word) for word in shlex.split(line)[1:]]
-    command, rest = find(words)
+    text = [{"STATUS": "blocked"}.get(word, word) for word in shlex.split(line)[1:]]
+    command, rest = find(text)
     if rest:
         parse(command, rest)

@@ -1,4 +1,4 @@
-"""Every `sow …` in every document, command file and plugin file is a call that the program has."""
+"""Every `sow …` in every document, command file and plugin file is a valid call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_call_in_a_document_is_one_that_exists(path: Path) -> None:
 def test_every_call_in_an_installed_file_is_one_that_exists(name: str, user: bool) -> None:
     """The same holds for every file that `sow install` writes, whatever the CLI."""
     pieces = layer.layer(name, user=user).pieces
-    assert sum(check(each.text) for each in pieces) >= 5
+    assert sum(check(piece.text) for piece in pieces) >= 5
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def resolve(name: str) -> object:
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
-            found: object = importlib.import_module(".".join(["sow", *parts[:length]]))
+            result: object = importlib.import_module(".".join(["sow", *parts[:length]]))
         except ModuleNotFoundError:
             continue
         for part in parts[length:]:
-            found = getattr(found, part)
-        return found
+            result = getattr(result, part)
+        return result
     raise AttributeError(name)
 
 

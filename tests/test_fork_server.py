@@ -1,4 +1,4 @@
-"""A call that the warm process makes is one that the shell would make."""
+"""A call through the fork server behaves like a call from the shell."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
     warm = ForkServer(SOW, fresh_environment(tmp_path / "other"))
     lock = os.open(task_repo.root / ".sow", os.O_RDONLY)
 
-    def call(*words: str, timeout: float) -> subprocess.CompletedProcess[bytes] | None:
+    def call(*arguments: str, timeout: float) -> subprocess.CompletedProcess[bytes] | None:
         return warm.call(
-            list(words), cwd=str(task_repo.root), environment=task_repo.environment, stdin=b"", timeout=timeout
+            list(arguments), cwd=str(task_repo.root), environment=task_repo.environment, stdin=b"", timeout=timeout
         )
 
     try:
@@ -116,7 +116,7 @@ def test_every_module_can_be_the_first_one(environment: dict[str, str]) -> None:
     )
     names = listed.stdout.split()
     assert len(names) > 200
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", ONE_BY_ONE, *names], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == []
+    assert result.stdout.splitlines() == []

@@ -1,4 +1,4 @@
-"""The hot verbs stay light: an agent calls them hundreds of times, and most of their time is spent on imports."""
+"""The hot verbs import little, because an agent calls them hundreds of times."""
 
 from __future__ import annotations
 
@@ -78,26 +78,26 @@ LATE = {
     "sow.store.formats.json_text", "sow.store.projects.notes", "sow.store.validators.notes",
     "sow.store.validators.user_config",
 }  # fmt: skip
-MOST_AT_START = 86  # modules of ours, a little above today's count
+MOST_AT_START = 86  # modules of sow, a little above today's count
 hot = pytest.mark.parametrize("words", HOT, ids=" ".join)
 
 
-def loaded(repo: Repo, code: str, *words: str) -> set[str]:
+def loaded(repo: Repo, code: str, *arguments: str) -> set[str]:
     """The modules in a Python that has run this code."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
         cwd=repo.root,
         env=repo.environment,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
-    return set(done.stderr.split())
+    assert result.returncode == 0, result.stderr
+    return set(result.stderr.split())
 
 
 def own_modules(names: Iterable[str]) -> set[str]:
-    """The modules of ours among these, as names below `sow`, without packages and generated validators."""
+    """The modules of sow among these, as names below `sow`, without packages and generated validators."""
     package = Path(sow.__file__).parent
     ours = {name.removeprefix("sow.") for name in names if name.startswith("sow.")}
     files = {name for name in ours if (package / name.replace(".", "/")).with_suffix(".py").is_file()}
@@ -171,9 +171,9 @@ def test_nobody_looks_for_garbage(task_repo: Repo, words: tuple[str, ...]):
 
 def test_the_second_note_is_as_light_as_the_first(task_repo: Repo):
     """A file of notes that we wrote ourselves is read back without the json module."""
-    words = ("note", "add", "--task", "010", "--description", "d", "--context", "c")
-    task_repo.ok(*words)
-    assert "json" not in loaded(task_repo, RUN, *words)
+    arguments = ("note", "add", "--task", "010", "--description", "d", "--context", "c")
+    task_repo.ok(*arguments)
+    assert "json" not in loaded(task_repo, RUN, *arguments)
 
 
 def test_handing_in_with_resolved_notes_is_light(task_repo: Repo):
@@ -190,7 +190,7 @@ def start(task_repo: Repo, tmp_path: Path) -> list[str]:
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", START, "agent", "spawn", "implementer", "010"],
         cwd=task_repo.root,
         env={**task_repo.environment, "PATH": f"{program.parent}:{task_repo.environment['PATH']}"},
@@ -198,8 +198,8 @@ def start(task_repo: Repo, tmp_path: Path) -> list[str]:
         text=True,
         timeout=300,
     )
-    (said,) = [line for line in done.stderr.splitlines() if line.startswith("start: ")]
-    return said.split()[1:]
+    (output,) = [line for line in result.stderr.splitlines() if line.startswith("start: ")]
+    return output.split()[1:]
 
 
 def test_a_worker_starts_before_what_only_its_end_needs(start: list[str]):

@@ -1,4 +1,4 @@
-"""The how-to guides are true: what they type in a project works as it stands."""
+"""The how-to guides are correct: their commands work in a project as printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUIDES = {path.stem: path.read_text() for path in sorted((ROOT / "docs/how-to").
 def test_a_role_is_added_as_the_guide_types_it(repo: Repo) -> None:
     """The commands of the guide write the file that it shows, and a task for the role."""
     script = "".join(re.findall(r"^```sh\n(.*?)^```", GUIDES["custom-role"], re.DOTALL | re.MULTILINE))
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=repo.root,
         env=repo.environment,
@@ -24,8 +24,8 @@ def test_a_role_is_added_as_the_guide_types_it(repo: Repo) -> None:
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "swift-dev" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "swift-dev" in result.stdout
     assert repo.task("010")["assigned_agent"] == "swift-dev"
     (shown,) = re.findall(r"^```markdown\n(.*?)^```", GUIDES["custom-role"], re.DOTALL | re.MULTILINE)
     assert (repo.root / ".claude/agents/swift-dev.md").read_text() == shown
@@ -39,6 +39,6 @@ def test_every_setting_of_the_guides_can_be_set(repo: Repo) -> None:
     settings = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("sow config set ")]
     settings = [words for words in settings if len(words) > 3]
     assert len(settings) >= 7
-    for words in settings:
-        repo.ok(*words)
+    for setting in settings:
+        repo.ok(*setting)
     repo.ok("config", "validate")

@@ -20,7 +20,7 @@ UV = "uv tool install --quiet --force --reinstall --python >=3.11 --from {} sow\
 PIPX = "pipx install --quiet --force {}\n"
 
 
-def call(home: Path, programs: tuple[str, ...], *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def call(home: Path, programs: tuple[str, ...], *arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
     """Runs the script as a user who has these programs."""
     (home / "bin").mkdir(parents=True)
     for name in programs:
@@ -28,9 +28,9 @@ def call(home: Path, programs: tuple[str, ...], *words: str, **more: str) -> sub
         (home / name).chmod(0o755)
     (home / "bin/sow").write_text("#!/bin/sh\necho sow 1.0.0\n")
     (home / "bin/sow").chmod(0o755)
-    environment = {"HOME": str(home), "PATH": str(home), **more}
+    environment = {"HOME": str(home), "PATH": str(home), **options}
     script = str(ROOT / "install.sh")
-    return subprocess.run(["/bin/sh", script, *words], env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(["/bin/sh", script, *arguments], env=environment, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What `make test` runs of the long tables: a few cases of each, and a test for every promise."""
+"""The cases of long tables that `make test` runs: a few of each, and a test for every promise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_few_cases_are_spread_over_the_table() -> None:
     mark = few_of("number", range(10), 2)
     assert quick(mark) == [0, 5]
     assert [case.values[0] for case in mark.args[1]] == list(range(10))
-    assert {each.name for case in mark.args[1] for each in case.marks} == {"full"}
+    assert {mark.name for case in mark.args[1] for mark in case.marks} == {"full"}
 
 
 def test_chosen_cases_are_always_quick() -> None:
@@ -65,11 +65,11 @@ def test_a_seed_chooses_the_same_sample() -> None:
         )
 
     items = cast(list[pytest.Item], [item(number) for number in range(1000)])
-    chosen = [each.number for each in cast(list[Any], sample(items, "a", 50))]
+    chosen = [item.number for item in cast(list[Any], sample(items, "a", 50))]
     assert len(chosen) == 50
     assert all(number % 2 for number in chosen)
-    assert chosen == [each.number for each in cast(list[Any], sample(items, "a", 50))]
-    assert chosen != [each.number for each in cast(list[Any], sample(items, "b", 50))]
+    assert chosen == [item.number for item in cast(list[Any], sample(items, "a", 50))]
+    assert chosen != [item.number for item in cast(list[Any], sample(items, "b", 50))]
 
 
 PROMISES = re.findall(r"^\|.*\| (`.*) \|$", (ROOT / "docs" / "explanation" / "guarantees.md").read_text(), re.M)

@@ -1,4 +1,4 @@
-"""The README and the tutorial are true: what they tell a newcomer to type works as it stands."""
+"""The README and the tutorial are correct: their commands work as printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_page(page: str, place: str, folder: Path, environment: dict[str, str]) -
         subprocess.run(["git", "clone", "-q", ROOT, folder], env=environment, check=True)
     else:
         folder.mkdir()
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "".join(blocks(page))],
         cwd=folder,
         env=environment,
@@ -36,8 +36,8 @@ def run_page(page: str, place: str, folder: Path, environment: dict[str, str]) -
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @few_of("place", PLACES, 1)

@@ -1,4 +1,4 @@
-"""The recording of the demo: a real terminal becomes an animated picture."""
+"""The recording of the demo: turns the output of a real terminal into an animated picture."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_command_becomes_a_picture() -> None:
     frames = record([sys.executable, "-c", program], "show", {"/secret/": ""})
     picture = svg(frames, "A picture")
     root = ElementTree.fromstring(picture)  # noqa: S314  (our own text)
-    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    texts = ["".join(item.itertext()) for item in root.iter(f"{SVG}text")]
     assert texts == ["$ show", "green <&> x", "end"]
     assert picture.count("translateY(") == len(pace(frames)) + 1
     assert 'fill="#6bc46d">green<' in picture
@@ -74,7 +74,7 @@ def test_the_recording_in_the_docs() -> None:
     """The recorded demo loads nothing, names no folder of a machine, and shows a whole run."""
     picture = (ROOT / "docs/images/demo.svg").read_text()
     root = ElementTree.fromstring(picture)  # noqa: S314  (our own text)
-    texts = "\n".join("".join(each.itertext()) for each in root.iter(f"{SVG}text"))
+    texts = "\n".join("".join(item.itertext()) for item in root.iter(f"{SVG}text"))
     assert "sow run plan.md" in texts and "completed" in texts and "sow runs verify" in texts
     assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
     assert not any(place in texts for place in ("/root", "/home", ".venv", str(ROOT)))

@@ -1,4 +1,4 @@
-"""Q2, the tests are honest: a line is broken in a copy of the package, and a named test must turn red."""
+"""Q2: a line is broken in a copy of the package, and a named test must fail."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ SABOTAGES = {
         "        if session:\n",
         "store/workflows/test_workflow_folder.py::test_an_agent_cannot_answer_its_own_question_by_hand",
     ),
-    "anybody writes on any desk": Sabotage(
+    "anybody writes in any task folder": Sabotage(
         "store/note_updates.py",
         "    if actor.is_worker and actor.task != ident:\n",
         "    if actor.is_worker and not ident:\n",
@@ -288,8 +288,8 @@ SABOTAGES = {
     ),
     "an answer that was cut off is said twice": Sabotage(
         "store/projects/feedback.py",
-        "    return body == text and",
-        "    return body != text and",
+        "    return (head, body) == (fields, text)\n",
+        "    return (head, body) != (fields, text)\n",
         "guarantees/crash_recovery/test_commands.py::test_killed_answer_is_given_once",
     ),
     "git lets go of the lock when we are killed": Sabotage(
@@ -623,16 +623,16 @@ def test_a_sabotage_is_noticed(tmp_path: Path, name: str):
     package = copy(tmp_path / "package")
     path = package / "sow" / sabotage.file
     path.write_text(path.read_text().replace(sabotage.old, sabotage.new))
-    done = run(package, tmp_path / "inner", sabotage.test)
-    assert done.returncode == 1, done.stdout
-    assert "1 failed" in done.stdout, done.stdout
+    result = run(package, tmp_path / "inner", sabotage.test)
+    assert result.returncode == 1, result.stdout
+    assert "1 failed" in result.stdout, result.stdout
 
 
 def test_without_sabotage_all_of_them_pass(tmp_path: Path):
     """With the same copy, unbroken, every named test passes, so that it was the broken line that turned it red."""
     package = copy(tmp_path / "package")
-    done = run(package, tmp_path / "inner", *dict.fromkeys(SABOTAGES[name].test for name in CHOSEN))
-    assert done.returncode == 0, done.stdout
+    result = run(package, tmp_path / "inner", *dict.fromkeys(SABOTAGES[name].test for name in CHOSEN))
+    assert result.returncode == 0, result.stdout
 
 
 def test_the_copy_is_what_is_tested(tmp_path: Path):
@@ -640,8 +640,8 @@ def test_the_copy_is_what_is_tested(tmp_path: Path):
     package = copy(tmp_path / "package")
     init = package / "sow" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "0.sabotage.'))
-    done = run(package, tmp_path / "inner", "cli/setup/test_schema.py::test_the_versions")
-    assert done.returncode == 0, done.stdout
+    result = run(package, tmp_path / "inner", "cli/setup/test_schema.py::test_the_versions")
+    assert result.returncode == 0, result.stdout
     command = [Path(sys.executable).parent / "sow", "--version"]
     shown = subprocess.run(command, env={"PYTHONPATH": str(package)}, capture_output=True, text=True).stdout
     assert "0.sabotage." in shown

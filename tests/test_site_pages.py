@@ -1,4 +1,4 @@
-"""The pages of the site: each is in the navigation, each link leads somewhere, and the hooks adapt links."""
+"""The pages of the site: each is in the navigation, each link has a target, and the hooks adapt links."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WRITTEN = [*(ROOT / name for name in ("README.md", *PAGES)), *sorted(DOCS.rglob(
 
 def anchors(page: Path) -> set[str]:
     """The names of the headings of a page, as both the site and a repository host make them."""
-    found = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.M)
-    words = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", each) for each in found]
-    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in words}
+    matches = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.M)
+    text = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match) for match in matches]
+    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in text}
 
 
 @all_of("page", WRITTEN)

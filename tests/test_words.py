@@ -1,4 +1,4 @@
-"""The words that users read: the glossary's words, and short sentences."""
+"""The words that users read: words of the glossary, and short sentences."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def covered() -> list[Path]:
 @all_of("path", covered())
 def test_texts_use_the_words_of_the_glossary(path: Path):
     """No text that a user or an agent reads has a word that the glossary replaced."""
-    found = texts(path) if path.suffix == ".py" else enumerate(path.read_text().splitlines(), 1)
-    wrong = [f"{path}:{line}: {text!r}" for line, text in found if FORBIDDEN.search(text)]
+    result = texts(path) if path.suffix == ".py" else enumerate(path.read_text().splitlines(), 1)
+    wrong = [f"{path}:{line}: {text!r}" for line, text in result if FORBIDDEN.search(text)]
     assert wrong == []
 
 
@@ -79,7 +79,7 @@ def sentences(text: str) -> list[str]:
 @all_of("command", [command for group in GROUPS for command in commands(group)])
 def test_help_has_short_sentences(command: Command):
     """A sentence of the help has at most 20 words."""
-    about = [command.summary, command.details, *(each.help for each in (*command.options, *command.arguments))]
+    about = [command.summary, command.details, *(option.help for option in (*command.options, *command.arguments))]
     kept = [part for text in about for part in sentences(re.sub(r"Exit codes?:.*", "", text))]
     assert [part for part in kept if len(part.split()) > MOST_WORDS] == []
 

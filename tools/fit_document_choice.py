@@ -46,23 +46,23 @@ class Set(NamedTuple):
 def samples(name: str, root: Path) -> Set:
     """Returns all pairs of a task and a document that is not certain."""
     shelve(root, yaml.safe_load((SETS / f"{name}_library.yaml").read_text()))
-    found, certain, certain_wanted, wanted_count = [], 0, 0, 0
+    result, certain, certain_wanted, wanted_count = [], 0, 0, 0
     for number, given in enumerate(yaml.safe_load((SETS / f"{name}_tasks.yaml").read_text()), 1):
         task: Any = task_of(number, given)
         library = Library(home_at(root), str(root))
         library.find_documents({}, task)  # type: ignore[typeddict-item]
         index = TextIndex(home_at(root), library.documents)
-        wanted = {f".sow/{path}" for path in given["wanted"]}
+        expected = {f".sow/{path}" for path in given["wanted"]}
         sure = {entry.document.path for entry in choose_certain(task, given["description"], library.documents, index)}
-        certain, certain_wanted = certain + len(sure), certain_wanted + len(sure & wanted)
-        wanted_count += len(wanted)
+        certain, certain_wanted = certain + len(sure), certain_wanted + len(sure & expected)
+        wanted_count += len(expected)
         features = Matches(index, given["name"], given["description"], given.get("files", ())).features()
         for identifier, values in features.items():
             path = index.documents_by_id[identifier].path
             if path not in sure:
-                found.append(Sample(number, (*values, 1.0), path in wanted))
+                result.append(Sample(number, (*values, 1.0), path in expected))
         index.close()
-    return Set(found, certain, certain_wanted, wanted_count)
+    return Set(result, certain, certain_wanted, wanted_count)
 
 
 def fit(data: list[Sample]) -> list[float]:

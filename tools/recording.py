@@ -48,11 +48,11 @@ class Screen:
     def write(self, text: str) -> None:
         """Draws text; an unknown sequence is an error, because the picture would be wrong."""
         end = 0
-        for found in SEQUENCE.finditer(text):
-            if found.start() != end:
-                raise ValueError(f"unknown escape sequence: {text[end : found.start()]!r}")
-            end = found.end()
-            values, final, control, plain = found.groups()
+        for match in SEQUENCE.finditer(text):
+            if match.start() != end:
+                raise ValueError(f"unknown escape sequence: {text[end : match.start()]!r}")
+            end = match.end()
+            values, final, control, plain = match.groups()
             if plain:
                 self._put(plain)
             elif control == "\n":

@@ -68,11 +68,22 @@ def executors(page: str) -> str:
     ]
     for name in ADAPTERS:
         if name != "simulated":
-            found = adapter(name).capabilities
-            facts = (found.resumes, found.model, found.reports_cost, found.reports_tokens, found.read_only)
-            answers = [*facts, not found.needs_yolo, found.closes]
-            words = [name, found.binary, SESSIONS[found.session], *("yes" if each else "no" for each in answers)]
-            rows.append(f"| {' | '.join(words)} |")
+            capabilities = adapter(name).capabilities
+            facts = (
+                capabilities.resumes,
+                capabilities.model,
+                capabilities.reports_cost,
+                capabilities.reports_tokens,
+                capabilities.read_only,
+            )
+            answers = [*facts, not capabilities.needs_yolo, capabilities.closes]
+            text = [
+                name,
+                capabilities.binary,
+                SESSIONS[capabilities.session],
+                *("yes" if answer else "no" for answer in answers),
+            ]
+            rows.append(f"| {' | '.join(text)} |")
     return CAPABILITIES.sub(lambda _: "\n".join(rows), page)
 
 

@@ -94,8 +94,8 @@ def _object(load: Callable[[str], Schema], place: list[str]) -> tuple[Schema, Sc
 
 
 def _resolved(rule: Schema, root: Schema) -> Schema:
-    found: Schema = root["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
-    return found
+    result: Schema = root["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
+    return result
 
 
 def _element(rule: Schema, root: Schema) -> Schema:

@@ -106,7 +106,7 @@ class Writer:
         return self.call("record", "{\n" + "".join(lines) + pad + "}", *conditions, *options)
 
     def default(self, rule: Schema, required: bool) -> str:
-        """Returns the default of a field, or the name of the constant that stands in its place."""
+        """Returns the default of a field, or the name of the constant that is in its place."""
         if "default" in rule:
             return repr(rule["default"])
         name = "REQUIRED" if required else "OPTIONAL"

@@ -1,4 +1,4 @@
-"""What a worker is told when it starts: its role's words, its task, and how to speak about it."""
+"""Tests the first prompt of a worker: its role, its task, and the command to set a status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sow.agents.agent import Agent
 from sow.agents.registry import AgentRegistry
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -30,27 +30,27 @@ def define(repo: Repo, name: str, more: str = "") -> Agent:
 
 
 @pytest.fixture
-def desk(task_repo: Repo) -> TaskFolder:
+def own_folder(task_repo: Repo) -> TaskFolder:
     home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
-    return desks.find(home, projects.load(home), "010")
+    return task_folder.find(home, projects.load(home), "010")
 
 
-def told(agent: Agent, desk: TaskFolder, *, delegates: bool = False, packet: str = "") -> str:
-    return briefing.first_prompt(agent, desk, desk.task(), SOW, delegates=delegates, packet=packet)
+def told(agent: Agent, own_folder: TaskFolder, *, delegates: bool = False, packet: str = "") -> str:
+    return briefing.first_prompt(agent, own_folder, own_folder.task(), SOW, delegates=delegates, packet=packet)
 
 
-def test_the_task_prompt_has_the_seed_s_first_line_with_an_absolute_place(desk: TaskFolder) -> None:
+def test_the_task_prompt_has_the_seed_s_first_line_with_an_absolute_place(own_folder: TaskFolder) -> None:
     """It names the task, where it is, who the worker is, and the first and the last call of its turn."""
-    lines = briefing.task_prompt(desk, desk.task(), SOW).split("\n")
-    assert lines[0] == f"Execute task 010. Location: {desk.folder}/"
-    assert desk.folder.startswith("/")
+    lines = briefing.task_prompt(own_folder, own_folder.task(), SOW).split("\n")
+    assert lines[0] == f"Execute task 010. Location: {own_folder.folder}/"
+    assert own_folder.folder.startswith("/")
     assert f"Start with: {SOW} task show 010" in lines
     assert any(line.startswith(f"End your turn with: {SOW} task set --id 010 status needs_review") for line in lines)
 
 
-def test_a_built_in_role_starts_with_its_template_for_this_task(desk: TaskFolder) -> None:
+def test_a_built_in_role_starts_with_its_template_for_this_task(own_folder: TaskFolder) -> None:
     """The packaged words come first, with the full path of sow and the task's id in their commands."""
-    text = told(AgentRegistry().get("implementer"), desk)
+    text = told(AgentRegistry().get("implementer"), own_folder)
     assert text.startswith("# Implementer\n")
     assert f"\n{SOW} prompt guidance/implementer/base\n" in text
     assert f"`{SOW} task show 010`" in text
@@ -59,67 +59,69 @@ def test_a_built_in_role_starts_with_its_template_for_this_task(desk: TaskFolder
 
 
 @pytest.mark.parametrize("role", AgentRegistry().names())
-def test_every_built_in_role_is_told_to_initialise_itself(desk: TaskFolder, role: str) -> None:
+def test_every_built_in_role_is_told_to_initialise_itself(own_folder: TaskFolder, role: str) -> None:
     """Whatever the role, its own base prompt is loaded by the first command of its prompt."""
-    text = told(AgentRegistry().get(role), desk)
+    text = told(AgentRegistry().get(role), own_folder)
     first = next(line for line in text.split("\n") if line.startswith(f"{SOW} "))
     assert first == f"{SOW} prompt guidance/{role}/base"
 
 
-def test_a_role_that_is_only_in_a_file_is_used_with_the_seed_s_sentence(task_repo: Repo, desk: TaskFolder) -> None:
+def test_a_role_that_is_only_in_a_file_is_used_with_the_seed_s_sentence(
+    task_repo: Repo, own_folder: TaskFolder
+) -> None:
     """A CLI that has such roles as subagents is asked to use it, and has its words where it cannot."""
-    text = told(define(task_repo, "swiftdev"), desk, delegates=True)
+    text = told(define(task_repo, "swiftdev"), own_folder, delegates=True)
     assert text.startswith("use the swiftdev subagent to: Execute task 010.")
     assert WORDS in text
 
 
-def test_other_clis_are_told_the_words_of_the_file(task_repo: Repo, desk: TaskFolder) -> None:
-    """Without subagents the file's words come first, as they stand, and the task follows."""
-    text = told(define(task_repo, "swiftdev"), desk)
+def test_other_clis_are_told_the_words_of_the_file(task_repo: Repo, own_folder: TaskFolder) -> None:
+    """Without subagents the file's words come first, as they are, and the task follows."""
+    text = told(define(task_repo, "swiftdev"), own_folder)
     assert text.startswith(f"{WORDS}\n\nExecute task 010.")
     assert "subagent" not in text
 
 
-def test_a_file_with_more_than_words_is_never_left_to_the_cli(task_repo: Repo, desk: TaskFolder) -> None:
+def test_a_file_with_more_than_words_is_never_left_to_the_cli(task_repo: Repo, own_folder: TaskFolder) -> None:
     """A CLI would obey the rest of the frontmatter, so it is told the words and not the name."""
     agent = define(task_repo, "swiftdev", "model: opus\npermissionMode: bypassPermissions\n")
-    text = told(agent, desk, delegates=True)
+    text = told(agent, own_folder, delegates=True)
     assert text.startswith(WORDS) and "subagent" not in text and "bypassPermissions" not in text
 
 
-def test_a_file_for_a_built_in_role_gives_its_words(task_repo: Repo, desk: TaskFolder) -> None:
+def test_a_file_for_a_built_in_role_gives_its_words(task_repo: Repo, own_folder: TaskFolder) -> None:
     """The role is sow's own, so it is not looked for among the CLI's subagents."""
-    text = told(define(task_repo, "implementer"), desk, delegates=True)
+    text = told(define(task_repo, "implementer"), own_folder, delegates=True)
     assert text.startswith(WORDS) and "subagent" not in text
 
 
-def test_a_role_from_a_file_learns_how_a_worker_works_here(task_repo: Repo, desk: TaskFolder) -> None:
+def test_a_role_from_a_file_learns_how_a_worker_works_here(task_repo: Repo, own_folder: TaskFolder) -> None:
     """Its own words know nothing of sow, so the contract is named, and exists."""
     for delegates in (True, False):
-        text = told(define(task_repo, "swiftdev"), desk, delegates=delegates)
+        text = told(define(task_repo, "swiftdev"), own_folder, delegates=delegates)
         assert f"\n\nHow a worker works here, whatever its role: {SOW} prompt guidance/common/contract\n" in text
     assert prompts.load("guidance/common/contract")
 
 
-def test_words_in_a_file_are_not_rendered(task_repo: Repo, desk: TaskFolder) -> None:
+def test_words_in_a_file_are_not_rendered(task_repo: Repo, own_folder: TaskFolder) -> None:
     """Only packaged prompts have gaps that we fill: a file's words stay what its author wrote."""
-    assert "`sow task show {id}`" in told(define(task_repo, "swiftdev"), desk)
+    assert "`sow task show {id}`" in told(define(task_repo, "swiftdev"), own_folder)
 
 
-def test_a_linked_file_of_the_user_is_read(task_repo: Repo, desk: TaskFolder) -> None:
+def test_a_linked_file_of_the_user_is_read(task_repo: Repo, own_folder: TaskFolder) -> None:
     """People keep their agents elsewhere and link them; the words are found through the link."""
     home = task_repo.root.parent / "home"
     (home / ".claude/agents").mkdir(parents=True)
     (home / "dotfiles.md").write_text(f"---\nname: swiftdev\ndescription: d\n---\n{WORDS}\n")
     (home / ".claude/agents/swiftdev.md").symlink_to(home / "dotfiles.md")
     agent = AgentRegistry(user_home=str(home)).get("swiftdev")
-    assert WORDS in told(agent, desk)
+    assert WORDS in told(agent, own_folder)
 
 
-def test_a_fresh_session_is_told_what_it_takes_over(desk: TaskFolder) -> None:
+def test_a_fresh_session_is_told_what_it_takes_over(own_folder: TaskFolder) -> None:
     """The packet says why the earlier session is gone, where its work is, and not to start over."""
-    packet = briefing.handover(desk.task(), SOW, why="the CLI does not know it any more")
-    text = told(AgentRegistry().get("implementer"), desk, packet=packet)
+    packet = briefing.handover(own_folder.task(), SOW, why="the CLI does not know it any more")
+    text = told(AgentRegistry().get("implementer"), own_folder, packet=packet)
     assert "the CLI does not know it any more" in text and "Do not start over" in text
     assert f"\n{SOW} task show 010\n" in text
 
@@ -131,11 +133,11 @@ def test_the_reminder_names_the_three_ways_to_end_a_turn() -> None:
     assert "paused" in text and "failed" in text and f"{SOW} note list --task 010" in text
 
 
-def test_old_decisions_give_way_to_new_ones(task_repo: Repo, desk: TaskFolder) -> None:
+def test_old_decisions_give_way_to_new_ones(task_repo: Repo, own_folder: TaskFolder) -> None:
     """A prompt has the latest decisions up to a size, and the path of the file with the older ones (B3)."""
     for number in range(4):
         task_repo.ok("project", "remember", f"Rule {number} " + "x" * 3000)
-    part = briefing.project_part(desk.home)
+    part = briefing.project_part(own_folder.home)
     assert [f"Rule {number} " in part for number in range(4)] == [False, False, True, True]
     assert "| Older decisions: " in part
     assert len(part) < briefing.MOST_DECISIONS + 1000

@@ -1,4 +1,4 @@
-"""The agent contract says what the program does, and stands in every agent's instructions exactly once."""
+"""The agent contract describes the program correctly, and each agent's instructions contain it once."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ DOER = ("completion_drive_review", "ready_for_verification", "blocked", "working
 
 def rows(text: str) -> list[list[str]]:
     """The cells of every line of every table, but for heads and rules."""
-    found = []
+    result = []
     lines = text.split("\n")
     for at, line in enumerate(lines):
         if line.startswith("| ") and not lines[at + 1].startswith("|---"):
-            found.append([cell.strip() for cell in line.strip("|").split("|")])
-    return found
+            result.append([cell.strip() for cell in line.strip("|").split("|")])
+    return result
 
 
 def test_the_contract_has_every_part_that_issue_1_asks_for() -> None:
     """Escalation rules, files to read and write, status updates, notes, the turn's life, crashes and time-outs."""
-    for words in (
+    for name in (
         "## When your turn starts: read",
         "## While you work: write",
         "MUST ESCALATE",
@@ -54,7 +54,7 @@ def test_the_contract_has_every_part_that_issue_1_asks_for() -> None:
         "verification_results.json",
         "task_output/",
     ):
-        assert words in CONTRACT, words
+        assert name in CONTRACT, name
 
 
 def test_the_contract_sorts_the_categories_as_the_rules_do() -> None:
@@ -66,9 +66,9 @@ def test_the_contract_sorts_the_categories_as_the_rules_do() -> None:
 
 def test_the_contract_lists_the_transitions_of_the_table() -> None:
     """Each move of the contract is one of the lifecycle, and each of the lifecycle is there, but for a person's."""
-    told = {(row[0], row[1]) for row in rows(CONTRACT.partition("| from | to |")[2]) if len(row) == 4}
+    messages = {(row[0], row[1]) for row in rows(CONTRACT.partition("| from | to |")[2]) if len(row) == 4}
     failing = {move for move in WORKFLOW_AGENT.moves if move[1] == "failed"}
-    told_plain = told - {("any running status", "failed")}
+    told_plain = messages - {("any running status", "failed")}
     assert told_plain <= set(WORKFLOW_AGENT.moves)
     left = set(WORKFLOW_AGENT.moves) - told_plain - failing
     assert left == {("failed", "working"), ("verified", "working")}
@@ -133,52 +133,52 @@ def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
 
     def own(member: Member) -> str:
         text = instructions.replace("database_agent", member.name)
-        named = "\n".join(f"- {each}" for each in (*member.inputs, *member.outputs))
+        named = "\n".join(f"- {item}" for item in (*member.inputs, *member.outputs))
         return text.replace("## Success Criteria", f"{named}\n## Success Criteria")
 
     texts = {member.name: own(member) for member in plan.members} | {"database_agent": instructions}
-    found = design_checks.findings(plan, texts, AgentRegistry().names(), existing=[])
-    assert [each.document() for each in found if each.error] == []
+    findings = design_checks.findings(plan, texts, AgentRegistry().names(), existing=[])
+    assert [finding.document() for finding in findings if finding.error] == []
     assert plan.order == [["database_agent"], ["api_agent", "docs_agent"]]
 
 
 @pytest.mark.parametrize("role", ["verifier", "design-verifier", "solution-architect"])
 def test_a_role_with_guidance_for_workflows_gets_it(role: str) -> None:
     """In a workflow these roles are told how they work there, with the full path of sow in every command."""
-    words = crew_briefing.workflow_role_prompt(AgentRegistry().get(role), "/opt/sow", "some_desk")
-    assert words.startswith("# ") and "in a workflow" in words.split("\n")[0]
-    assert "`sow " not in words
+    text = crew_briefing.workflow_role_prompt(AgentRegistry().get(role), "/opt/sow", "some_desk")
+    assert text.startswith("# ") and "in a workflow" in text.split("\n")[0]
+    assert "`sow " not in text
 
 
 def test_every_other_role_is_told_what_it_is() -> None:
     """A role without such guidance is named with its description."""
-    words = crew_briefing.workflow_role_prompt(AgentRegistry().get("implementer"), "/opt/sow", "api_agent")
-    assert words == "You play the role of implementer: Code implementation using Test-Driven Development."
+    text = crew_briefing.workflow_role_prompt(AgentRegistry().get("implementer"), "/opt/sow", "api_agent")
+    assert text == "You play the role of implementer: Code implementation using Test-Driven Development."
 
 
-def test_a_first_prompt_names_desk_task_and_how_to_end() -> None:
+def test_a_first_prompt_names_folder_task_and_how_to_end() -> None:
     """An agent finds its instructions, and ends its turn, by what it is told; its commands are real ones."""
-    told = crew_briefing.first_prompt(
+    messages = crew_briefing.first_prompt(
         AgentRegistry().get("implementer"), name="api_agent", workflow="w", folder="/r/o/agents/api_agent",
         task_id="x_1727539200", sow="sow",
     )  # fmt: skip
-    assert "/r/o/agents/api_agent/agent_instructions.md" in told and "x_1727539200" in told
-    assert {parsed(line)[0].name for line in commands(told)} == {"prompt", "workflow set"}
+    assert "/r/o/agents/api_agent/agent_instructions.md" in messages and "x_1727539200" in messages
+    assert {parsed(line)[0].name for line in commands(messages)} == {"prompt", "workflow set"}
 
 
 def test_news_has_what_changed_and_nothing_else() -> None:
     """Resolutions, feedback, changed inputs, broken files and a lost session are told; nothing new is no text."""
     assert crew_briefing.changes_since_last_turn() == ""
-    told = crew_briefing.changes_since_last_turn(
+    messages = crew_briefing.changes_since_last_turn(
         feedback="created_at is missing", resolutions={"note_001": "unique"}, outputs=["a.sql: version 2"],
         broken=["set_aside/x.json"], why="the CLI does not know it",
     )  # fmt: skip
-    for words in ("created_at is missing", "note_001: unique", "a.sql: version 2", "set_aside/x.json", "does not know"):
-        assert words in told
+    for name in ("created_at is missing", "note_001: unique", "a.sql: version 2", "set_aside/x.json", "does not know"):
+        assert name in messages
 
 
 def test_reminders_hold_commands_that_parse() -> None:
-    """What an agent is reminded of can be run as it stands."""
+    """What an agent is reminded of can be run as it is."""
     for text in (crew_briefing.reminder("a", "sow"), crew_briefing.next_prompt("", name="a", sow="sow")):
         assert commands(text)
         for line in commands(text):

@@ -1,4 +1,4 @@
-"""Agents in files: which files count, what is read from them, and that a bad one is a warning and never an error."""
+"""Agents defined in files: which files are read, and that a bad file causes a warning and no error."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def named(name: str) -> str:
 def test_a_file_in_the_form_of_seed_003_is_an_agent(tmp_path: Path) -> None:
     """Name, description and tools come from the frontmatter, the prompt is the body, and the path is kept."""
     path = write(tmp_path, "swiftdev.md")
-    found, warnings = read_agents(str(tmp_path), USER)
-    agent = found["swiftdev"]
+    result, warnings = read_agents(str(tmp_path), USER)
+    agent = result["swiftdev"]
     assert (agent.description, agent.tools, agent.source, agent.path) == (
         "Swift code",
         ("Read", "Edit"),
@@ -60,8 +60,8 @@ def test_discovery_reads_the_root_and_numbered_folders_only(tmp_path: Path) -> N
     ]
     for number, name in enumerate([*taken, *skipped]):
         write(tmp_path, name, named(f"agent-{number}"))
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert sorted(found) == [f"agent-{number}" for number in range(len(taken))]
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert sorted(result) == [f"agent-{number}" for number in range(len(taken))]
     assert warnings == []
 
 
@@ -71,9 +71,9 @@ def test_a_folder_that_is_not_there_has_no_agents(tmp_path: Path) -> None:
 
 
 def test_something_else_in_the_folder_s_place_is_a_warning(tmp_path: Path) -> None:
-    """A file where the folder should be is said, and is no error."""
-    found, warnings = read_agents(str(write(tmp_path, "agents", "x")), USER)
-    assert found == {} and len(warnings) == 1 and "not a folder" in warnings[0]
+    """A file where the folder should be is reported, and is no error."""
+    result, warnings = read_agents(str(write(tmp_path, "agents", "x")), USER)
+    assert result == {} and len(warnings) == 1 and "not a folder" in warnings[0]
 
 
 BAD = {
@@ -114,20 +114,20 @@ def test_a_bad_file_is_one_warning_and_hurts_nobody_else(tmp_path: Path, case: s
     text, reason = BAD[case]
     bad = write(tmp_path, "bad.md", text)
     write(tmp_path, "good.md")
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert list(found) == ["swiftdev"]
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert list(result) == ["swiftdev"]
     assert len(warnings) == 1 and warnings[0].startswith(str(bad)) and reason in warnings[0]
     assert len(warnings[0]) < 1000
 
 
 def test_a_file_that_nobody_may_read_is_a_warning_and_not_a_wait(tmp_path: Path) -> None:
-    """A named pipe and links that lead nowhere or in a circle are said once, by their paths, and not waited for."""
+    """A named pipe and links that lead nowhere or in a circle are reported once, by their paths, and not waited for."""
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
     (tmp_path / "01-loop").symlink_to(tmp_path / "01-loop")
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert found == {}
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert result == {}
     assert warnings == [
         f"{tmp_path}/gone.md: it is a link that leads nowhere",
         f"{tmp_path}/loop.md: it is a link that leads nowhere",
@@ -141,8 +141,8 @@ def test_a_folder_is_read_once(tmp_path: Path) -> None:
     write(tmp_path, "01-x/b.md", named("b"))
     (tmp_path / "02-up").symlink_to(tmp_path)
     (tmp_path / "03-x").symlink_to(tmp_path / "01-x")
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert (sorted(found), warnings) == (["b", "swiftdev"], [])
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert (sorted(result), warnings) == (["b", "swiftdev"], [])
 
 
 def test_a_bad_line_is_told_by_its_number_in_the_file(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_first_of_two_files_with_one_name_counts(tmp_path: Path) -> None:
     """A second definition is a warning that names the first."""
     write(tmp_path, "a.md")
     write(tmp_path, "b.md")
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert found["swiftdev"].path == str(tmp_path / "a.md")
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert result["swiftdev"].path == str(tmp_path / "a.md")
     assert len(warnings) == 1 and "a.md" in warnings[0] and warnings[0].startswith(str(tmp_path / "b.md"))
 
 
@@ -206,8 +206,8 @@ def test_what_sow_installed_itself_is_no_source(tmp_path: Path) -> None:
     """A file that carries our mark is passed over in silence; the same words in a description are no mark."""
     write(tmp_path, "ours.md", "---\nname: implementer\ndescription: d\nsow-version: 1.0.0\n---\nwords\n")
     write(tmp_path, "theirs.md", '---\nname: a\ndescription: "about sow-version: x"\n---\nwords\n')
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert (list(found), warnings) == (["a"], [])
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert (list(result), warnings) == (["a"], [])
 
 
 def test_a_link_may_not_lead_out_of_the_repository(tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ def test_a_link_may_not_lead_out_of_the_repository(tmp_path: Path) -> None:
     (agents / "a.md").symlink_to(outside / "a.md")
     (agents / "01-out").symlink_to(outside)
     (agents / "b.md").symlink_to(root / "shared/b.md")
-    found, warnings = read_agents(str(agents), PROJECT, inside=str(root))
-    assert list(found) == ["b"]
-    assert len(warnings) == 2 and all("leads out of the repository" in each for each in warnings)
+    result, warnings = read_agents(str(agents), PROJECT, inside=str(root))
+    assert list(result) == ["b"]
+    assert len(warnings) == 2 and all("leads out of the repository" in warning for warning in warnings)
 
 
 def test_a_linked_folder_of_agents_outside_is_not_read_for_a_repository(tmp_path: Path) -> None:
@@ -232,18 +232,18 @@ def test_a_linked_folder_of_agents_outside_is_not_read_for_a_repository(tmp_path
     root = tmp_path / "repo"
     (root / ".claude").mkdir(parents=True)
     (root / ".claude/agents").symlink_to(outside)
-    found, warnings = read_agents(f"{root}/.claude/agents", PROJECT, inside=str(root))
-    assert found == {} and len(warnings) == 1
-    found, warnings = read_agents(f"{root}/.claude/agents", USER)
-    assert list(found) == ["a"] and warnings == []
+    result, warnings = read_agents(f"{root}/.claude/agents", PROJECT, inside=str(root))
+    assert result == {} and len(warnings) == 1
+    result, warnings = read_agents(f"{root}/.claude/agents", USER)
+    assert list(result) == ["a"] and warnings == []
 
 
 def test_a_flood_of_files_is_cut_off(tmp_path: Path) -> None:
     """No more than a fixed number of files is read, and a warning says so."""
     for number in range(MOST_FILES + 5):
         write(tmp_path, f"a{number:05d}.md", named(f"a{number:05d}"))
-    found, warnings = read_agents(str(tmp_path), USER)
-    assert len(found) == MOST_FILES
+    result, warnings = read_agents(str(tmp_path), USER)
+    assert len(result) == MOST_FILES
     assert len(warnings) == 1 and str(MOST_FILES) in warnings[0]
 
 

@@ -1,4 +1,4 @@
-"""The execution layer: every role and command, for every CLI, from the same sources as the plugin."""
+"""The execution layer contains every role and command for every CLI, from the same sources as the plugin."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ EVERY = [(name, user) for name in layer.LAYERS for user in (False, True)]
 
 
 def texts(name: str, *, user: bool = False) -> dict[str, str]:
-    return {each.path: each.text for each in layer.layer(name, user=user).pieces}
+    return {piece.path: piece.text for piece in layer.layer(name, user=user).pieces}
 
 
 def test_the_commands_of_the_seed_are_there() -> None:
     """Each slash command that the seed and the issue name is packaged."""
-    names = {each.name for each in layer.commands()}
+    names = {command.name for command in layer.commands()}
     assert names >= NAMED
     assert not names & CLAUDES_OWN  # a command of Claude Code is never replaced (B20)
 
@@ -43,7 +43,7 @@ def test_claude_gets_every_role_and_every_command() -> None:
     paths = set(texts("claude"))
     assert paths == {
         *(f".claude/agents/{agent.name}.md" for agent in STANDARD_AGENTS),
-        *(f".claude/commands/{each.name}.md" for each in layer.commands()),
+        *(f".claude/commands/{command.name}.md" for command in layer.commands()),
         ".claude/settings.json",
     }
 
@@ -106,16 +106,19 @@ def test_every_hook_is_a_call_that_exists() -> None:
     """The commands of the hooks end with a call of sow that parses."""
     for asks in (False, True):
         groups = layer.hooks(asks=asks)["hooks"].values()  # type: ignore[attr-defined]
-        found = [hook["command"] for group in groups for hook in group[0]["hooks"]]
-        assert [parsed(each.rpartition("; ")[2])[1]["event"] for each in found] == ["session-start", "before-edit"]
+        commands = [hook["command"] for group in groups for hook in group[0]["hooks"]]
+        assert [parsed(command.rpartition("; ")[2])[1]["event"] for command in commands] == [
+            "session-start",
+            "before-edit",
+        ]
 
 
 def test_every_rule_names_a_command_that_exists() -> None:
     """What is allowed or asked is a command or a group of sow, and no command is allowed that takes any path (B19)."""
-    known = [command.name for group in GROUPS for command in commands_of(group)]
+    names = [command.name for group in GROUPS for command in commands_of(group)]
     for text in (*layer.ALLOWED, *layer.ASKED):
-        words = text.partition(" --")[0].partition(":")[0].partition("*")[0].strip()
-        assert words.startswith("--") or any(f"{name} ".startswith(f"{words} ") for name in known), text
+        texts = text.partition(" --")[0].partition(":")[0].partition("*")[0].strip()
+        assert texts.startswith("--") or any(f"{name} ".startswith(f"{texts} ") for name in names), text
     rules = layer.settings()["permissions"]
     assert "Bash(sow status:*)" in rules["allow"] and "Bash(*sow*phase approve*)" in rules["ask"]  # type: ignore[index]
     reading = {"doctor", "answers", "salvage", "workflow list:*", "schema list:*"}
@@ -139,16 +142,16 @@ def test_the_repository_is_a_marketplace_too() -> None:
     inner, root = (
         json.loads((base / ".claude-plugin/marketplace.json").read_text()) for base in (PLUGIN, PLUGIN.parent)
     )
-    (found,), (listed,) = root.pop("plugins"), inner.pop("plugins")
+    (result,), (listed,) = root.pop("plugins"), inner.pop("plugins")
     assert root == inner
-    assert found == {**listed, "source": "./plugin"}
-    assert (PLUGIN.parent / found["source"] / ".claude-plugin/plugin.json").is_file()
+    assert result == {**listed, "source": "./plugin"}
+    assert (PLUGIN.parent / result["source"] / ".claude-plugin/plugin.json").is_file()
 
 
 def test_prompts_that_commands_load_exist() -> None:
     """Whatever `sow prompt NAME` a command file names is in the package."""
-    for each in layer.commands():
-        for line in commands(each.body):
+    for command in layer.commands():
+        for line in commands(command.body):
             if line.startswith("sow prompt "):
                 assert prompts.load(parsed(line)[1]["name"])
 

@@ -1,4 +1,4 @@
-"""docs/explanation/agents.md says what the program does: its commands exist, and its prompts can be loaded."""
+"""docs/explanation/agents.md is correct: its commands exist, and its prompts can be loaded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_the_page_tells_how_a_worker_begins() -> None:
     """The chain of a worker's first commands is the one that the prompts lead it along."""
     assert "`sow prompt guidance/implementer/base`" in PAGE and "sow prompt --list" in LINES
     assert commands(prompts.load("templates/implementer"))[0] == "sow prompt guidance/implementer/base"
-    told = commands(prompts.load("guidance/implementer/base"))
+    messages = commands(prompts.load("guidance/implementer/base"))
     named = [
         line for line in LINES if line.startswith("sow prompt guidance/") and not line.endswith(("base", "contract"))
     ]
-    assert named and set(named) <= set(told)
+    assert named and set(named) <= set(messages)

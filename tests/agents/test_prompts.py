@@ -1,4 +1,4 @@
-"""Every packaged prompt is true of the program: its commands parse, its references exist, its promises are kept."""
+"""Every packaged prompt is correct: its commands parse, and its references exist."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
 @all_of("name", NAMES)
 def test_every_reference_leads_to_a_prompt(name: str) -> None:
     """Whatever prompt a prompt tells its reader to load is in the package."""
-    for each in references(name):
-        assert prompts.load(each)
+    for reference in references(name):
+        assert prompts.load(reference)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_role_starts_with_a_template_that_loads_its_guidance(role: str) ->
     assert prompts.load(f"guidance/{role}/base")
 
 
-@all_of("name", [each for each in NAMES if each.startswith("guidance/")])
+@all_of("name", [name for name in NAMES if name.startswith("guidance/")])
 def test_guidance_can_be_read_in_a_minute(name: str) -> None:
     """Guidance has 20 to 80 lines and a heading that says what it is."""
     text = prompts.load(name)
@@ -99,9 +99,9 @@ def test_no_prompt_is_out_of_reach() -> None:
     waiting = [*(f"templates/{role}" for role in ROLES), "guidance/common/contract", CONTRACT]
     reached = set(waiting)
     while waiting:
-        for each in references(waiting.pop()) - reached:
-            reached.add(each)
-            waiting.append(each)
+        for reference in references(waiting.pop()) - reached:
+            reached.add(reference)
+            waiting.append(reference)
     assert reached == set(NAMES)
 
 
@@ -184,7 +184,7 @@ def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_rep
 
     def follow(name: str, verb: str) -> str:
         text = prompts.render(prompts.load(name), sow="sow", task="010")
-        line = next(each for each in commands(text) if parsed(each)[0].name == verb)
+        line = next(command for command in commands(text) if parsed(command)[0].name == verb)
         return task_repo.ok(*shlex.split(line)[1:], **worker).out
 
     assert "open" in follow("guidance/common/notes", "note add")
@@ -231,5 +231,5 @@ print(texts[0] == texts[1] != "", sum(path.endswith("implementer.md") for path i
 
 def test_a_prompt_is_read_once():
     """A process that needs the same prompt again and again, as a run does, reads its file once."""
-    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=300)
-    assert done.stdout == "True 1\n", done.stderr
+    result = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=300)
+    assert result.stdout == "True 1\n", result.stderr

@@ -1,4 +1,4 @@
-"""The roles of a checkout: who is there, whose file counts, and what a repository may not do."""
+"""The roles of a checkout: which exist, which file defines each, and what a repository may not define."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_repository_narrows_tools_and_never_widens_them(
 
 
 def test_a_file_without_a_tool_that_its_role_may_use_does_not_count(place: Place) -> None:
-    """Nothing in common is no right to everything: the user's own file stays, and the reason is told."""
+    """Nothing in common is no right to everything: the user's own file stays, and the reason is shown."""
     place.define(place.home, "implementer", tools="Read, Edit")
     place.define(place.root, "implementer", tools="Bash")
     registry = place.registry()

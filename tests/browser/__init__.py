@@ -1,1 +1,1 @@
-"""The dashboard in a real browser: a real run, a real server, nothing patched, no traffic beyond this machine."""
+"""Tests of the dashboard in a real browser, with a real run and a real server, without other network traffic."""

@@ -1,4 +1,4 @@
-"""What axe-core finds on a page, and how people with a keyboard only get around."""
+"""Runs axe-core on a page, and checks its use by keyboard."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def violations(page: Page) -> list[str]:
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
-    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    result: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
-        f"{each['id']} ({each['impact']}): {each['help']}: {[node['html'][:160] for node in each['nodes'][:4]]}"
-        for each in found["violations"]
-        if each["impact"] in GRAVE
+        f"{found['id']} ({found['impact']}): {found['help']}: {[node['html'][:160] for node in found['nodes'][:4]]}"
+        for found in result["violations"]
+        if found["impact"] in GRAVE
     ]
 
 
@@ -35,7 +35,7 @@ def focused(page: Page) -> str:
 
 def overflows(page: Page) -> list[str]:
     """What is wider than the window, so that the page would scroll sideways."""
-    found: list[str] = page.evaluate(
+    result: list[str] = page.evaluate(
         """() => {
           const width = document.documentElement.clientWidth;
           if (document.documentElement.scrollWidth <= width) return [];
@@ -44,4 +44,4 @@ def overflows(page: Page) -> list[str]:
             .slice(0, 5).map((e) => e.outerHTML.slice(0, 160));
         }"""
     )
-    return found
+    return result

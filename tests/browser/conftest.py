@@ -1,4 +1,4 @@
-"""One browser for each worker, real servers, real runs; every test fails on what the browser complains of."""
+"""Fixtures: one browser for each worker, servers and runs. A test fails on every error in the browser's console."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def launch(playwright: Any) -> Browser:
     """The distribution's browser; root has no sandbox for it."""
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    found: Browser = playwright.chromium.launch(executable_path=ensure(), args=flags)
-    return found
+    result: Browser = playwright.chromium.launch(executable_path=ensure(), args=flags)
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -42,17 +42,17 @@ def browser() -> Iterator[Browser]:
 
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        found = launch(playwright)
-        yield found
-        found.close()
+        result = launch(playwright)
+        yield result
+        result.close()
 
 
 @pytest.fixture
 def tabs(browser: Browser, tmp_path: Path) -> Iterator[Tabs]:
     """The pages of one test."""
-    found = Tabs(browser, tmp_path)
-    yield found
-    found.close()
+    result = Tabs(browser, tmp_path)
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="session")
@@ -75,13 +75,13 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Dashboard]]:
     """A way to start servers, which end with the test."""
     begun: list[Dashboard] = []
 
-    def start(*given: Any, **more: Any) -> Dashboard:
-        begun.append(Dashboard(*given, **more))
+    def start(*given: Any, **options: Any) -> Dashboard:
+        begun.append(Dashboard(*given, **options))
         return begun[-1].start()
 
     yield start
-    for each in begun:
-        each.close()
+    for item in begun:
+        item.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""A workflow of three agents, one of which asks the person something; its run can be started."""
+"""A workflow of three agents, one of which asks a question; a test can start its run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from conftest import SOW
-from support.crew_crash_scene import CrewScene
+from support.crew_crash_scene import CrewCrashScene
 from support.plan_crash_scene import template
 
 
@@ -17,7 +17,7 @@ class CrewRun:
     def __init__(self, folder: Path) -> None:
         source = folder / "source"
         source.mkdir(parents=True)
-        self.scene = CrewScene(folder / "scene", template(source))
+        self.scene = CrewCrashScene(folder / "scene", template(source))
         self.repo = self.scene.repo
         self.process: subprocess.Popen[bytes] | None = None
 

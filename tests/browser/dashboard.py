@@ -22,9 +22,9 @@ PATIENCE = 60  # seconds until it must be ready, or gone
 class Dashboard:
     """One server over one repository."""
 
-    def __init__(self, repo: Repo, *words: str, port: int = 0) -> None:
+    def __init__(self, repo: Repo, *arguments: str, port: int = 0) -> None:
         self.repo = repo
-        self.words = words
+        self.words = arguments
         self.port = port or free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.address = ""
@@ -46,17 +46,17 @@ class Dashboard:
 
     def _said_address(self) -> str:
         assert self.process and self.process.stdout
-        said, end = b"", time.monotonic() + PATIENCE
+        output, end = b"", time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if select.select([self.process.stdout], [], [], 0.1)[0]:
-                said += os.read(self.process.stdout.fileno(), 1 << 16)
-            found = ADDRESS.search(said.decode("utf-8", "replace"))
-            if found and said.endswith(b"\n"):
-                self.port = int(found[1])
-                return found[0]
+                output += os.read(self.process.stdout.fileno(), 1 << 16)
+            match = ADDRESS.search(output.decode("utf-8", "replace"))
+            if match and output.endswith(b"\n"):
+                self.port = int(match[1])
+                return match[0]
             if self.process.poll() is not None:
                 break
-        raise AssertionError(f"`sow ui` said no address: {said.decode('utf-8', 'replace')}")
+        raise AssertionError(f"`sow ui` said no address: {output.decode('utf-8', 'replace')}")
 
     @property
     def base(self) -> str:
@@ -74,22 +74,22 @@ class Dashboard:
             headers = {"Origin": self.base.rstrip("/"), "Content-Type": "application/json", "X-Sow": "1"}
             line.request("POST", "/api/session", json.dumps({"token": token}), headers)
             answer = line.getresponse()
-            said = answer.read()
+            output = answer.read()
             line.close()
-            assert answer.status == 204, said
+            assert answer.status == 204, output
             name, _, value = str(answer.headers["Set-Cookie"]).partition(";")[0].partition("=")
             cookie = {"name": name, "value": value, "domain": "127.0.0.1", "path": "/", "expires": -1}
             self.entered = {**cookie, "httpOnly": True, "secure": False, "sameSite": "Strict"}
         return {"cookies": [self.entered], "origins": []}
 
     def kill(self) -> None:
-        """End it as the machine would, without a word."""
+        """Kill it."""
         assert self.process
         self.process.send_signal(signal.SIGKILL)
         self._reap()
 
     def close(self) -> None:
-        """End it politely; it must go."""
+        """End it with SIGTERM; it must end."""
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -108,7 +108,7 @@ class Dashboard:
 
 def free_port() -> int:
     """A port that nobody listens on just now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as result:
+        result.bind(("127.0.0.1", 0))
+        port: int = result.getsockname()[1]
         return port

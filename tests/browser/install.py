@@ -1,4 +1,4 @@
-"""The browser: the distribution's chromium, fetched with its package manager where it is missing."""
+"""Installs the distribution's Chromium with its package manager if it is missing."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ def program() -> str:
 
 def ensure() -> str:
     """The path of the browser, which is installed first where it is missing and we may."""
-    found = program()
-    if found:
-        return found
+    result = program()
+    if result:
+        return result
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Missing("there is no chromium: install it ('apt-get install chromium' as root on Debian)")
-    for words in FETCH:
-        _run(words)
-    found = program()
-    if not found:
+    for item in FETCH:
+        _run(item)
+    result = program()
+    if not result:
         raise Missing("missing download: apt-get installed chromium, but there is no such program")
-    return found
+    return result
 
 
 def _run(words: list[str]) -> None:
-    surroundings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    variables = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
-        done = subprocess.run(words, env=surroundings, capture_output=True, text=True, timeout=PATIENCE)
+        result = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         raise Missing(f"missing download: apt-get could not fetch chromium within {PATIENCE} s") from None
-    if done.returncode:
-        raise Missing(f"missing download: apt-get could not fetch chromium: {done.stderr.strip()[-2000:]}")
+    if result.returncode:
+        raise Missing(f"missing download: apt-get could not fetch chromium: {result.stderr.strip()[-2000:]}")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Getting around in the page as its links do."""
+"""Opens views of the page through its links."""
 
 from __future__ import annotations
 

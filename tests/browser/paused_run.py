@@ -1,4 +1,4 @@
-"""A run whose workers stop at a gate until the test opens it, so that a page can be looked at in between."""
+"""A run whose workers wait at a gate until the test opens it, so that the test can read a page meanwhile."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Gated:
         steps = [{"say": "I begin with {task}"}, self.waiting(task), *done()]
         self.plan_repo.simulated("hand", "implementer", steps, **tasks)
 
-    def start(self, *tasks: dict[str, Any] | str, **more: Any) -> None:
+    def start(self, *tasks: dict[str, Any] | str, **options: Any) -> None:
         """A run of these tasks in the background."""
-        self.plan_repo.plan(*tasks, **more)
+        self.plan_repo.plan(*tasks, **options)
         self.process = self.plan_repo.start("--yes")
 
     def open(self, *tasks: str) -> None:
-        """Let the workers of these tasks go on."""
+        """Let the workers of these tasks continue."""
         for task in tasks:
             self.gate(task).touch()
 

@@ -1,4 +1,4 @@
-"""A run that stands still for its picture: some tasks are done, some at work, one asks, one was sent back."""
+"""A run that is paused for a picture: some tasks are done, some at work, one asks, one was sent back."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Studio:
         self._write("home/.config/sow/config.yaml", yaml.safe_dump(self._settings()))
         self._write("billing/plan.md", plan())
         self._write("billing/.gitignore", "__pycache__/\n")
-        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "A plan"]):
-            self.repo.git(*words)
+        for item in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "A plan"]):
+            self.repo.git(*item)
 
     def _write(self, name: str, text: str, mode: int = 0o644) -> None:
         path = self.folder / name
@@ -128,7 +128,7 @@ class Studio:
         until(lambda: has_entry(self.repo.root, event, facts), f"no {event} {facts}", PATIENCE)
 
     def finish(self) -> None:
-        """Answer, let everybody go on, and wait for the end."""
+        """Answer, let everybody continue, and wait for the end."""
         self.repo.ok("answer", "1", ANSWER)
         self.open.touch()
         assert self.process
@@ -183,7 +183,7 @@ def _file(number: int) -> str:
 
 def _turns(number: int) -> list[list[dict[str, Any]]]:
     """What the worker of a task does, turn by turn."""
-    name, _, _, words = TASKS[number - 1]
+    name, _, _, text = TASKS[number - 1]
     ident, file, code = _ident(number), _file(number), CODE.format(name=name)
     work = [
         {"write": {"path": f"billing/{file}.py", "text": code}},
@@ -192,19 +192,19 @@ def _turns(number: int) -> list[list[dict[str, Any]]]:
     held = [{"run": ["check", f"tests/test_{HELD[ident]}.py"]}] if ident in HELD else []
     end = [{"log": f"Wrote {name.lower()} with its tests"}, {"status": "needs_review"}]
     if ident == ASKS:
-        return [[{"say": words}, {"ask": QUESTION}], [{"say": "Thirty days, then."}, *work, *end]]
+        return [[{"say": text}, {"ask": QUESTION}], [{"say": "Thirty days, then."}, *work, *end]]
     if ident == SENT_BACK:
         better = {"write": {"path": f"billing/{file}.py", "text": code + SENT}}
-        return [[{"say": words}, *work, *end], [{"say": "True: what was sent is frozen."}, better, *held, *end]]
-    return [[{"say": words}, {"sleep": 0.3}, *work, *held, *end]]
+        return [[{"say": text}, *work, *end], [{"say": "True: what was sent is frozen."}, better, *held, *end]]
+    return [[{"say": text}, {"sleep": 0.3}, *work, *held, *end]]
 
 
 def plan() -> str:
     """The plan as people write it."""
     text = "# Billing for the online shop\n\nInvoices, payments and what customers see of them.\n\n"
-    for number, (name, needs, minutes, words) in enumerate(TASKS, 1):
-        waits = ", ".join(f"Task {each}" for each in needs) or "None"
-        text += f"## Task {number}: {name}\n**Depends on**: {waits}\n**Estimated time**: {minutes}m\n\n{words}\n"
+    for number, (name, needs, minutes, texts) in enumerate(TASKS, 1):
+        waits = ", ".join(f"Task {need}" for need in needs) or "None"
+        text += f"## Task {number}: {name}\n**Depends on**: {waits}\n**Estimated time**: {minutes}m\n\n{texts}\n"
         text += f"{DETAILS.get(number, '')}\n"
         text += f"**Success Criteria**:\n- every rule of {name.lower()} has a test\n\n"
         text += f"**Test Commands**:\n```bash\npython3 -m unittest -q tests.test_{_file(number)}\n```\n\n"

@@ -1,4 +1,4 @@
-"""`make screenshots`: pictures of the dashboard for the docs, taken from a live run."""
+"""Takes pictures of the dashboard for the docs from a live run (`make screenshots`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run of the demo at any pace: eight tasks, one asks, one is sent back, two change the same line."""
+"""The run of the demo at a chosen speed: eight tasks, a question, a task sent back and a conflict."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class ShopRun:
         _write(folder / "home/.config/sow/config.yaml", yaml.safe_dump(settings(folder / "scenarios")))
         for name, text in {**BEGINNING, "plan.md": (SHIPPED / "plan.md").read_text()}.items():
             _write(self.repo.root / name, text)
-        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "An empty shop, and a plan"]):
-            self.repo.git(*words)
+        for item in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "An empty shop, and a plan"]):
+            self.repo.git(*item)
 
     def copied(self, folder: Path) -> ShopRun:
         """The same repository and home in another place."""
@@ -70,8 +70,8 @@ class ShopRun:
 
     def waiting(self) -> list[str]:
         """The kinds of what waits for a person."""
-        done = self.repo.sow("inbox", "--json")
-        return [each["kind"] for each in done.json["items"]] if done.code == 0 else []
+        result = self.repo.sow("inbox", "--json")
+        return [item["kind"] for item in result.json["items"]] if result.code == 0 else []
 
     def has(self, event: str, **facts: object) -> bool:
         """Whether the journal has such an entry by now."""
@@ -139,7 +139,7 @@ def has_entry(root: Path, event: str, facts: dict[str, object]) -> bool:
     except (OSError, ValueError):  # no run yet
         return False
     entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
-    return any(each["event"] == event and facts.items() <= each.items() for each in entries)
+    return any(entry["event"] == event and facts.items() <= entry.items() for entry in entries)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The browser's pages of one test: what went wrong in them is collected, and no request leaves this machine."""
+"""The browser's pages of one test: collects their errors, and blocks requests to other machines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ class Tabs:
         self.allowed: list[str] = []
 
     def open(
-        self, address: str, *, theme: str = "light", size: tuple[int, int] = DESKTOP, phone: bool = False, **more: Any
+        self,
+        address: str,
+        *,
+        theme: str = "light",
+        size: tuple[int, int] = DESKTOP,
+        phone: bool = False,
+        **options: Any,
     ) -> Page:
         """A new page with this address in it."""
         width, height = PHONE if phone else size
@@ -53,7 +59,7 @@ class Tabs:
             has_touch=phone,
             is_mobile=phone,
             locale="en-GB",
-            **more,
+            **options,
         )
         context.set_default_timeout(PATIENCE)
         context.add_init_script(OBSERVE)
@@ -62,9 +68,9 @@ class Tabs:
         page.goto(address)
         return page
 
-    def visit(self, server: Dashboard, route: str = "board", *, patience: int = PATIENCE, **more: Any) -> Page:
+    def visit(self, server: Dashboard, route: str = "board", *, patience: int = PATIENCE, **options: Any) -> Page:
         """A page of a server for somebody who has its cookie already, when it stands."""
-        page = self.open(server.at(route), storage_state=server.key(), **more)
+        page = self.open(server.at(route), storage_state=server.key(), **options)
         name = "run" if route.startswith("runs/") else route.partition("/")[0]
         page.get_by_test_id(f"page-{name}").wait_for(timeout=patience)
         return page
@@ -95,17 +101,17 @@ class Tabs:
     def complaints(self) -> list[str]:
         """Everything that the pages complained of and no test expected."""
         refused = [
-            f"refused by the policy: {each}"
+            f"refused by the policy: {item}"
             for page in self.pages
             if not page.is_closed()
-            for each in page.evaluate("window.__refused || []")
+            for item in page.evaluate("window.__refused || []")
         ]
-        return [each for each in (*self.troubles, *refused) if not any(text in each for text in self.allowed)]
+        return [trouble for trouble in (*self.troubles, *refused) if not any(text in trouble for text in self.allowed)]
 
     def evidence(self) -> str:
         """Pictures of the open pages and what they said, for somebody who has to find out why."""
         lines = []
-        for number, page in enumerate(each for each in self.pages if not each.is_closed()):
+        for number, page in enumerate(page for page in self.pages if not page.is_closed()):
             path = self.folder / f"failed-{number}.png"
             page.screenshot(path=path)
             lines.append(f"page {number}: {page.url.partition('token=')[0]}, its picture is {path}")

@@ -1,4 +1,4 @@
-"""Everybody can use it: axe finds nothing grave on any page in both themes, and a phone scrolls down only."""
+"""axe finds nothing serious on any page in both themes, and a phone scrolls only vertically."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def test_axe_finds_nothing_grave(finished: Stage, tabs: Tabs, theme: str):
     """No page has a serious or critical violation, in either theme."""
     run, server = finished
     page = tabs.visit(server, "board", theme=theme)
-    found = {}
+    result = {}
     for route in ROUTES:
         go(page, route.replace("RUN", run.id))
-        found[route] = violations(page)
-    assert {route: each for route, each in found.items() if each} == {}
+        result[route] = violations(page)
+    assert {route: value for route, value in result.items() if value} == {}
 
 
 def test_a_phone_scrolls_down_only(finished: Stage, tabs: Tabs):
     """No page is wider than a phone, and axe finds nothing grave on it there either."""
     run, server = finished
     page = tabs.visit(server, "board", phone=True)
-    found = {}
+    result = {}
     for route in ROUTES:
         go(page, route.replace("RUN", run.id))
-        found[route] = overflows(page) + violations(page)
-    assert {route: each for route, each in found.items() if each} == {}
+        result[route] = overflows(page) + violations(page)
+    assert {route: value for route, value in result.items() if value} == {}

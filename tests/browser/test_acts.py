@@ -1,4 +1,4 @@
-"""What a person does in the page: answer, approve, send back, try again, abandon, stop; each is the command itself."""
+"""A person answers, approves, sends back, retries, abandons and stops in the page; each act is the command."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_answer_is_confirmed_after_its_question_is_gone(gated: Gated, serve: 
 
 
 def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
-    """While a run goes on and asks more, the first question stays where it is, with what is being typed into it."""
+    """While a run continues and asks more, the first question stays where it is, with what is being typed into it."""
     from playwright.sync_api import expect
 
     asks = {f"t0{n}0": [[gated.waiting(f"0{n}0"), {"ask": ASK}], done()] for n in (2, 3)}
@@ -134,7 +134,7 @@ def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
     expect(page.get_by_test_id("page-task")).to_contain_text("In progress")
     state = repo.task("020")
     assert (state["status"], state["iteration"]) == ("in_progress", 2)
-    assert "Refuse an empty name" in (repo.desk("020") / "feedback/001.md").read_text()
+    assert "Refuse an empty name" in (repo.task_folder("020") / "feedback/001.md").read_text()
 
 
 @pytest.mark.parametrize("route", ["inbox", "task/010"])
@@ -213,7 +213,7 @@ def test_a_question_is_folded_on_a_phone(plan_repo: Any, serve: Any, tabs: Tabs)
 
 
 def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: Tabs):
-    """In the inbox a failed task gets another try or is given up with a reason; what is refused says why."""
+    """In the inbox a failed task is retried or abandoned with a reason; a refusal says why."""
     from playwright.sync_api import expect
 
     for name in ("Again", "Never"):

@@ -1,4 +1,4 @@
-"""The board: every task by status, while the run goes on, for whoever opens it whenever."""
+"""The board shows every task by status during a run, no matter when the page is opened."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
 
 
 def test_a_phone_shows_the_last_order_first(repo: Any, serve: Any, tabs: Tabs):
-    """On a phone every card stands at once where it stays, what needs the person first, however long its text is."""
+    """On a phone every card is at once where it stays, what needs the person first, however long its text is."""
     from playwright.sync_api import expect
 
     name = "A name that is so long that a phone needs more than one line for it"
@@ -145,8 +145,8 @@ def test_every_control_is_reached_with_tab(finished: tuple[ShopRun, Dashboard], 
         style = "getComputedStyle(document.activeElement)"
         outlined += page.evaluate(f"{style}.outlineStyle !== 'none' || {style}.boxShadow !== 'none'")
     assert outlined >= 28
-    for wanted in ("Inbox", "Theme", "Filter tasks", "040"):
-        assert any(wanted in each for each in seen), (wanted, seen)
+    for name in ("Inbox", "Theme", "Filter tasks", "040"):
+        assert any(name in text for text in seen), (name, seen)
 
 
 def test_the_theme_is_chosen_and_kept(finished: tuple[ShopRun, Dashboard], tabs: Tabs):

@@ -1,4 +1,4 @@
-"""Where the drawings put things: layers, time and moments are pure functions of the page, asked in a real browser."""
+"""The pure functions that place graph layers, times and marks, called in a real browser."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def graph_of(count: int, waves: int, seed: int) -> list[Task]:
     tasks: list[Task] = []
     for number in range(count):
         wave = number * waves // count
-        before = [each["id"] for each in tasks if each["wave"] < wave]
+        before = [task["id"] for task in tasks if task["wave"] < wave]
         needs = chance.sample(before, min(len(before), chance.randint(1, 3))) if before else []
         tasks.append({"id": f"{number:04}", "wave": wave, "needs": needs, "status": "pending"})
     return tasks
@@ -80,19 +80,19 @@ def test_waves_are_columns_and_nothing_overlaps(page: Page, count: int, waves: i
     """A task stands to the right of all that it needs, no box covers another, and the same plan is drawn the same."""
     tasks = graph_of(count, waves, seed=count)
     extra = {"id": "9999", "wave": waves, "needs": [tasks[-1]["id"]], "status": "pending"}
-    found = page.evaluate(LAYOUT, [tasks, [*tasks, extra]])
-    places, node = found["places"], found["node"]
-    assert set(places) == {task["id"] for task in tasks} and found["paths"]
-    assert found["edges"] == sum(len(task["needs"]) for task in tasks)
+    result = page.evaluate(LAYOUT, [tasks, [*tasks, extra]])
+    places, node = result["places"], result["node"]
+    assert set(places) == {task["id"] for task in tasks} and result["paths"]
+    assert result["edges"] == sum(len(task["needs"]) for task in tasks)
     assert all(places[need]["x"] < places[task["id"]]["x"] for task in tasks for need in task["needs"])
     columns: dict[float, list[float]] = {}
     for place in places.values():
         columns.setdefault(place["x"], []).append(place["y"])
-        assert 0 <= place["y"] <= found["sizes"][1] - node["height"]
+        assert 0 <= place["y"] <= result["sizes"][1] - node["height"]
     for own in map(sorted, columns.values()):
         assert all(low + node["height"] <= high for low, high in itertools.pairwise(own))
-    assert set(found["again"]) == set(places) and set(found["grown"]) == {*places, "9999"}
-    assert found["took"] < 5000  # a tenth of a second alone; a hundred times that would be another algorithm
+    assert set(result["again"]) == set(places) and set(result["grown"]) == {*places, "9999"}
+    assert result["took"] < 5000  # a tenth of a second alone; a hundred times that would be another algorithm
 
 
 def test_a_status_moves_nothing(page: Page) -> None:
@@ -107,26 +107,26 @@ def test_a_status_moves_nothing(page: Page) -> None:
 def test_many_tasks_are_grouped_by_wave(page: Page, is_down: bool) -> None:
     """Each task is in the box of its wave, boxes and tasks do not overlap, and a phone gets a single column."""
     tasks = graph_of(500, 20, seed=7)
-    found = page.evaluate(GROUPED, [tasks, is_down])
-    node, places = found["node"], found["places"]
-    assert [group["wave"] for group in found["groups"]] == sorted({task["wave"] for task in tasks})
-    assert found["edges"] == sum(len(task["needs"]) for task in tasks)
+    result = page.evaluate(GROUPED, [tasks, is_down])
+    node, places = result["node"], result["places"]
+    assert [group["wave"] for group in result["groups"]] == sorted({task["wave"] for task in tasks})
+    assert result["edges"] == sum(len(task["needs"]) for task in tasks)
     waves = {task["id"]: task["wave"] for task in tasks}
-    for group in found["groups"]:
+    for group in result["groups"]:
         assert {waves[ident] for ident in group["ids"]} == {group["wave"]}
         for ident in group["ids"]:
             place = places[ident]
             assert group["x"] <= place["x"] <= group["x"] + group["width"] - node["width"]
             assert group["y"] < place["y"] <= group["y"] + group["height"] - node["height"]
     side, size = ("y", "height") if is_down else ("x", "width")
-    assert all(one[side] + one[size] < other[side] for one, other in itertools.pairwise(found["groups"]))
+    assert all(one[side] + one[size] < other[side] for one, other in itertools.pairwise(result["groups"]))
     spots = {(place["x"], place["y"]) for place in places.values()}
     assert len(spots) == len(tasks)
     assert all(
         abs(one[0] - other[0]) >= node["width"] or abs(one[1] - other[1]) >= node["height"]
         for one, other in itertools.combinations(sorted(spots)[:120], 2)
     )
-    assert not is_down or found["width"] < 390
+    assert not is_down or result["width"] < 390
 
 
 def test_a_large_graph_shows_what_matters(page: Page) -> None:
@@ -135,10 +135,10 @@ def test_a_large_graph_shows_what_matters(page: Page) -> None:
     pressing = {"0500": "failed", "1200": "paused", "1500": "in_progress"}
     for task in tasks:
         task["status"] = pressing.get(task["id"], "pending")
-    found = page.evaluate(PART, [tasks, {"chosen": "1999"}])
-    assert len(found["first"]) == 600 and {*pressing, "1999"} <= set(found["first"])
-    assert {need for task in tasks if task["id"] in pressing for need in task["needs"]} <= set(found["first"])
-    assert found["again"] == found["first"]
+    result = page.evaluate(PART, [tasks, {"chosen": "1999"}])
+    assert len(result["first"]) == 600 and {*pressing, "1999"} <= set(result["first"])
+    assert {need for task in tasks if task["id"] in pressing for need in task["needs"]} <= set(result["first"])
+    assert result["again"] == result["first"]
     assert page.evaluate(PART, [tasks[:40], {}])["first"] == [task["id"] for task in tasks[:40]]
 
 
@@ -146,19 +146,19 @@ def test_time_runs_to_the_right_and_a_long_gap_is_folded(page: Page) -> None:
     """Later is never further left, every place leads back to its moment, and a night takes no more room than a mark."""
     start, night = 1_800_000_000, {"from": 1_800_000_600, "to": 1_800_040_000}
     moments = [start + step for step in (0, 1, 300, 599, 40_001, 40_300, 40_600)]
-    found = page.evaluate(SCALE, [start, start + 40_600, [night], 1000, moments])
-    assert found["xs"] == sorted(found["xs"]) and found["xs"][0] == 0 and abs(found["xs"][-1] - 1000) < 0.01
-    assert all(abs(back - at) < 0.01 for back, at in zip(found["back"], moments, strict=True))
-    assert found["breaks"] == 1 and found["xs"][4] - found["xs"][3] < 60
-    assert found["ticks"] == sorted(found["ticks"]) and len(found["ticks"]) >= 4
+    result = page.evaluate(SCALE, [start, start + 40_600, [night], 1000, moments])
+    assert result["xs"] == sorted(result["xs"]) and result["xs"][0] == 0 and abs(result["xs"][-1] - 1000) < 0.01
+    assert all(abs(back - at) < 0.01 for back, at in zip(result["back"], moments, strict=True))
+    assert result["breaks"] == 1 and result["xs"][4] - result["xs"][3] < 60
+    assert result["ticks"] == sorted(result["ticks"]) and len(result["ticks"]) >= 4
 
 
 def test_a_moment_is_the_last_change_before_it(page: Page) -> None:
     """Before its first change a task was pending; a later change in the journal's order never shows too early."""
     changes = [[10, "1", "in_progress", "writes"], [30, "1", "completed", ""], [20, "2", "paused", "asks"]]
     tasks = [{"id": "1", "status": "completed"}, {"id": "2", "status": "completed"}]
-    found = page.evaluate(MOMENTS, [changes, tasks, [5, 10, 25, 30]])
-    assert found[0] == [["pending", "", False], ["pending", "", False]]
-    assert found[1][0] == ["in_progress", "writes", True]
-    assert found[2] == [["in_progress", "writes", True], ["paused", "asks", False]]
-    assert found[3][0] == ["completed", "", False]
+    result = page.evaluate(MOMENTS, [changes, tasks, [5, 10, 25, 30]])
+    assert result[0] == [["pending", "", False], ["pending", "", False]]
+    assert result[1][0] == ["in_progress", "writes", True]
+    assert result[2] == [["in_progress", "writes", True], ["paused", "asks", False]]
+    assert result[3][0] == ["completed", "", False]

@@ -1,4 +1,4 @@
-"""What goes wrong while somebody watches: the server dies, the run is deleted, a line is torn, a file is broken."""
+"""Faults while a page is open: the server dies, the run is deleted, a line is torn, a file is broken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.failing_checkout_view import Stumbling
+from support.failing_checkout_view import FailingView
 from support.journals import home_of
 
 from browser.dashboard import free_port
@@ -32,11 +32,11 @@ def gated(plan_repo: Any) -> Gated:
 
 
 @pytest.fixture
-def stumbling(task_repo: Repo) -> Iterator[tuple[Stumbling, str]]:
+def stumbling(task_repo: Repo) -> Iterator[tuple[FailingView, str]]:
     """A server of this process whose looks a test lets fail, and its address."""
     home = home_of(task_repo)
     server = Server(home, task_repo.environment, person="ada", port=free_port())
-    picture = server.listener.facts.watch.view = Stumbling(home, ANY_FOLDER)
+    picture = server.listener.facts.watch.view = FailingView(home, ANY_FOLDER)
     server.start()
     yield picture, server.address
     server.stop()
@@ -76,7 +76,7 @@ def test_a_killed_server_is_found_again(gated: Gated, serve: Any, tabs: Tabs):
 
 
 def test_a_deleted_run_leaves_a_page(shop_run: ShopRun, serve: Any, tabs: Tabs):
-    """When the folder of the run that is shown is deleted, the page says so and the rest goes on."""
+    """When the folder of the run that is shown is deleted, the page says so and the rest continues."""
     from playwright.sync_api import expect
 
     tabs.allow("status of 404")
@@ -103,7 +103,7 @@ def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
     page = tabs.visit(server)
     line = page.get_by_test_id("live-line")
     line.wait_for()
-    expect(line).to_contain_text("the run has ended")  # the page has heard of the run
+    expect(line).to_contain_text("the run has ended")  # the page has got the event
     before = line.inner_text()
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     entry = json.dumps({"at": at, "event": "sent_back", "t": 99.0, "task": "010", "reason": "torn asunder"})
@@ -122,14 +122,14 @@ def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
 
 
 def test_a_broken_task_is_shown_as_broken(task_repo: Any, serve: Any, tabs: Tabs):
-    """A state file that nobody can read is said, and the other tasks are there."""
+    """A state file that nobody can read is reported, and the other tasks are there."""
     from playwright.sync_api import expect
 
     task_repo.ok("task", "create", "--name", "Another", "--agent", "implementer")
     server = serve(task_repo)
     page = tabs.open(server.address)
     card(page, "020").wait_for()
-    (task_repo.desk("010") / "state.yaml").write_text("task: [")
+    (task_repo.task_folder("010") / "state.yaml").write_text("task: [")
     expect(page.get_by_test_id("strip")).to_contain_text("unreadable")
     card(page, "020").wait_for()
 
@@ -143,7 +143,7 @@ def test_a_port_in_use_is_no_trouble(repo: Any, serve: Any, tabs: Tabs):
         tabs.open(server.address).get_by_test_id("page-board").wait_for()
 
 
-def test_a_server_that_cannot_look_says_so(stumbling: tuple[Stumbling, str], task_repo: Repo, tabs: Tabs):
+def test_a_server_that_cannot_look_says_so(stumbling: tuple[FailingView, str], task_repo: Repo, tabs: Tabs):
     """While sow's own looks fail the page says that it may be old, and afterwards it shows what it missed."""
     from playwright.sync_api import expect
 

@@ -1,4 +1,4 @@
-"""What agents write is shown and never obeyed: markup, handlers, directions, control bytes, endless lines."""
+"""Texts of agents are shown and never executed: markup, handlers, direction marks, control bytes, long lines."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def hostile(plan_repo: Any) -> Any:
     )
     shown = f"printf '%s' \"{SCRIPT.replace(chr(39), '')} <img src=x onerror=alert(1)>\""
     plan_repo.plan({"name": f"Name {IMAGE}", "test_commands": [shown]}, {"name": f"Asks {SCRIPT}"})
-    done = plan_repo.run("--yes")
-    assert done.code == 4, done.out
+    result = plan_repo.run("--yes")
+    assert result.code == 4, result.out
     return plan_repo
 
 
@@ -59,7 +59,7 @@ def unharmed(page: Page) -> None:
     assert page.evaluate("window.ran") is None
     assert page.locator("#shell script, #shell svg[onload], #shell img:not([src^='/assets/'])").count() == 0
     text = page.evaluate("document.documentElement.textContent")
-    assert [hex(ord(each)) for each in FORBIDDEN if each in text] == []
+    assert [hex(ord(character)) for character in FORBIDDEN if character in text] == []
 
 
 def test_everything_of_agents_is_text(hostile: Any, serve: Any, tabs: Tabs):
@@ -71,7 +71,7 @@ def test_everything_of_agents_is_text(hostile: Any, serve: Any, tabs: Tabs):
     unharmed(page)
     run = max((hostile.repo.root / ".sow/local/runs").iterdir()).name
     tab = ("overview", "transcript", "diff", "evidence", "reviews", "notes", "log")
-    routes = [f"task/010/{each}" for each in tab] + ["task/020/overview", "inbox", "graph", "timeline", "cost", "runs"]
+    routes = [f"task/010/{item}" for item in tab] + ["task/020/overview", "inbox", "graph", "timeline", "cost", "runs"]
     for route in [*routes, f"runs/{run}", "library"]:
         go(page, route)
         unharmed(page)

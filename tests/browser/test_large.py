@@ -1,4 +1,4 @@
-"""Large things: a project of ten thousand tasks stays usable, a transcript of 100 MB comes in pages."""
+"""A project of ten thousand tasks stays usable, and a transcript of 100 MB loads page by page."""
 
 from __future__ import annotations
 

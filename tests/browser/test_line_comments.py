@@ -81,8 +81,8 @@ def test_comments_fit_every_screen(reviewed: PlanRepo, serve: Any, tabs: Tabs, t
     """Drafts, sent comments and the bar are readable in both themes, and fit the width of a phone."""
     from playwright.sync_api import expect
 
-    words = ("--at", "app.py:4", "Read one name only, and say in the error which one was missing.")
-    reviewed.repo.ok("feedback", "add", "010", *words)
+    arguments = ("--at", "app.py:4", "Read one name only, and say in the error which one was missing.")
+    reviewed.repo.ok("feedback", "add", "010", *arguments)
     page = tabs.visit(serve(reviewed.repo), "task/010/diff", theme=theme, phone=phone)
     expect(page.get_by_test_id("line-comment")).to_be_visible()
     number(page, 6).click()

@@ -1,4 +1,4 @@
-"""The report that one sends to somebody: one file that needs nothing else, in both themes and on a phone."""
+"""The HTML report is one file that needs no other, in both themes and on a phone."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_a_report_stands_alone(finished: tuple[ShopRun, Dashboard], tabs: Tabs, 
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"file://{path}")
     text = page.inner_text("body")
-    for words in (
+    for name in (
         "A shop in eight tasks",
         "How is half a cent rounded",
         "half a cent is the shop's",
         "8 of 8",
         "shop/cart.py",
     ):
-        assert words in text
+        assert name in text
     assert asked == [f"file://{path}"]
     assert page.locator("script").count() == 0
     assert violations(page) == []

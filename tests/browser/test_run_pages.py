@@ -1,4 +1,4 @@
-"""A run to look at: its graph, its timeline, its replay, its report, all runs, what they cost, what the crew has."""
+"""The pages of runs: graph, timeline, replay, report, list, costs and crew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of these tests themselves: what is missing is named, and what a page does wrong is noticed."""
+"""Tests the helpers of the browser tests: a missing program is named, and an error in a page is noticed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PUSH = "document.body.prepend(Object.assign(document.createElement('div'), {styl
 
 def install(path: Path) -> subprocess.CompletedProcess[str]:
     """Ask for the browser where only these programs are."""
-    surroundings = {"PATH": str(path), "PYTHONPATH": str(TESTS)}
-    words = [sys.executable, "-m", "browser.install"]
-    return subprocess.run(words, env=surroundings, capture_output=True, text=True)
+    variables = {"PATH": str(path), "PYTHONPATH": str(TESTS)}
+    text = [sys.executable, "-m", "browser.install"]
+    return subprocess.run(text, env=variables, capture_output=True, text=True)
 
 
 def test_a_missing_browser_is_named(tmp_path: Path):
@@ -35,21 +35,21 @@ def test_a_missing_browser_is_named(tmp_path: Path):
 
 
 def test_a_failed_download_is_named(tmp_path: Path):
-    """When the package manager cannot fetch it, that is said by name."""
+    """When the package manager cannot fetch it, that is reported by name."""
     (tmp_path / "apt-get").write_text("#!/bin/sh\necho no network >&2\nexit 100\n")
     (tmp_path / "apt-get").chmod(0o755)
     done = install(tmp_path)
-    wanted = "could not fetch chromium: no network" if os.geteuid() == 0 else "apt-get install chromium"
-    assert done.returncode == 1 and wanted in done.stderr
+    expected = "could not fetch chromium: no network" if os.geteuid() == 0 else "apt-get install chromium"
+    assert done.returncode == 1 and expected in done.stderr
 
 
 def test_what_a_page_does_wrong_is_noticed(tabs: Tabs):
     """A word on the console, a request to elsewhere and an error that nobody catches are each a complaint."""
     page = tabs.open(f"data:text/html,{BAD}")
     page.wait_for_timeout(500)
-    said = "\n".join(tabs.complaints())
+    output = "\n".join(tabs.complaints())
     for text in ("console error: a word", "a request to example.org", "page error: a slip"):
-        assert text in said
+        assert text in output
     tabs.allow("a word", "example.org", "a slip", "ERR_NAME_NOT_RESOLVED")
 
 

@@ -1,4 +1,4 @@
-"""Who gets in: an address works once, for one browser; whoever has none is told how to get one."""
+"""Signing in: an address works once, for one browser; others are told how to get one."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_a_new_address_can_be_pasted(server: Any, tabs: Tabs):
     field.fill("not a token")
     page.get_by_role("button", name="Sign in").click()
     page.get_by_test_id("problem").wait_for()
-    said = server.repo.sow("ui")
-    assert said.code == 0, said
-    found = re.search(r"http://127\.0\.0\.1:(\d+)/#token=\S+", said.out)
-    assert found and int(found[1]) == server.port
-    field.fill(found[0])
+    result = server.repo.sow("ui")
+    assert result.code == 0, result
+    match = re.search(r"http://127\.0\.0\.1:(\d+)/#token=\S+", result.out)
+    assert match and int(match[1]) == server.port
+    field.fill(match[0])
     page.get_by_role("button", name="Sign in").click()
     signed_in(page)
 

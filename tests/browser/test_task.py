@@ -1,4 +1,4 @@
-"""One task's page: what was asked, said, changed, shown, found and spent; its words grow while the worker speaks."""
+"""The page of a task: description, turns, changes, evidence and cost; its transcript grows during a turn."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
     body = page.get_by_test_id("page-task")
     for text in ("Cart", "Articles and how many of each", "a cart never holds less than one", "$"):
         expect(body).to_contain_text(text)
-    told = {
+    messages = {
         "transcript": "less than one must be refused",
         "changes": "cannot buy",
         "evidence": "python3 -m unittest -q tests.test_cart",
         "reviews": "Cart.add takes -1 of an article",
     }
-    for tab, text in told.items():
+    for tab, text in messages.items():
         body.get_by_role("link", name=tab, exact=False).or_(body.get_by_role("tab", name=tab)).first.click()
         if tab == "transcript":
             body.get_by_role("button", name="Iteration 2, resume").click()
@@ -47,7 +47,7 @@ def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
 
 
 def test_a_transcript_shows_results_as_they_were_printed(finished: Stage, tabs: Tabs):
-    """The result of a tool call stands below the call, in a fixed width and with its own indentation."""
+    """The result of a tool call is below the call, in a fixed width and with its own indentation."""
     from playwright.sync_api import expect
 
     page = tabs.visit(finished[1], "task/040/transcript")
@@ -96,8 +96,8 @@ def test_the_task_page_does_not_jump(gated: Gated, serve: Any, tabs: Tabs, tab: 
     """While its worker speaks and hands in, nothing that one reads on a task's page is pushed away."""
     from playwright.sync_api import expect
 
-    words = [{"say": f"Sentence {number}"} for number in range(20)]
-    gated.work("{task}", t010=[[*words, gated.waiting("010"), *words, gated.waiting("end"), *done()]])
+    numbers = [{"say": f"Sentence {number}"} for number in range(20)]
+    gated.work("{task}", t010=[[*numbers, gated.waiting("010"), *numbers, gated.waiting("end"), *done()]])
     gated.start("First", "Second")
     gated.says("010", "in_progress")
     page = tabs.visit(serve(gated.repo), f"task/010/{tab}")

@@ -1,4 +1,4 @@
-"""A workflow in the page: its crew, its graph, its notes, and an agent's question that a person answers there."""
+"""The pages of a workflow: crew, graph and notes, and a question that a person answers there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from browser.accessibility import violations
 from browser.crew_run import CrewRun
@@ -17,9 +17,9 @@ from browser.tabs import Tabs
 
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[CrewRun]:
-    found = CrewRun(tmp_path / "crew")
-    yield found
-    found.close()
+    result = CrewRun(tmp_path / "crew")
+    yield result
+    result.close()
 
 
 def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
@@ -54,7 +54,7 @@ def test_a_design_is_approved(repo: Any, tmp_path: Path, serve: Any, tabs: Tabs,
     """On its own page and in the inbox a design is approved: the state has who did it, and the run is offered next."""
     from playwright.sync_api import expect
 
-    flow = Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    flow = WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     repo.ok("workflow", "verify", "--executor", "simulated")
     assert "approval" not in flow.state
     page = tabs.visit(serve(repo), route)

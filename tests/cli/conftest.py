@@ -1,4 +1,4 @@
-"""A terminal to call the command on, and a project that an older sow left behind."""
+"""Fixtures: a terminal on which sow is called, and a project of an older version of sow."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PATIENCE = 30
 class Terminal:
     """One call of sow on a terminal, which a test reads and types at."""
 
-    def __init__(self, repo: Repo, *words: str, **environment: str) -> None:
+    def __init__(self, repo: Repo, *arguments: str, **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SPAWN, SOW, *words],
+            [sys.executable, "-c", SPAWN, SOW, *arguments],
             cwd=repo.root,
             env={**repo.environment, "TERM": "xterm", **environment},
             stdin=subprocess.PIPE,
@@ -70,19 +70,19 @@ def on_terminal() -> Iterator[Callable[..., Terminal]]:
     """Calls sow on a terminal."""
     opened: list[Terminal] = []
 
-    def call(repo: Repo, *words: str, **environment: str) -> Terminal:
-        opened.append(Terminal(repo, *words, **environment))
+    def call(repo: Repo, *arguments: str, **environment: str) -> Terminal:
+        opened.append(Terminal(repo, *arguments, **environment))
         return opened[-1]
 
     yield call
-    for each in opened:
-        each.close()
+    for item in opened:
+        item.close()
 
 
 @pytest.fixture
 def old_repo(task_repo: Repo) -> Repo:
     """The project of task_repo as version 0.9.0 wrote it: another name of a field, and one field less."""
-    for path in (task_repo.project / "state.yaml", task_repo.desk("010") / "state.yaml"):
+    for path in (task_repo.project / "state.yaml", task_repo.task_folder("010") / "state.yaml"):
         text = path.read_text().replace('schema_version: "1.2.0"', 'schema_version: "0.9.0"')
         path.write_text(text.replace("assigned_agent:", "assignee:").replace("  priority: medium\n", ""))
     return task_repo

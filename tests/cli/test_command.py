@@ -1,4 +1,4 @@
-"""Our parser and Python's agree: on what a valid line means, and on what a wrong one is."""
+"""Our parser and Python's accept the same command lines, and read them alike."""
 
 from __future__ import annotations
 
@@ -118,15 +118,15 @@ def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
 @st.composite
 def places(draw: st.DrawFn, command: Command, free: st.SearchStrategy[str]) -> list[str]:
     """The words for the places, as many as the table allows."""
-    words: list[str] = []
+    text: list[str] = []
     for argument in command.arguments:
         if argument.repeat:
-            words += draw(st.lists(value_of(argument, free), min_size=0 if argument.optional else 1, max_size=3))
+            text += draw(st.lists(value_of(argument, free), min_size=0 if argument.optional else 1, max_size=3))
         elif argument.optional and draw(st.booleans()):
             break
         else:
-            words.append(draw(value_of(argument, free)))
-    return words
+            text.append(draw(value_of(argument, free)))
+    return text
 
 
 @st.composite
@@ -153,8 +153,8 @@ def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
 @settings(max_examples=1000 if FULL else 8)
 def test_both_understand_the_same(command: Command, data: st.DataObject):
     """On every valid line the two parsers find the same values, repeats and defaults."""
-    words = data.draw(valid_line(command))
-    assert ours(command, words) == peer(command).understand(words)
+    text = data.draw(valid_line(command))
+    assert ours(command, text) == peer(command).understand(text)
 
 
 @st.composite
@@ -170,11 +170,11 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
     kinds["value of a flag"] = ["--debug=yes", *right]
     if not any(argument.repeat for argument in command.arguments):
         kinds["one too many"] = [*before, "--", *(["x"] * (len(command.arguments) + 1))]
-    for each in command.options:
-        if each.required:
-            kinds[f"missing {each.flag}"] = _without(right, each)
-        if each.choices:
-            kinds[f"bad {each.flag}"] = [*_without(before, each), f"{each.flag}=no such choice"]
+    for item in command.options:
+        if item.required:
+            kinds[f"missing {item.flag}"] = _without(right, item)
+        if item.choices:
+            kinds[f"bad {item.flag}"] = [*_without(before, item), f"{item.flag}=no such choice"]
     if any(not argument.optional for argument in command.arguments):
         kinds["missing place"] = draw(valid_line(Command(command.name, command.run, "", *command.options)))
     name = draw(st.sampled_from(sorted(kinds)))
@@ -201,11 +201,11 @@ def _without(words: list[str], option: Option) -> list[str]:
 @settings(max_examples=1000 if FULL else 8)
 def test_both_refuse_the_same(command: Command, data: st.DataObject):
     """What is missing, unknown, too much or without its value is refused by both parsers."""
-    kind, words = data.draw(wrong_line(command))
+    kind, text = data.draw(wrong_line(command))
     with pytest.raises(Refused):
-        peer(command).understand(words)
+        peer(command).understand(text)
     with pytest.raises(SowError) as error:
-        ours(command, words)
+        ours(command, text)
     assert f"sow {command.name}: " in error.value.message, kind
 
 
@@ -214,9 +214,9 @@ def test_a_function_takes_what_its_table_names(command: Command):
     """The function of every command takes the surroundings and exactly the values that its table names."""
     first, *others = inspect.signature(command.function()).parameters.values()
     assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    assert {each.kind for each in others} <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
-    named = [each.name for each in (*command.arguments, *command.options)]
-    own = {each.name for each in others if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert {other.kind for other in others} <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+    named = [argument.name for argument in (*command.arguments, *command.options)]
+    own = {other.name for other in others if other.kind is inspect.Parameter.KEYWORD_ONLY}
     collected = {name for name in named if name not in own}
     assert own <= set(named)
     assert collected == COLLECTED.get(command.name, set())
@@ -230,7 +230,7 @@ def test_the_table_is_sound(command: Command):
         assert option.flag.startswith("--")
         assert option.flag == option.flag.lower()
         assert not option.choices or not option.default or option.default in option.choices
-        assert option.flag not in [each.flag for each in GLOBAL]
+        assert option.flag not in [item.flag for item in GLOBAL]
     flexible = [argument.optional or argument.repeat for argument in command.arguments]
     assert flexible == sorted(flexible)
     assert not any(argument.repeat for argument in command.arguments[:-1])
@@ -290,7 +290,7 @@ def test_texts_that_look_like_options(words: list[str], first: str):
 
 @pytest.mark.parametrize("words", [["--help"], ["x", "-h"], ["--one", "a", "--help"], ["--nonsense-comes-later", "-h"]])
 def test_help_is_heard_among_other_words(words: list[str]):
-    """A cry for help is heard unless something before it is wrong."""
+    """--help works unless something before it is wrong."""
     expected = SowError if words[0].startswith("--nonsense") else HelpWanted
     with pytest.raises(expected):
         parse(SAMPLE, words)
@@ -298,22 +298,28 @@ def test_help_is_heard_among_other_words(words: list[str]):
 
 def names_a_task(command: Command) -> bool:
     """Whether a command takes the id of one task, as an argument or as an option."""
-    options = [each for each in command.options if each.flag in ("--task", "--id") and not each.repeat]
-    return bool(options) or any(each.completes in ("tasks", "questions") for each in command.arguments)
+    options = [option for option in command.options if option.flag in ("--task", "--id") and not option.repeat]
+    return bool(options) or any(argument.completes in ("tasks", "questions") for argument in command.arguments)
 
 
-OF_A_TASK = [each for group in GROUPS for each in commands(group) if names_a_task(each)]
+OF_A_TASK = [command for group in GROUPS for command in commands(group) if names_a_task(command)]
 
 
 @all_of("command", OF_A_TASK)
 def test_a_task_is_named_in_one_way_everywhere(command: Command):
     """A task's id alone, --task ID and --id ID mean the same in every command that names a task (B22)."""
-    required = [word for each in command.options if each.required for word in (each.flag, "x")]
-    others = [each.choices[0] if each.choices else "x" for each in command.arguments if each.completes != "tasks"]
-    if any(each.completes == "questions" for each in command.arguments):
+    required = [word for option in command.options if option.required for word in (option.flag, "x")]
+    others = [
+        argument.choices[0] if argument.choices else "x"
+        for argument in command.arguments
+        if argument.completes != "tasks"
+    ]
+    if any(argument.completes == "questions" for argument in command.arguments):
         others = others[1:]
     forms = [parse(command, [*others, *required, flag, "010"])[0] for flag in ("--task", "--id")]
-    position = next((at for at, each in enumerate(command.arguments) if each.completes in ("tasks", "questions")), 0)
+    position = next(
+        (at for at, argument in enumerate(command.arguments) if argument.completes in ("tasks", "questions")), 0
+    )
     forms.append(parse(command, [*others[:position], "010", *others[position:], *required])[0])
     assert forms[0] == forms[1] == forms[2]
     assert "010" in forms[0].values()
@@ -321,7 +327,7 @@ def test_a_task_is_named_in_one_way_everywhere(command: Command):
 
 def test_a_task_that_is_named_twice_is_refused():
     """Two ids are never one of them silently."""
-    command = next(each for each in OF_A_TASK if each.name == "task show")
+    command = next(entry for entry in OF_A_TASK if entry.name == "task show")
     with pytest.raises(SowError, match="unexpected argument '010'"):
         parse(command, ["010", "--task", "020"])
     with pytest.raises(SowError, match="is given twice"):

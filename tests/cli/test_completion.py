@@ -1,4 +1,4 @@
-"""Completion: the words that may come next, in three real shells."""
+"""Completion in three real shells."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ CALLS = {"bash": ("bash", "-c", BASH, "bash"), "zsh": ("zsh", "-f", "-c", ZSH, "
 SHELLS = sorted(CALLS)
 
 
-def offered(repo: Repo, shell: str, *words: str) -> set[str]:
+def offered(repo: Repo, shell: str, *arguments: str) -> set[str]:
     """What the shell offers; for a shell that is not here, what its script would be given."""
     if shutil.which(shell) is None:
-        call: tuple[str, ...] = ("sow", "completion", "words", "--", *words)
+        call: tuple[str, ...] = ("sow", "completion", "words", "--", *arguments)
     else:
-        call = (*CALLS[shell], *words)
-    done = subprocess.run(call, cwd=repo.root, env=repo.environment, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
-    return {line.partition("\t")[0] for line in done.stdout.splitlines()} - {""}
+        call = (*CALLS[shell], *arguments)
+    result = subprocess.run(call, cwd=repo.root, env=repo.environment, capture_output=True, text=True, timeout=300)
+    assert (result.returncode, result.stderr) == (0, "")
+    return {line.partition("\t")[0] for line in result.stdout.splitlines()} - {""}
 
 
 def enrich(repo: Repo) -> Repo:
@@ -67,8 +67,8 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
         shell
     ] in script
     if shutil.which(shell):
-        done = subprocess.run([shell, "-n"], input=script, env=bare_repo.environment, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
+        result = subprocess.run([shell, "-n"], input=script, env=bare_repo.environment, capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (0, "")
 
 
 @few_of("shell", SHELLS, 6)

@@ -1,4 +1,4 @@
-"""Commands that a worker in a sandbox sends to the supervising sow: which they are, and what they must not reach."""
+"""The commands that a worker in a sandbox sends to the supervising sow, and what they must not reach."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def refuses_workers(command: Command) -> bool:
         seen.add(function)
         names = function.__code__.co_names
         called = [function.__globals__.get(name) for name in names]
-        modules = [each for each in called if inspect.ismodule(each)]
+        modules = [item for item in called if inspect.ismodule(item)]
         called += [getattr(module, name, None) for module in modules for name in names]
-        functions = [each for each in called if inspect.isfunction(each) and each.__module__.startswith("sow.cli.")]
-        waiting += [each for each in functions if each not in seen]
+        functions = [item for item in called if inspect.isfunction(item) and item.__module__.startswith("sow.cli.")]
+        waiting += [function for function in functions if function not in seen]
     return False
 
 
@@ -92,18 +92,18 @@ def worker(task_repo: Repo, running: Supervisor) -> Call:
         "SOW_AGENT": "implementer",
     }
 
-    def call(*words: str, **more: str) -> Result:
-        return task_repo.sow(*words, **{**marks, **more})
+    def call(*arguments: str, **options: str) -> Result:
+        return task_repo.sow(*arguments, **{**marks, **options})
 
     return call
 
 
-def raw(running: Supervisor, *words: str) -> Result:
+def raw(running: Supervisor, *arguments: str) -> Result:
     """Send words that the command line would not send."""
     code = "import sys; from sow.system.channel import forward; sys.exit(forward(sys.argv[1], sys.argv[2:]))"
     return Result(
         subprocess.run(
-            [Path(SOW).parent / "python", "-c", code, running.path, *words], capture_output=True, timeout=PATIENCE
+            [Path(SOW).parent / "python", "-c", code, running.path, *arguments], capture_output=True, timeout=PATIENCE
         )
     )
 
@@ -276,7 +276,7 @@ def test_a_command_line_has_the_same_values(words: list[str]):
 def boxed_worker(task_repo: Repo, running: Supervisor, tmp_path: Path) -> Call:
     """Calls sow in a sandbox in which nothing can be written, with an empty home."""
 
-    def call(*words: str) -> Result:
+    def call(*arguments: str) -> Result:
         marks = {"SOW_ROOT": str(task_repo.root), "SOW_TASK": "010", "SOW_AGENT": "implementer"}
         home = task_repo.environment["HOME"]
         box = ["bwrap", "--unshare-user", "--unshare-pid", "--cap-drop", "ALL", "--die-with-parent"]
@@ -285,7 +285,7 @@ def boxed_worker(task_repo: Repo, running: Supervisor, tmp_path: Path) -> Call:
         box += ["--ro-bind", str(running.folder), "/run/sow", "--chdir", str(task_repo.root), "--", SOW]
         return Result(
             subprocess.run(
-                [*box, *words],
+                [*box, *arguments],
                 env={**task_repo.environment, **marks, "SOW_CHANNEL": "/run/sow/channel"},
                 capture_output=True,
                 timeout=PATIENCE,
@@ -310,7 +310,7 @@ def test_reading_works_where_nothing_can_be_written(boxed_worker: Call, task_rep
     """A command that reads needs no lock file, no cache and no repair."""
     (task_repo.root / "plan.md").write_text("# Plan\n\n## Task 1: One\n**Depends on**: None\n\nDo it.\n")
     task_repo.ok("task", "create", "--name", "Another")
-    (task_repo.desk("020") / "state.yaml").write_text("garbage")
+    (task_repo.task_folder("020") / "state.yaml").write_text("garbage")
     result = boxed_worker(*name.split(), *READING[name].split())
     assert result.code in (0, 1, 2)
     assert "read-only" not in result.err

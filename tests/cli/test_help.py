@@ -1,4 +1,4 @@
-"""Help for every command, and a hand for every mistyped word."""
+"""Every command has help, and a mistyped word gets a suggestion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_command_has_help(bare_repo: Repo, command: Command):
 @all_of("command", COMMANDS)
 def test_texts_are_there_for_everything(command: Command):
     """Every summary, option and argument has a text that starts with a capital letter and has no full stop."""
-    texts = [command.summary, *(each.help for each in (*command.options, *command.arguments))]
+    texts = [command.summary, *(option.help for option in (*command.options, *command.arguments))]
     for text in texts:
         assert text, command.name
         assert text[0].isupper(), text
@@ -44,10 +44,10 @@ def test_every_command_has_examples_that_parse(command: Command):
     lines = examples(command)
     assert lines, command.name
     for line in lines:
-        program, *words = shlex.split(line)
-        found, rest = find(words)
-        assert (program, found.name) == ("sow", command.name)
-        parse(found, rest)
+        program, *arguments = shlex.split(line)
+        result, rest = find(arguments)
+        assert (program, result.name) == ("sow", command.name)
+        parse(result, rest)
         assert not any(word.isupper() and len(word) > 3 for word in rest), line
 
 
@@ -89,7 +89,7 @@ def test_a_topic_shows_its_groups(bare_repo: Repo):
 
 @pytest.mark.parametrize("words", [("-V",), ("--version",), ("version",), ("-q", "--version"), ("-v", "-V")])
 def test_the_version(bare_repo: Repo, words: tuple[str, ...]):
-    """The version has a short option, and global options may stand before it."""
+    """The version has a short option, and global options may be before it."""
     assert bare_repo.ok(*words).out == f"sow {version_text()}\n"
 
 

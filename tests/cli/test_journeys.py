@@ -1,4 +1,4 @@
-"""Whole journeys of people with their agents, from the first command to merged work and the report on it.
+"""Complete stories of users with their agents, from the first command to merged work and its report.
 
 The agents are stand-ins for Cursor and Claude Code; a directive in their prompts has them do what the crew does.
 """
@@ -48,10 +48,10 @@ class Journey:
         """All tasks are completed in these iterations, merged on the branch, shown so, and nothing is left behind."""
         repo = self.repo
         shown = repo.ok("status", "--json").json
-        assert {each["id"]: each["status"] for each in shown["tasks"]} == dict.fromkeys(tasks, "completed")
+        assert {task["id"]: task["status"] for task in shown["tasks"]} == dict.fromkeys(tasks, "completed")
         assert repo.ok("inbox", "--json").json["items"] == []
         for task, iteration in tasks.items():
-            repo.ok("validate", str(repo.desk(task, phase) / "state.yaml"))
+            repo.ok("validate", str(repo.task_folder(task, phase) / "state.yaml"))
             state = yaml.safe_load(repo.state(task, phase))["task"]
             assert (state["iteration"], state["result"]) == (iteration, "GREEN")
             assert "session_id" not in state and "question" not in state
@@ -126,13 +126,13 @@ def test_a_feature_with_cursor_as_implementer(journey: Journey) -> None:
     report = journey.check_end("sow/token-signing", {"010": 2, "020": 1})
     assert repo.git("show", "HEAD:verifying.py") == "signing: RS256, an hour\n"
     assert repo.git("log", "-1", "--format=%s", "main") == "The plan\n"
-    turns = {each["name"]: (each["turns"], each["cost_usd"]) for each in report["by_executor"]}
+    turns = {entry["name"]: (entry["turns"], entry["cost_usd"]) for entry in report["by_executor"]}
     assert turns["cursor"] == (3, None) and turns["claude-code"][0] == 3
     worker, *judges = journey.sessions("010")
-    assert (worker["executor"], [each["kind"] for each in worker["turns"]]) == ("cursor", ["spawn", "resume"])
-    assert [(each["executor"], each["role"]) for each in judges] == [("claude-code", "quality-control")] * 2
+    assert (worker["executor"], [turn["kind"] for turn in worker["turns"]]) == ("cursor", ["spawn", "resume"])
+    assert [(judge["executor"], judge["role"]) for judge in judges] == [("claude-code", "quality-control")] * 2
     assert "tokens never expire" in journey.prompt("010", 1, 2)
-    assert [each["verdict"] for each in report["tasks"][0]["reviews"]] == ["RED", "GREEN"]
+    assert [review["verdict"] for review in report["tasks"][0]["reviews"]] == ["RED", "GREEN"]
 
 
 DESIGN = """\
@@ -177,10 +177,10 @@ def test_a_design_project_all_on_claude(journey: Journey) -> None:
     report = journey.check_end("feat/harbour", {"010": 1, "020": 1}, "design")
     assert repo.git("show", "HEAD:docs/search.md") == "By an index, see research.md\n"
     assert repo.git("show", "HEAD:.sow/knowledge/adrs/001.md") == "We use an index\n"
-    kept = repo.desk("020", "design") / "task_output" / "summary.md"
+    kept = repo.task_folder("020", "design") / "task_output" / "summary.md"
     assert kept.read_text() == "short\n" == repo.git("show", f"HEAD:{kept.relative_to(repo.root)}")
-    assert [each["name"] for each in report["by_executor"]] == ["claude-code"]
-    roles = {each["name"]: each["turns"] for each in report["by_agent"]}
+    assert [entry["name"] for entry in report["by_executor"]] == ["claude-code"]
+    roles = {entry["name"]: entry["turns"] for entry in report["by_agent"]}
     assert roles == {"researcher": 1, "architect": 1, "reviewer": 2, "design-verifier": 2}
     money = report["totals"]
     assert (money["cost_unknown_turns"], money["input_tokens"], money["output_tokens"]) == (0, 600, 120)
@@ -210,7 +210,7 @@ Put it all together.
 
 @pytest.mark.full
 def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
-    """A worker asks and the rest goes on; after the answer the same command ends the work in the same session."""
+    """A worker asks and the rest continues; after the answer the same command ends the work in the same session."""
     repo, plan_repo = journey.repo, journey.plan_repo
     repo.ok("init", "--project", "Expired tokens")
     journey.plan(BUG)
@@ -237,8 +237,8 @@ def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
     assert result.code == 0, result
     report = journey.check_end("feat/harbour", {"010": 2, "020": 1, "030": 1})
     assert repo.git("show", "HEAD:release.md") == "# begun\nexpired: no grace\n"
-    (worker,) = (each for each in journey.sessions("010") if each["role"] == "implementer")
-    assert [(each["kind"], each["status"]) for each in worker["turns"]] == [
+    (worker,) = (session for session in journey.sessions("010") if session["role"] == "implementer")
+    assert [(turn["kind"], turn["status"]) for turn in worker["turns"]] == [
         ("spawn", "paused"),
         ("resume", "needs_review"),
     ]

@@ -1,4 +1,4 @@
-"""Where the words go: pipes that close, streams that are not there, terminals with and without colour."""
+"""Output to closed pipes, missing streams, and terminals with and without colour."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def test_a_reader_that_goes_away(repo: Repo, command: str):
 @few_of("blocked", [0, 80], 1)
 def test_a_failed_run_whose_reader_goes_away(plan_repo: PlanRepo, blocked: int):
     """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
-    told, gone = plan_repo.folder / "told", plan_repo.folder / "gone"
+    messages, gone = plan_repo.folder / "told", plan_repo.folder / "gone"
     bell = plan_repo.folder / "bell"
-    bell.write_text(f"#!/bin/sh\ntouch {told}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
+    bell.write_text(f"#!/bin/sh\ntouch {messages}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
     bell.chmod(0o755)
     plan_repo.configure(notify={"command": str(bell)})
     plan_repo.act("implementer", "exit 3\n")
     plan_repo.plan("Fails", *["Waits " + "with a long name " * 6 + "< 1"] * blocked)
     run = plan_repo.start("--review", "off")
-    wait_for(told.exists)  # after the last word of the live view, and before the report
+    wait_for(messages.exists)  # after the last word of the live view, and before the report
     assert run.stdout
     run.stdout.close()
     gone.touch()
@@ -74,7 +74,7 @@ def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):
     """When the reader of stdout is gone, the error and its exit code still come, without a traceback."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
+    result = subprocess.run(
         [SOW, "validate", ".sow/project/state.yaml", "missing.yaml"],
         cwd=repo.root,
         env=repo.environment,
@@ -82,8 +82,8 @@ def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):
         stderr=subprocess.PIPE,
     )
     os.close(writer)
-    assert done.returncode == 2
-    assert done.stderr.decode().splitlines() == [
+    assert result.returncode == 2
+    assert result.stderr.decode().splitlines() == [
         "error: there is no file missing.yaml",
         "hint: give the path of an existing file",
     ]
@@ -97,7 +97,7 @@ def test_closed_stdout(repo: Repo, command: str):
 
 
 def test_what_was_logged_with_all_streams_closed_is_there(repo: Repo):
-    """A command without a single stream does its work, and no file of ours takes the place of one."""
+    """A command without a single stream does its work, and no file of sow takes the place of one."""
     result = shell(repo, '"$SOW" log "in the dark" <&- >&- 2>&-')
     assert result.returncode == 0
     entries = repo.ok("log", "--list", "--json").json["entries"]
@@ -188,9 +188,9 @@ def test_a_terminal_that_cannot_show_a_letter(task_repo: Repo, variables: dict[s
     """A poor locale costs letters on the screen, never the command, and JSON stays JSON."""
     name = "naïve → 好 🙂"
     task_repo.ok("task", "set", "--id", "010", "name", name)
-    for words in (("status",), ("task", "show", "010"), ("doctor",), ("task", "list")):
-        result = task_repo.ok(*words, **variables)
-        assert "010" in result.out or words == ("doctor",)
+    for case in (("status",), ("task", "show", "010"), ("doctor",), ("task", "list")):
+        result = task_repo.ok(*case, **variables)
+        assert "010" in result.out or case == ("doctor",)
     assert task_repo.ok("task", "show", "010", "--json", **variables).json["name"] == name
     assert task_repo.sow("task", "show", "好", **variables).code == 2
 

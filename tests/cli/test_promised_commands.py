@@ -1,4 +1,4 @@
-"""The command lines that were promised first work exactly as they were written, and so do their rules."""
+"""The command lines of the first specification still work exactly as written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SECURITY = (
 
 
 def typed(repo: Repo, line: str) -> str:
-    """Type a line at a shell, just as it stands in the text, and read what comes back."""
-    done = subprocess.run(["sh", "-c", line], cwd=repo.root, env=repo.environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Type a line at a shell, just as it is in the text, and read what comes back."""
+    result = subprocess.run(["sh", "-c", line], cwd=repo.root, env=repo.environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture
@@ -142,14 +142,14 @@ def test_the_paused_pattern(created: Repo):
     assert (task["status"], task["iteration"], task["agent_id"]) == ("in_progress", 2, "implementer-2")
     assert task["feedback"][0]["text"] == "Use RS256 algorithm for JWT signing"
     typed(created, f'{IMPLEMENTER} sow agent log "Signed with RS256"')
-    assert [each["agent"] for each in created.task("010")["log"]] == ["implementer-1", "implementer-2"]
+    assert [entry["agent"] for entry in created.task("010")["log"]] == ["implementer-1", "implementer-2"]
 
 
 @pytest.mark.full
 def test_the_review_pattern(created: Repo):
     """Handed in, sent back with feedback, handed in again, approved: the session stays until the end."""
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status in_progress")
-    state = created.desk("010") / "state.yaml"
+    state = created.task_folder("010") / "state.yaml"
     state.write_text(state.read_text() + "  session_id: 6f1c1f9e-3b1a-4c59-9d68-2a4a9f8f7e11\n")
     typed(created, "sow task set --id 010 priority high")  # a worker's next call would not count it
     typed(created, f'{IMPLEMENTER} sow agent log "Implemented authentication"')
@@ -165,7 +165,7 @@ def test_the_review_pattern(created: Repo):
     done = created.task("010")
     assert (done["status"], done["iteration"], "session_id" in done) == ("completed", 2, False)
     assert done["approval"]["by"] == "orchestrator"
-    assert [each["agent"] for each in done["log"]] == ["implementer-1", "implementer-2"]
+    assert [entry["agent"] for entry in done["log"]] == ["implementer-1", "implementer-2"]
 
 
 @pytest.mark.full
@@ -192,11 +192,11 @@ def test_gap_numbering(created: Repo):
 
 @pytest.mark.parametrize("branch", ["main", "master"])
 def test_no_project_on_main_or_master(bare_repo: Repo, branch: str):
-    """A project never lives on main or master, by whichever command."""
+    """No command creates a project on main or master."""
     bare_repo.git("branch", "-M", branch)
     typed(bare_repo, "sow init")
-    for words in (("init", "--project", "X"), ("project", "new", "X")):
-        result = bare_repo.sow(*words)
+    for case in (("init", "--project", "X"), ("project", "new", "X")):
+        result = bare_repo.sow(*case)
         assert (result.code, branch in result.err) == (2, True)
     assert not bare_repo.project.exists()
 
@@ -215,8 +215,8 @@ def test_one_project_per_branch(seeded: Repo):
 def test_a_branch_mismatch_is_refused(created: Repo):
     """The safeguard of the text: state and branch must match before anything is done."""
     created.git("switch", "-q", "-c", "feat/elsewhere")
-    for words in (("status",), ("task", "set", "--id", "010", "status", "in_progress"), ("log", "x"), ("inbox",)):
-        result = created.sow(*words)
+    for case in (("status",), ("task", "set", "--id", "010", "status", "in_progress"), ("log", "x"), ("inbox",)):
+        result = created.sow(*case)
         assert result.code == 2
         assert "belongs to branch feat/auth, but feat/elsewhere is checked out" in result.err
 

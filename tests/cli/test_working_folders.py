@@ -1,4 +1,4 @@
-"""Where sow is called from: sub-folders, worktrees, odd branches, odd repositories, no git at all."""
+"""sow called from sub-folders, worktrees, unusual branches and repositories, and without git."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import SOW, Repo
 
 
 def test_a_sub_folder_is_as_good_as_the_root(task_repo: Repo):
-    """In a sub-folder the project above is found, and what is written lies there."""
+    """In a sub-folder the project above is found, and what is written is there."""
     below = task_repo.root / "src" / "deep"
     below.mkdir(parents=True)
     task_repo.ok("log", "--task", "010", "from below", cwd=below)
@@ -29,8 +29,8 @@ def test_the_root_can_be_named(task_repo: Repo, tmp_path: Path, how: str):
         "relative option": (("--root", "../repo", "task", "list", "--json"), {}),
         "environment": (("task", "list", "--json"), {"SOW_ROOT": root}),
     }
-    words, environment = call[how]
-    result = task_repo.ok(*words, cwd=tmp_path / "home", **environment)
+    arguments, environment = call[how]
+    result = task_repo.ok(*arguments, cwd=tmp_path / "home", **environment)
     assert [task["id"] for task in result.json["tasks"]] == ["010"]
 
 
@@ -233,10 +233,10 @@ def test_a_deleted_folder(repo: Repo, tmp_path: Path):
     gone = tmp_path / "gone"
     gone.mkdir()
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         script = 'cd "$1" && rmdir "$1" && shift && "$@"; code=$?; mkdir -p "$GONE"; exit $code'
         environment = {**repo.environment, "GONE": str(gone)}
-        command = ["sh", "-c", script, "sh", str(gone), SOW, *words]
+        command = ["sh", "-c", script, "sh", str(gone), SOW, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
 
     result = call("status")

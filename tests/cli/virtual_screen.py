@@ -1,4 +1,4 @@
-"""A small terminal: what a person would see after these bytes, and whether the cursor is visible."""
+"""A small terminal emulator: the text that a person sees after some bytes, and whether the cursor is visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One finished run of a plan, made once for all who only look at it."""
+"""Fixtures: one finished run of a plan, shared by all tests that only read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built documentation (`make docs`) is whole and needs no network."""
+"""The built documentation (`make docs`) is complete and needs no network."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_local(address: str) -> bool:
 def test_the_site_is_there() -> None:
     """`make docs` wrote the pages of every part."""
     assert {"index.html", "tutorial.html", "reference", "how-to", "explanation", "project", "decisions"} <= {
-        each.name for each in SITE.iterdir()
+        path.name for path in SITE.iterdir()
     }
     assert len(PAGES) > 80
 
@@ -74,7 +74,7 @@ def test_the_styles_load_nothing_from_elsewhere() -> None:
     """No style names a font or a picture on another machine."""
     styles = [*SITE.rglob("*.css"), *PAGES]
     assert len(styles) > len(PAGES)
-    assert [str(each) for each in styles if CSS_ADDRESS.search(each.read_text())] == []
+    assert [str(style) for style in styles if CSS_ADDRESS.search(style.read_text())] == []
 
 
 @all_of("page", [page for page in PAGES if page.name != "404.html"])
@@ -92,14 +92,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_the_search_index_has_every_page() -> None:
     """Each page with text can be found."""
     index = json.loads((SITE / "search/search_index.json").read_text())
-    found = {each["location"].partition("#")[0] for each in index["docs"]}
-    assert {str(page.relative_to(SITE)) for page in PAGES} - found <= {"404.html"}
+    docs = {doc["location"].partition("#")[0] for doc in index["docs"]}
+    assert {str(page.relative_to(SITE)) for page in PAGES} - docs <= {"404.html"}
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 def test_search_finds_words_without_a_server(tmp_path: Path) -> None:
     """The page, opened as a file in a browser without a network, finds a word."""
-    done = subprocess.run(
+    result = subprocess.run(
         [
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}",
             "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", "--dump-dom",
@@ -107,4 +107,4 @@ def test_search_finds_words_without_a_server(tmp_path: Path) -> None:
         ],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert 'href="explanation/security.html' in done.stdout.partition("md-search-result__list")[2], done.stderr
+    assert 'href="explanation/security.html' in result.stdout.partition("md-search-result__list")[2], result.stderr

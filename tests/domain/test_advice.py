@@ -1,4 +1,4 @@
-"""The next step: one sentence and one command for every situation, from the state alone."""
+"""The next step: one sentence and one command for every state."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 
 
 def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, left=(), runs_plan=False, **where):
-    """The next step; a task is in the phase implementation unless it is said otherwise."""
+    """The next step; a task is in the phase implementation unless it is reported otherwise."""
     tasks, phases = list(tasks), list(phases)
-    places = {each["id"]: where.get(f"t{each['id']}", "implementation") for each in tasks}
+    places = {task["id"]: where.get(f"t{task['id']}", "implementation") for task in tasks}
     command = (lambda each: f"sow run {each['source']['plan']}") if runs_plan else None
     return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {}, left, command)
 
@@ -152,9 +152,9 @@ def test_every_situation_has_its_next_step(situation):
 
 def typed(text: str) -> None:
     """Insist that the real parser takes the command."""
-    words = shlex.split(text)
-    assert words[0] == "sow"
-    command, rest = find(words[1:])
+    parts = shlex.split(text)
+    assert parts[0] == "sow"
+    command, rest = find(parts[1:])
     parse(command, rest)
 
 
@@ -215,4 +215,4 @@ def test_the_most_important_ready_task_comes_first():
         task("040", "completed", created_at=BEFORE),
         task("050", depends_on=["040"]),
     ]
-    assert [each["id"] for each in ready(tasks)] == ["020", "050", "990", "1000", "010"]
+    assert [entry["id"] for entry in ready(tasks)] == ["020", "050", "990", "1000", "010"]

@@ -1,4 +1,4 @@
-"""Ids: three digits with gaps, insertion between two tasks, and what an agent signs with."""
+"""Ids: three digits with gaps, insertion between two tasks, and the names of agents."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_rules_and_the_schemas_know_one_form():
     ],
 )
 def test_a_new_task_gets_the_next_multiple_of_ten(taken, new):
-    """New ids leave gaps, and go on past 990 with more digits."""
+    """New ids leave gaps, and continue past 990 with more digits."""
     assert ids.next_id(taken) == new
 
 
@@ -138,7 +138,7 @@ def test_a_gap_holds_nine_tasks(ten):
     taken = [written(ten * ids.GAP)]
     for _ in range(9):
         taken.append(ids.id_after(taken[-1], taken))
-    assert [int(each) for each in taken] == list(range(ten * 10, ten * 10 + 10))
+    assert [int(item) for item in taken] == list(range(ten * 10, ten * 10 + 10))
     with pytest.raises(SowError) as refused:
         ids.id_after(taken[0], taken)
     assert "--depends-on" in refused.value.hint

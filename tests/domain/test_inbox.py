@@ -1,4 +1,4 @@
-"""The inbox: every kind of thing that waits for a person, the most blocking first."""
+"""The inbox: everything that waits for a person, the most blocking first."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_each_thing_that_waits_is_one_item(kind):
 @pytest.mark.parametrize("kind", ITEMS)
 def test_what_an_item_says_to_do_can_be_typed(kind):
     """The command of every item parses with the real parser."""
-    words = shlex.split(only(**ITEMS[kind][0])["do"])
-    assert words[0] == "sow"
-    command, rest = find(words[1:])
+    parts = shlex.split(only(**ITEMS[kind][0])["do"])
+    assert parts[0] == "sow"
+    command, rest = find(parts[1:])
     parse(command, rest)
 
 
@@ -161,8 +161,8 @@ def test_what_holds_up_most_comes_first():
         task("050", depends_on=["040", "020"]),
         task("060", "needs_review", updated_at=NOW),
     ]
-    found = items(tasks, [*PHASES, phase("discovery", "proposed", created_at=LATER)], {"070": "broken"})
-    assert [(item["task"], item["blocks"]) for item in found] == [
+    result = items(tasks, [*PHASES, phase("discovery", "proposed", created_at=LATER)], {"070": "broken"})
+    assert [(item["task"], item["blocks"]) for item in result] == [
         ("030", 2),
         ("020", 1),
         ("070", 0),
@@ -174,8 +174,8 @@ def test_what_holds_up_most_comes_first():
 
 def test_a_broken_task_holds_up_those_that_depend_on_it():
     """A task whose file cannot be read ranks by what waits for it, like any other."""
-    found = items([task("010", "failed"), task("020", depends_on=["030"])], PHASES, {"030": "broken"})
-    assert [(item["task"], item["blocks"]) for item in found] == [("030", 1), ("010", 0)]
+    result = items([task("010", "failed"), task("020", depends_on=["030"])], PHASES, {"030": "broken"})
+    assert [(item["task"], item["blocks"]) for item in result] == [("030", 1), ("010", 0)]
 
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
@@ -210,12 +210,12 @@ def test_the_count_is_the_transitive_closure(rows):
     """For any graph, a task blocks exactly the open tasks from which it can be reached over open tasks."""
     ids = [f"{number:03d}" for number in range(1, len(rows) + 1)]
     tasks = [
-        task(ident, status, depends_on=sorted(f"{each:03d}" for each in wanted))
+        task(ident, status, depends_on=sorted(f"{item:03d}" for item in wanted))
         for ident, (status, wanted) in zip(ids, rows, strict=True)
     ]
-    waits = {each["id"]: set(each["depends_on"]) for each in tasks if each["status"] not in ("completed", "abandoned")}
+    waits = {task["id"]: set(task["depends_on"]) for task in tasks if task["status"] not in ("completed", "abandoned")}
     reached = {ident: {ident} for ident in ids}
     for _ in ids:
-        for ident, found in reached.items():
-            reached[ident] = found | {each for each, wanted in waits.items() if wanted & found}
+        for ident, result in reached.items():
+            reached[ident] = result | {name for name, wanted in waits.items() if wanted & result}
     assert blocked_task_counts(tasks) == {ident: len(found - {ident}) for ident, found in reached.items()}

@@ -1,4 +1,4 @@
-"""What may be typed: lines, texts, roles, paths and words, and what is refused with which reason."""
+"""Checks of typed input: lines, texts, roles, paths and words, with the reason for each refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lifecycle is one table, and everything about it comes from there."""
+"""A lifecycle is one table, from which everything about it follows."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ def test_what_hosts_allow() -> None:
         ("api.example", 443), ("wide.example", 443), ("a.b.wide.example", 443), ("other.example", 8443),
         ("localhost", 5432),
     ]  # fmt: skip
-    assert all(hosts.allows(*each) for each in allowed)
+    assert all(hosts.allows(*item) for item in allowed)
     refused = [
         ("api.example", 80), ("x.api.example", 443), ("evilwide.example", 443), ("other.example", 443),
         ("127.0.0.1", 5432), ("api.example.evil", 443),
     ]  # fmt: skip
-    assert not any(hosts.allows(*each) for each in refused)
+    assert not any(hosts.allows(*item) for item in refused)
     assert hosts.local_ports() == [5432]
 
 

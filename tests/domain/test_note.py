@@ -1,4 +1,4 @@
-"""The life of a note: what is written at each move, and who may make it."""
+"""The lifecycle of a note: what each move records, and who may make it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_refused_resolution_says_what_to_do(before, message, hint):
 
 
 def test_the_gate_counts_open_and_escalated_notes():
-    """Every note but a resolved one keeps the gate shut, in the order of the desk."""
+    """Every note but a resolved one keeps the gate shut, in the order of the file."""
     notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
     assert rules.unresolved(notes) == ["note_002", "note_003"]
     assert rules.unresolved([]) == []

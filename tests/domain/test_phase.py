@@ -1,4 +1,4 @@
-"""Phases: their order, their names, and every way through them."""
+"""Phases: their order, their names, and every sequence of moves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(text: str) -> list:
 
 
 def shown(phases: list) -> str:
-    return ", ".join(f"{SHORT[each['status']]} {each['name']}" for each in phases)
+    return ", ".join(f"{SHORT[phase['status']]} {phase['name']}" for phase in phases)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_unique_prefix_is_enough(text, name):
 
 
 def test_a_whole_name_wins_over_a_longer_one():
-    """A name that is also the beginning of another is no riddle."""
+    """A name that is also the beginning of another is not ambiguous."""
     assert rules.find_name("test", made("* test, o test-more")) == "test"
     assert rules.find_name("implement", made("* implement-api, o design")) == "implement-api"
 
@@ -133,10 +133,10 @@ def test_an_unclear_name_is_refused_with_the_choices(text, message, hint):
     ],
 )
 def test_a_phase_is_proposed_at_its_place(before, place, after):
-    """A proposed phase stands where it was asked for, or behind the active one, with its reason and its number."""
+    """A proposed phase is where it was asked for, or behind the active one, with its reason and its number."""
     phases = rules.propose(made(before), "discovery", reason="a race", question=3, now=NOW, **place)
     assert shown(phases) == after
-    (proposal,) = [each for each in phases if each["name"] == "discovery"]
+    (proposal,) = [phase for phase in phases if phase["name"] == "discovery"]
     assert proposal == phase("discovery", "proposed", created_at=NOW, reason="a race", question=3)
 
 
@@ -171,7 +171,7 @@ def test_an_approved_phase_takes_its_place_in_the_order(before, after):
     """After the active phase it waits. Before it, or when all are completed, work begins in it (B1)."""
     phases = rules.approve(made(before), "new")
     assert shown(phases) == after
-    (approved,) = [each for each in phases if each["name"] == "new"]
+    (approved,) = [phase for phase in phases if phase["name"] == "new"]
     assert "question" not in approved
     assert approved["reason"] == "a race"
 
@@ -325,13 +325,13 @@ class Project(RuleBasedStateMachine):
         except SowError:
             after = self.phases
         assert self.phases == before, "the rules changed what they were given"
-        was = {each["name"]: each["status"] for each in before}
-        for each in after:
-            old = was.get(each["name"], each["status"])
-            if old == "proposed" and each["status"] != old:
-                old = "pending"  # approval is the move to pending, from which it may go on at once
-            assert old == each["status"] or (old, each["status"]) in MOVES
-        gone = was.keys() - {each["name"] for each in after}
+        was = {task["name"]: task["status"] for task in before}
+        for task in after:
+            old = was.get(task["name"], task["status"])
+            if old == "proposed" and task["status"] != old:
+                old = "pending"  # approval is the move to pending, from which it may continue at once
+            assert old == task["status"] or (old, task["status"]) in MOVES
+        gone = was.keys() - {entry["name"] for entry in after}
         assert all(was[name] == "proposed" for name in gone)
         self.phases = after
 
@@ -343,10 +343,10 @@ class Project(RuleBasedStateMachine):
     def move(self, name, anchor, side):
         self.step(rules.move, name, **{side: anchor})
 
-    @precondition(lambda self: any(each["status"] == "proposed" for each in self.phases))
+    @precondition(lambda self: any(phase["status"] == "proposed" for phase in self.phases))
     @rule(data=st.data(), yes=st.booleans())
     def decide(self, data, yes):
-        proposed = [each["name"] for each in self.phases if each["status"] == "proposed"]
+        proposed = [phase["name"] for phase in self.phases if phase["status"] == "proposed"]
         self.step(rules.approve if yes else rules.reject, data.draw(st.sampled_from(proposed)))
 
     @rule(open_in=st.sets(st.sampled_from(NAMES), max_size=2))
@@ -359,7 +359,7 @@ class Project(RuleBasedStateMachine):
 
     @invariant()
     def one_active_all_before_it_completed_all_behind_it_pending(self):
-        statuses = "".join(SHORT[each["status"]] for each in self.phases).replace("?", "")
+        statuses = "".join(SHORT[phase["status"]] for phase in self.phases).replace("?", "")
         done, active, waiting = statuses.partition("*")
         assert statuses.count("*") <= 1
         assert set(done) <= {"x"}
@@ -368,9 +368,9 @@ class Project(RuleBasedStateMachine):
 
     @invariant()
     def names_are_unique_and_only_proposals_have_a_question(self):
-        names = [each["name"] for each in self.phases]
+        names = [phase["name"] for phase in self.phases]
         assert len(set(names)) == len(names)
-        assert all(("question" in each) == (each["status"] == "proposed") for each in self.phases)
+        assert all(("question" in phase) == (phase["status"] == "proposed") for phase in self.phases)
 
 
 TestProject = Project.TestCase

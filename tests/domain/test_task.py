@@ -1,4 +1,4 @@
-"""The life of a task: what each move changes, and what must hold before it."""
+"""The lifecycle of a task: what each move changes, and its conditions."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def test_a_task_starts_when_its_dependencies_are_completed():
 )
 def test_a_task_waits_for_its_dependencies(status):
     """Any other status of a dependency holds the task up, and the message names both."""
-    known = {"020": "completed"} | ({} if status == "missing" else {"030": status})
+    existing = {"020": "completed"} | ({} if status == "missing" else {"030": status})
     with pytest.raises(IllegalStatusChange, match=rf"task 010 waits for 030 \({status}\)$"):
-        rules.require_dependencies_done(task(depends_on=["020", "030"]), known)
+        rules.require_dependencies_done(task(depends_on=["020", "030"]), existing)
 
 
 def test_an_unresolved_note_gates_done():
@@ -167,14 +167,14 @@ def test_accepted_dependencies_never_close_a_circle(edges):
 
 
 def _reachable(start, graph):
-    found: set[str] = set()
+    result: set[str] = set()
     waiting = list(graph[start])
     while waiting:
         here = waiting.pop()
-        if here not in found:
-            found.add(here)
+        if here not in result:
+            result.add(here)
             waiting += graph[here]
-    return found
+    return result
 
 
 def test_every_status_is_open_or_ended():

@@ -1,4 +1,4 @@
-"""The gate in the engine: a command that nobody agreed to does not run, even if no question was asked before."""
+"""The engine itself refuses commands that the user has not agreed to, even if no question was asked before."""
 
 from __future__ import annotations
 

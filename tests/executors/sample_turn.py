@@ -1,4 +1,4 @@
-"""A turn to describe, and a canned stream to read, for the tests of one adapter."""
+"""A sample request and a reader of canned streams, for the tests of one adapter."""
 
 from __future__ import annotations
 

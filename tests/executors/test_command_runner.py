@@ -1,4 +1,4 @@
-"""The runner that starts real processes for callers of executors."""
+"""The runner that starts real processes for users of executors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def alive(path: Path) -> bool:
     """Whether the process whose id is in the file still runs; on a slow machine it may never have written it."""
     if not path.exists():
         return False
-    done = subprocess.run(["ps", "-o", "stat=", "-p", path.read_text().strip()], capture_output=True, text=True)
-    return done.stdout.strip()[:1] not in ("", "Z")
+    result = subprocess.run(["ps", "-o", "stat=", "-p", path.read_text().strip()], capture_output=True, text=True)
+    return result.stdout.strip()[:1] not in ("", "Z")
 
 
 def test_input_and_output_are_connected(capfd: pytest.CaptureFixture[str]) -> None:

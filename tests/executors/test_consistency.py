@@ -1,4 +1,4 @@
-"""One scenario through every executor: the state files that it leaves are equal, but for ids, times and costs."""
+"""One scenario with every executor leaves equal state files, except for ids, times and costs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def expected(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_the_scenario_is_what_it_says(expected: list[Picture]) -> None:
     """It pauses with a question, is answered, handed in, sent back, handed in again and completed."""
-    states = [yaml.safe_load(each[f"{shared_scenario.TASK_FOLDER}/state.yaml"])["task"] for each in expected]
-    assert [each["status"] for each in states] == ["paused", "needs_review", "needs_review", "completed"]
-    assert [each["iteration"] for each in states] == [1, 2, 3, 3]
-    assert [each.get("session_id") for each in states] == ["ID", "ID", "ID", None]
+    states = [yaml.safe_load(item[f"{shared_scenario.TASK_FOLDER}/state.yaml"])["task"] for item in expected]
+    assert [state["status"] for state in states] == ["paused", "needs_review", "needs_review", "completed"]
+    assert [state["iteration"] for state in states] == [1, 2, 3, 3]
+    assert [state.get("session_id") for state in states] == ["ID", "ID", "ID", None]
     assert (states[0]["question"]["text"], states[1]["questions"][0]["answer"]) == (QUESTION, f"{ANSWER} {CUE}")
-    assert [json.loads(each[NOTES])["notes"][0]["status"] for each in expected] == ["escalated", *["resolved"] * 3]
+    assert [json.loads(item[NOTES])["notes"][0]["status"] for item in expected] == ["escalated", *["resolved"] * 3]
     files = [expected[-1][f"{shared_scenario.TASK_FOLDER}/feedback/00{number}.md"] for number in (1, 2)]
     assert f"{ANSWER} {CUE}" in files[0] and f"{FEEDBACK} {CUE}" in files[1]
     log = expected[-1][f"{shared_scenario.TASK_FOLDER}/log.md"]
@@ -67,11 +67,11 @@ def test_every_executor_leaves_the_same_state(repo: Repo, kind: str, tmp_path: P
     """
     hire(repo, kind, tmp_path / "bin")
     resumes = find_adapter(kind).capabilities.resumes
-    found = shared_scenario.play(repo, [CUE] * 3, resumes=resumes)
+    result = shared_scenario.play(repo, [CUE] * 3, resumes=resumes)
     without = {NOTES} if kind == "aider" else set() if resumes else {".sow/project/log.md"}
-    assert all(path in each for each in expected for path in (NOTES, *without))
-    wanted = [{path: text for path, text in each.items() if path not in without} for each in expected]
-    assert [{path: text for path, text in each.items() if path not in without} for each in found] == wanted
+    assert all(path in text for text in expected for path in (NOTES, *without))
+    wanted = [{path: text for path, text in item.items() if path not in without} for item in expected]
+    assert [{path: text for path, text in item.items() if path not in without} for item in result] == wanted
     assert shared_scenario.turns(repo) == ([shared_scenario.TURN_BY_TURN] if resumes else FRESH)
 
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipes, followed to the letter in a copy of the package: a new agent, and a new executor."""
+"""The recipes of CONTRIBUTING work in a copy of the package: a new agent and a new executor."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Copy:
         bindings = {"implementer": "my-scribe"}
         path.write_text(yaml.safe_dump({"agents": {"executors": executors, "bindings": bindings}}))
 
-    def sow(self, *words: str) -> Result:
-        return self.repo.sow(*words)
+    def sow(self, *arguments: str) -> Result:
+        return self.repo.sow(*arguments)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_an_agent_is_one_file(copy: Copy) -> None:
     path.parent.mkdir(parents=True)
     path.write_text((ROOT / "docs/how-to/custom-role.md").read_text().partition("```markdown\n")[2].partition("```")[0])
     assert copy.sow("agent", "validate", ".claude/agents/swift-dev.md").code == 0
-    listed = {each["name"]: each for each in copy.sow("agent", "list", "--json").json["agents"]}
+    listed = {agent["name"]: agent for agent in copy.sow("agent", "list", "--json").json["agents"]}
     assert listed["swift-dev"]["source"] == "project"
     copy.sow("task", "create", "--name", f"App [[{SOW} task set --id 010 status needs_review]]", "--agent", "swift-dev")
     result = copy.sow("agent", "spawn", "swift-dev", "010", "--executor", "scribe")

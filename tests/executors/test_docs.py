@@ -1,4 +1,4 @@
-"""docs/reference/executors.md says what the adapters do."""
+"""docs/reference/executors.md describes the adapters correctly."""
 
 from __future__ import annotations
 
@@ -30,20 +30,32 @@ def yes(value: bool) -> str:
 @all_of("kind", ROWS)
 def test_the_table_is_true(kind: str) -> None:
     """A row of the table says what the capability record says."""
-    found = find_adapter(kind).capabilities
-    facts = (found.resumes, found.model, found.reports_cost, found.reports_tokens, found.read_only)
-    expected = [found.binary, IDS[found.session], *map(yes, facts), yes(not found.needs_yolo), yes(found.closes)]
+    capabilities = find_adapter(kind).capabilities
+    facts = (
+        capabilities.resumes,
+        capabilities.model,
+        capabilities.reports_cost,
+        capabilities.reports_tokens,
+        capabilities.read_only,
+    )
+    expected = [
+        capabilities.binary,
+        IDS[capabilities.session],
+        *map(yes, facts),
+        yes(not capabilities.needs_yolo),
+        yes(capabilities.closes),
+    ]
     assert ROWS[kind] == expected
 
 
-CLIS = [each for each in ADAPTERS if each not in ("command", "simulated")]
+CLIS = [adapter for adapter in ADAPTERS if adapter not in ("command", "simulated")]
 
 
 def section(kind: str) -> str:
     """What the page says about one CLI: the part between two headings that has its command lines."""
     binary = find_adapter(kind).capabilities.binary
-    (found,) = [part for part in PAGE.split("\n## ") if f"```sh\n{binary} " in part]
-    return found
+    (result,) = [part for part in PAGE.split("\n## ") if f"```sh\n{binary} " in part]
+    return result
 
 
 @all_of("kind", CLIS)

@@ -1,4 +1,4 @@
-"""A configured CLI: its commands, its end and its sessions, with a double for the process and with a real one."""
+"""A configured CLI: its commands, its end and its sessions, with a fake and with a real process."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def write_cli(folder: Path, name: str, *events: dict[str, Any], code: int = 0) -
     return arguments
 
 
-def result(text: str, **more: Any) -> dict[str, Any]:
-    return {"type": "result", "subtype": "success", "is_error": False, "result": text, **more}
+def result(text: str, **options: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "result": text, **options}
 
 
 def test_a_turn_of_a_real_process_is_shown_and_ends(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a runner the program on PATH is run, and its text is printed in readable form (A4)."""
-    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look around"}]}}
-    arguments = write_cli(fake, "claude", said, result("all done"))
+    output = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look around"}]}}
+    arguments = write_cli(fake, "claude", output, result("all done"))
     ClaudeExecutor().spawn(IMPLEMENTER, "x", SESSION)
     assert f"--session-id {SESSION}" in arguments.read_text()
     assert capsys.readouterr().out == "[text] I look around\n[result] all done\n"
@@ -108,7 +108,7 @@ def test_an_executor_without_sessions_refuses_to_resume() -> None:
 
 
 def test_availability_is_the_path_of_the_program(tmp_path: Path) -> None:
-    """A program on PATH is found, and a missing one is said in the seed's words."""
+    """A program on PATH is found, and a missing one is reported in the seed's words."""
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -148,8 +148,8 @@ def test_the_exports_cost_a_start_nothing() -> None:
     """Neither the doubles nor `typing` are loaded by what a spawn imports of this package."""
     names = ["typing", "sow.executors.mock", "sow.executors.interface"]
     code = f"import sys, sow.executors.executor; print([each for each in {names} if each in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
 
 
 def test_an_unknown_name_is_an_error() -> None:

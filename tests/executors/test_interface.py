@@ -1,4 +1,4 @@
-"""The interface of executors as a caller uses it; `make check` holds this file to `mypy --strict`."""
+"""The interface of executors for other programs; `make check` checks this file with `mypy --strict`."""
 
 from __future__ import annotations
 

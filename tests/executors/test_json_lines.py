@@ -1,4 +1,4 @@
-"""What a CLI prints is read without trust, and what we write for it is JSON and TOML at once."""
+"""Output of a CLI is read without trust, and what sow writes for it is valid JSON and TOML."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def scribe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = [*pip, "wheel", *offline, "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
     wheel = str(folder / "sow_scribe-1.0.0-py3-none-any.whl")
     for command in (built, [*pip, "--python", str(fresh / "bin" / "python"), "install", *offline, wheel]):
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
     (site,) = fresh.glob("lib/python3*/site-packages")
     own = [str(ROOT / "src"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     (site / "sow.pth").write_text("\n".join(dict.fromkeys(own)))
@@ -82,10 +82,10 @@ def scribe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fresh / "bin"
 
 
-def call(repo: Repo, programs: Path, *words: str) -> Result:
+def call(repo: Repo, programs: Path, *arguments: str) -> Result:
     """Call the sow of that environment."""
     variables = {**repo.environment, "PATH": f"{programs}:{repo.environment['PATH']}"}
-    command = [str(programs / "sow"), *words]
+    command = [str(programs / "sow"), *arguments]
     return Result(subprocess.run(command, cwd=repo.root, env=variables, capture_output=True, timeout=PATIENCE))
 
 
@@ -98,8 +98,8 @@ def test_the_sample_package_works_from_end_to_end(task_repo: Repo, scribe: Path)
     assert validated.code == 0 and "✓ Executor types valid (scribe, claude)" in validated.out, validated
     checked = findings(call(repo, scribe, "doctor", "--json"))
     assert checked["executor type scribe: from sow-scribe 1.0.0"] == "ok"
-    known = f"my-scribe: {scribe}/scribe 1.0.0: supports all needed flags; "
-    assert [state for what, state in checked.items() if what.startswith(known)] == ["ok"], checked
+    existing = f"my-scribe: {scribe}/scribe 1.0.0: supports all needed flags; "
+    assert [state for what, state in checked.items() if what.startswith(existing)] == ["ok"], checked
     first = call(repo, scribe, "agent", "spawn", "implementer", "010")
     assert first.code == 0 and first.out.endswith("task 010: status is needs_review\n"), first
     second = call(repo, scribe, "agent", "resume", "010", "once more")
@@ -124,10 +124,10 @@ def test_a_run_uses_the_sample_package(repo: Repo, scribe: Path) -> None:
     ("kind", "hint"), [("vim", "the types are: aider, amp, claude"), ("cluade", "did you mean claude?")]
 )
 def test_an_unknown_type_is_named(task_repo: Repo, kind: str, hint: str) -> None:
-    """A type that no package registers is said in the seed's words, with the nearest name (A15)."""
+    """A type that no package registers is reported in the seed's words, with the nearest name (A15)."""
     configure(task_repo, {"mine": {"type": kind}}, implementer="mine")
-    for words in (["config", "validate"], ["agent", "spawn", "implementer", "010"]):
-        result = task_repo.sow(*words)
+    for item in (["config", "validate"], ["agent", "spawn", "implementer", "010"]):
+        result = task_repo.sow(*item)
         assert result.code == 2, result
         assert f"agents.executors.mine.type: unknown executor type: {kind}; {hint}" in result.err, result
 
@@ -157,8 +157,8 @@ def test_a_package_that_cannot_be_loaded_is_named(task_repo: Repo, tmp_path: Pat
     message = f"executor type quill: sow-quill 2.0 cannot be loaded: {reason}"
     doctor = findings(task_repo.sow("doctor", "--json"))
     assert [state for what, state in doctor.items() if what.startswith(message)] == ["warning"], doctor
-    for words in (["config", "validate"], ["agent", "spawn", "implementer", "010"]):
-        result = task_repo.sow(*words)
+    for item in (["config", "validate"], ["agent", "spawn", "implementer", "010"]):
+        result = task_repo.sow(*item)
         assert result.code == 2 and message in result.err, result
     assert task_repo.sow("agent", "spawn", "implementer", "010", "--executor", "hand").code == 0
 
@@ -220,8 +220,8 @@ def test_the_current_folder_hides_no_module(task_repo: Repo, tmp_path: Path) -> 
     configure(task_repo, {"mine": {"type": "quill"}})
     variables = {**task_repo.environment, "PYTHONPATH": f"{task_repo.root}:{site}"}
     command = [sys.executable, "-m", "sow", "config", "validate"]  # with the current folder in front
-    done = subprocess.run(command, cwd=task_repo.root, env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, cwd=task_repo.root, env=variables, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
     assert not loaded.exists()
 
 
@@ -264,8 +264,8 @@ def test_built_in_types_read_no_metadata(task_repo: Repo) -> None:
     command = [sys.executable, "-c", code]
     for kind, reads in (("claude", False), ("quill", True)):
         configure(task_repo, {"mine": {"type": kind}}, implementer="mine")
-        done = subprocess.run(command, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
-        assert ("'importlib.metadata'" in done.stdout) is reads, done
+        result = subprocess.run(command, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
+        assert ("'importlib.metadata'" in result.stdout) is reads, result
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""What a program says about itself is asked once, within a time, and nothing that it does hurts us."""
+"""A program is asked once for its version and flags, with a time limit, and cannot harm sow."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FLAGS = ("--resume", "-p", "exec")
 LONG = 300.0
 
 
-def capabilities(**more: Any) -> Capabilities:
-    return Capabilities(binary="fake", install="by hand", session=GIVEN, **{"required_flags": FLAGS, **more})
+def capabilities(**options: Any) -> Capabilities:
+    return Capabilities(binary="fake", install="by hand", session=GIVEN, **{"required_flags": FLAGS, **options})
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path) -> dict[str, str]:
+def variables(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "FAKE_API_KEY": "sk-dummy-0123456789"}
 
 
@@ -43,9 +43,9 @@ def starts(folder: Path) -> list[str]:
 USUAL = 'case "$1" in --version) echo "fake 2.1.3 (stable)";; *) echo "usage: fake exec [-p] [--resume ID]";; esac'
 
 
-def test_version_and_flags(tmp_path: Path, surroundings: dict[str, str]):
+def test_version_and_flags(tmp_path: Path, variables: dict[str, str]):
     """The version is the first one in the words of --version, and the flags are looked for in those of --help."""
-    facts = probe(program(tmp_path, USUAL), capabilities(), surroundings, LONG)
+    facts = probe(program(tmp_path, USUAL), capabilities(), variables, LONG)
     assert (facts.version, facts.missing, facts.trouble) == ("2.1.3", (), "")
     assert starts(tmp_path) == ["--version", "--help"]
 
@@ -60,34 +60,34 @@ def test_version_and_flags(tmp_path: Path, surroundings: dict[str, str]):
     ],
 )
 def test_a_flag_is_a_word_of_its_own(
-    tmp_path: Path, surroundings: dict[str, str], help_text: str, missing: tuple[str, ...]
+    tmp_path: Path, variables: dict[str, str], help_text: str, missing: tuple[str, ...]
 ):
     """A flag counts as known only where it stands as a word, not as a part of another."""
     (tmp_path / "help").write_text(help_text)
     text = f'[ "$1" = --version ] && echo 1.0 || cat {tmp_path}/help >&2'
-    assert probe(program(tmp_path, text), capabilities(), surroundings, LONG).missing == missing
+    assert probe(program(tmp_path, text), capabilities(), variables, LONG).missing == missing
 
 
-def test_a_program_may_need_other_words(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_program_may_need_other_words(tmp_path: Path, variables: dict[str, str]):
     """The adapter says with which words its program tells version and help."""
     can = capabilities(version_arguments=("version",), help_arguments=("run", "--help"), required_flags=("exec",))
     text = '[ "$1" = version ] && echo v9.8.7-beta.1. || echo exec'
-    facts = probe(program(tmp_path, text), can, surroundings, LONG)
+    facts = probe(program(tmp_path, text), can, variables, LONG)
     assert (facts.version, facts.missing) == ("9.8.7-beta.1", ())
     assert starts(tmp_path) == ["version", "run --help"]
 
 
-def test_a_program_of_the_users_own_is_not_run(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_program_of_the_users_own_is_not_run(tmp_path: Path, variables: dict[str, str]):
     """Where the adapter has no words for the version, nothing is started: it could be an agent that begins to work."""
-    facts = probe(program(tmp_path, "exit 1"), capabilities(version_arguments=()), surroundings, LONG)
+    facts = probe(program(tmp_path, "exit 1"), capabilities(version_arguments=()), variables, LONG)
     assert (facts.version, facts.trouble) == ("", "")
     assert not (tmp_path / "starts").exists()
 
 
-def test_no_key_and_no_repository(tmp_path: Path, surroundings: dict[str, str]):
+def test_no_key_and_no_repository(tmp_path: Path, variables: dict[str, str]):
     """The program gets no key, nothing on stdin, and no repository whose settings it could obey."""
     text = f"env > {tmp_path}/env; pwd > {tmp_path}/pwd; cat; echo 1.0 exec -p --resume"
-    assert probe(program(tmp_path, text), capabilities(), surroundings, LONG).trouble == ""
+    assert probe(program(tmp_path, text), capabilities(), variables, LONG).trouble == ""
     assert "FAKE_API_KEY" not in (tmp_path / "env").read_text()
     assert (tmp_path / "pwd").read_text() == "/\n"
 
@@ -104,28 +104,28 @@ def test_no_key_and_no_repository(tmp_path: Path, surroundings: dict[str, str]):
         ('[ "$1" = --version ] && echo 1.0 || exit 7', "--help ended with exit code 7"),
     ],
 )
-def test_a_strange_answer_is_told(tmp_path: Path, surroundings: dict[str, str], text: str, words: str):
+def test_a_strange_answer_is_told(tmp_path: Path, variables: dict[str, str], text: str, words: str):
     """What a program says instead of a version is told on one line, with no control character in it."""
-    trouble = probe(program(tmp_path, text), capabilities(), surroundings, LONG).trouble
+    trouble = probe(program(tmp_path, text), capabilities(), variables, LONG).trouble
     assert words in trouble
     assert trouble.isprintable()
 
 
-def test_a_file_that_cannot_run(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_file_that_cannot_run(tmp_path: Path, variables: dict[str, str]):
     """A file that the system cannot start is told as that."""
     path = tmp_path / "broken"
     path.write_bytes(b"\x7fELF\0\0")
     path.chmod(0o755)
-    assert "cannot start" in probe(str(path), capabilities(), surroundings, LONG).trouble
+    assert "cannot start" in probe(str(path), capabilities(), variables, LONG).trouble
 
 
-def test_a_program_that_hangs_is_ended(tmp_path: Path, surroundings: dict[str, str]):
-    """A program that never answers, and ignores a polite word, is ended with all that it started."""
+def test_a_program_that_hangs_is_ended(tmp_path: Path, variables: dict[str, str]):
+    """A program that never answers, and ignores SIGTERM, is killed with all that it started."""
     text = f"trap '' TERM INT HUP\n(setsid sleep 600 & echo $! > {tmp_path}/child) \nsleep 600"
     path = program(tmp_path, text)
     before = time.monotonic()
     for seconds in (1.0, 20.0, 120.0):  # a busy machine may need longer to get as far as that
-        facts = probe(path, capabilities(), surroundings, seconds)
+        facts = probe(path, capabilities(), variables, seconds)
         assert f"did not end within {seconds:g} seconds" in facts.trouble
         if (tmp_path / "child").exists() and (tmp_path / "child").read_text():
             break
@@ -133,19 +133,19 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, surroundings: dict[str, s
     assert _is_gone(int((tmp_path / "child").read_text()))
 
 
-def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, variables: dict[str, str]):
     """Endless output ends at the limit, long before the time is up."""
     before = time.monotonic()
-    answer = capture([program(tmp_path, "exec yes 1.0")], environment=surroundings, timeout=LONG)
+    answer = capture([program(tmp_path, "exec yes 1.0")], environment=variables, timeout=LONG)
     assert (answer.code, len(answer.text)) == (None, MOST)
     assert time.monotonic() - before < LONG / 2
 
 
-def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, surroundings: dict[str, str]):
+def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, variables: dict[str, str]):
     """A program that answers and leaves a process behind with its output open has answered; the rest is ended."""
     text = f"sleep 600 & echo $! > {tmp_path}/child; echo 1.0 exec -p --resume"
     before = time.monotonic()
-    facts = probe(program(tmp_path, text), capabilities(required_flags=()), surroundings, LONG)
+    facts = probe(program(tmp_path, text), capabilities(required_flags=()), variables, LONG)
     assert (facts.version, facts.trouble) == ("1.0", "")
     assert time.monotonic() - before < LONG / 2
     assert _is_gone(int((tmp_path / "child").read_text()))
@@ -164,55 +164,55 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def test_a_missing_program_is_our_error(surroundings: dict[str, str]):
+def test_a_missing_program_is_our_error(variables: dict[str, str]):
     """Asking what is not there fails with its name."""
     with pytest.raises(SystemFailure, match="cannot start /nonexistent/fake"):
-        capture(["/nonexistent/fake"], environment=surroundings, timeout=1.0)
+        capture(["/nonexistent/fake"], environment=variables, timeout=1.0)
 
 
-def test_it_is_asked_once(tmp_path: Path, surroundings: dict[str, str]):
+def test_it_is_asked_once(tmp_path: Path, variables: dict[str, str]):
     """The second look takes the answer from the user's cache, and starts nothing."""
     path = program(tmp_path, USUAL)
     programs = {(path, "fake"): capabilities()}
-    first = probe_all(programs, surroundings, LONG)[path, "fake"]
-    second = probe_all(programs, surroundings, LONG)[path, "fake"]
+    first = probe_all(programs, variables, LONG)[path, "fake"]
+    second = probe_all(programs, variables, LONG)[path, "fake"]
     assert (first.cached, second.cached) == (False, True)
     assert (second.version, second.missing) == (first.version, first.missing)
     assert starts(tmp_path) == ["--version", "--help"]
-    kept = Path(cache_path(surroundings))
+    kept = Path(cache_path(variables))
     assert kept == tmp_path / ".cache/sow/probes.json"
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_changed_program_is_asked_again(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_changed_program_is_asked_again(tmp_path: Path, variables: dict[str, str]):
     """An update, told by time or size, is asked; so is an old one when we depend on other flags."""
     path = program(tmp_path, USUAL)
-    probe_all({(path, "fake"): capabilities()}, surroundings, LONG)
+    probe_all({(path, "fake"): capabilities()}, variables, LONG)
     program(tmp_path, USUAL.replace("2.1.3", "2.1.40"))
-    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.40"
+    assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].version == "2.1.40"
     os.utime(path, ns=(1, 1))
-    assert not probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].cached
-    other = probe_all({(path, "fake"): capabilities(required_flags=("--new",))}, surroundings, LONG)[path, "fake"]
+    assert not probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].cached
+    other = probe_all({(path, "fake"): capabilities(required_flags=("--new",))}, variables, LONG)[path, "fake"]
     assert (other.cached, other.missing) == (False, ("--new",))
 
 
-def test_a_link_is_what_it_leads_to(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_link_is_what_it_leads_to(tmp_path: Path, variables: dict[str, str]):
     """A CLI that is updated behind a link is asked again although the link is the same."""
     old, new = program(tmp_path, USUAL, "old"), program(tmp_path, USUAL.replace("2.1.3", "3.0.0"), "new")
     link = tmp_path / "link"
     link.symlink_to(old)
-    assert probe_all({(str(link), "fake"): capabilities()}, surroundings, LONG)[str(link), "fake"].version == "2.1.3"
+    assert probe_all({(str(link), "fake"): capabilities()}, variables, LONG)[str(link), "fake"].version == "2.1.3"
     link.unlink()
     link.symlink_to(new)
-    assert probe_all({(str(link), "fake"): capabilities()}, surroundings, LONG)[str(link), "fake"].version == "3.0.0"
+    assert probe_all({(str(link), "fake"): capabilities()}, variables, LONG)[str(link), "fake"].version == "3.0.0"
 
 
-def test_trouble_is_not_kept(tmp_path: Path, surroundings: dict[str, str]):
+def test_trouble_is_not_kept(tmp_path: Path, variables: dict[str, str]):
     """A program that failed once is asked again: a slow start today says nothing about tomorrow."""
     path = program(tmp_path, f"[ -e {tmp_path}/well ] || exit 1\n{USUAL}")
-    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].trouble
+    assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].trouble
     (tmp_path / "well").touch()
-    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.3"
+    assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].version == "2.1.3"
 
 
 @pytest.mark.parametrize(
@@ -228,32 +228,32 @@ def test_trouble_is_not_kept(tmp_path: Path, surroundings: dict[str, str]):
         "\0",
     ],
 )
-def test_a_broken_cache_is_an_empty_one(tmp_path: Path, surroundings: dict[str, str], content: str):
-    """Whatever lies in the cache, the answer is right, and the cache is whole afterwards."""
+def test_a_broken_cache_is_an_empty_one(tmp_path: Path, variables: dict[str, str], content: str):
+    """Whatever is in the cache, the answer is right, and the cache is whole afterwards."""
     path = program(tmp_path, USUAL)
     programs = {(path, "fake"): capabilities()}
-    probe_all(programs, surroundings, LONG)
-    kept = Path(cache_path(surroundings))
+    probe_all(programs, variables, LONG)
+    kept = Path(cache_path(variables))
     (key,) = json.loads(kept.read_text())
     kept.write_text(content.replace("KEY", key))
-    facts = probe_all(programs, surroundings, LONG)[path, "fake"]
+    facts = probe_all(programs, variables, LONG)[path, "fake"]
     assert (facts.version, facts.missing, facts.cached) == ("2.1.3", (), False)
     assert key in json.loads(kept.read_text())
 
 
-def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, surroundings: dict[str, str]):
+def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, variables: dict[str, str]):
     """Where the cache has no place, the answer is the same."""
     (tmp_path / ".cache").write_text("a file in the way")
     path = program(tmp_path, USUAL)
-    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.3"
-    homeless = {"PATH": surroundings["PATH"]}
+    assert probe_all({(path, "fake"): capabilities()}, variables, LONG)[path, "fake"].version == "2.1.3"
+    homeless = {"PATH": variables["PATH"]}
     assert cache_path(homeless) == ""
     assert probe_all({(path, "fake"): capabilities()}, homeless, LONG)[path, "fake"].version == "2.1.3"
 
 
-def test_many_are_asked_at_the_same_time(tmp_path: Path, surroundings: dict[str, str]):
+def test_many_are_asked_at_the_same_time(tmp_path: Path, variables: dict[str, str]):
     """Four programs that wait for each other all answer: they are asked side by side."""
     meet = f"touch {tmp_path}/here.$$; until [ $(ls {tmp_path}/here.* | wc -l) -ge 4 ]; do sleep 0.05; done; echo 1.0"
     programs = {(program(tmp_path, meet, f"fake{n}"), "fake"): capabilities(required_flags=()) for n in range(4)}
-    found = probe_all(programs, surroundings, LONG)
-    assert [facts.version for facts in found.values()] == ["1.0"] * 4
+    result = probe_all(programs, variables, LONG)
+    assert [facts.version for facts in result.values()] == ["1.0"] * 4

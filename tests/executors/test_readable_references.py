@@ -1,4 +1,4 @@
-"""References outside of the working folder: a worker may read them, and never write them."""
+"""A worker may read references outside of its working folder, and never write them."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def test_a_folder_within_reach_is_not_granted_to_writers(kind: str, word: str) -
     """Where a folder in reach is no leave to write, each one is in reach, and no rule for writers names it."""
     asked = words(adapter(kind), cwd=CWD, readable=(SINK,), external_readable=(LINKED,))
     assert word in asked
-    assert any(SINK in each for each in asked)
-    writers = [each for each in asked if each.startswith(("--allow-tool=write", "write_file(", "edit("))]
+    assert any(SINK in text for text in asked)
+    writers = [line for line in asked if line.startswith(("--allow-tool=write", "write_file(", "edit("))]
     assert writers
-    assert not any(SINK in each or LINKED in each for each in writers)
+    assert not any(SINK in writer or LINKED in writer for writer in writers)
 
 
 @pytest.mark.parametrize("kind", ["gemini", "opencode"])
 def test_where_reach_is_leave_to_write_only_closed_folders_are_added(kind: str) -> None:
-    """What lies in our own folder is closed to writing already; a linked repository is not, so it stays out."""
-    told = line(kind)
-    assert SINK in told
-    assert LINKED not in told
+    """What is in our own folder is closed to writing already; a linked repository is not, so it stays out."""
+    messages = line(kind)
+    assert SINK in messages
+    assert LINKED not in messages
 
 
 @pytest.mark.parametrize("kind", ["claude", "copilot", "qwen", "gemini", "opencode", "codex", "amp"])

@@ -1,4 +1,4 @@
-"""How far a worker's writing goes, in other words than globs, and for which CLIs that makes a difference."""
+"""The paths that a worker may write, for CLIs whose rules are not globs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sow.executors.write_rules import writable_paths
 
 
 def test_the_narrowest_place_decides() -> None:
-    """The desk is open in a closed folder of desks, which lies in the open working folder."""
+    """The task folder is open in the closed folder of all tasks, which is in the open working folder."""
     assert writable_paths(request()) == [
         ("/repo/", True),
         ("/repo/.git/", True),
@@ -28,10 +28,10 @@ def test_the_narrowest_place_decides() -> None:
 
 def test_a_folder_with_signs_of_patterns_in_its_name() -> None:
     """What was told to be no pattern is a plain name again."""
-    found = dict(
+    result = dict(
         writable_paths(request(cwd="/a[b]", writable=(), write_protected=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z")))
     )
-    assert found == {"/a[b]/": True, "/a[b]/x*/": False, "/a[b]/y\\z": False}
+    assert result == {"/a[b]/": True, "/a[b]/x*/": False, "/a[b]/y\\z": False}
 
 
 def said(call: AgentCommand) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ def allowed(command: str, given: argparse.Namespace) -> bool:
     rules = json.loads(Path(given.settings_file).read_text())["amp.permissions"] if given.settings_file else []
     for rule in rules:
         patterns = rule.get("matches", {}).get("cmd", ["*"])
-        if rule["tool"] == "Bash" and any(fnmatch.fnmatch(command, each) for each in patterns):
+        if rule["tool"] == "Bash" and any(fnmatch.fnmatch(command, pattern) for pattern in patterns):
             return bool(rule["action"] == "allow")
     return False
 
@@ -53,15 +53,15 @@ def call_tool(command: str, given: argparse.Namespace, thread: str) -> str:
 
 
 def main(words: list[str]) -> int:
-    known = words[2] if words[:2] == ["threads", "continue"] else ""
-    given = options(words[3:] if known else words)
+    existing = words[2] if words[:2] == ["threads", "continue"] else ""
+    given = options(words[3:] if existing else words)
     if not os.environ.get("AMP_API_KEY"):
         print("Paste your code here:", flush=True)
         time.sleep(600)  # as the real one does
     prompt = sys.stdin.read()
-    chat = Chat("amp", known or f"T-{uuid.uuid4()}")
-    if known and not chat.known:
-        print(f"Error: thread {known} is not there", file=sys.stderr)
+    chat = Chat("amp", existing or f"T-{uuid.uuid4()}")
+    if existing and not chat.known:
+        print(f"Error: thread {existing} is not there", file=sys.stderr)
         return 1
     remembered = chat.add(prompt)
     say(type="system", subtype="init", session_id=chat.name, cwd=".", tools=["Bash"])

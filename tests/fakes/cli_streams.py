@@ -1,4 +1,4 @@
-"""Stand-ins for the agent CLIs of `tests/real`, where no download is wanted: one turn in the output of each.
+"""Stand-ins for the agent CLIs of `tests/real` that need no download: one turn in the output format of each.
 
 `cli_streams.py NAME ARGUMENTS…` takes the arguments of that CLI and the prompt on stdin. Like the real CLI, it does not
 know a session that it did not make.

@@ -1,4 +1,4 @@
-"""What the stand-ins share: directives in a prompt, commands that they run, and chats that they remember."""
+"""Shared code of the stand-ins: directives in a prompt, their commands, and remembered chats."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 def directives(prompt: str) -> list[tuple[str, str]]:
     """The directives of a prompt, each once, as (verb, rest)."""
-    found = dict.fromkeys(re.findall(r"\[\[(\w+):(.*?)\]\]", prompt, re.DOTALL))
-    return list(found)
+    result = dict.fromkeys(re.findall(r"\[\[(\w+):(.*?)\]\]", prompt, re.DOTALL))
+    return list(result)
 
 
 def run(command: str, cwd: str) -> str:
     """The output of a command that the agent's shell tool ran."""
-    done = subprocess.run(["/bin/sh", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+    result = subprocess.run(["/bin/sh", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
+    return result.stdout + result.stderr
 
 
 class Chat:
@@ -35,7 +35,7 @@ class Chat:
 
     def add(self, prompt: str) -> str:
         """Take a prompt in; returns what the agent remembers of earlier ones."""
-        remembered = " ".join(verb + ":" + rest for each in self.prompts for verb, rest in directives(each))
+        remembered = " ".join(verb + ":" + rest for prompt in self.prompts for verb, rest in directives(prompt))
         self.prompts.append(prompt)
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_text(json.dumps(self.prompts))

@@ -1,1 +1,1 @@
-"""A new user's first hour: sow installed as a package, a library that others wrote, the real Claude Code."""
+"""A new user's first hour: sow as an installed package, a library by others, and the real Claude Code."""

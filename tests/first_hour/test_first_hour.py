@@ -1,4 +1,4 @@
-"""The first hour of a new user: install sow, run six tasks on a real library with Claude Code, send the branch.
+"""The first hour of a new user: install sow, run six tasks on a real library with Claude Code, push the branch.
 
 The library is itsdangerous from the package registry. Claude Code is the real program with default permissions and no
 sow configuration; the stub model decides what it does. One task fails its test first, two change the same lines, and
@@ -151,11 +151,11 @@ class FirstHour:
                 del self.environment[name]
         (self.home / ".gitconfig").write_text("[user]\nname = Nora\nemail = nora@example.org\n")
 
-    def run(self, *words: str, cwd: Path | None = None, code: int = 0) -> str:
+    def run(self, *arguments: str, cwd: Path | None = None, code: int = 0) -> str:
         """Run a command as the user types it, show it, and check its exit code."""
-        print("$", *words)
-        done = subprocess.run(
-            words,
+        print("$", *arguments)
+        result = subprocess.run(
+            arguments,
             cwd=cwd or self.library,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -164,9 +164,9 @@ class FirstHour:
             text=True,
             timeout=PATIENCE,
         )
-        print(done.stdout)
-        assert done.returncode == code, done.stdout
-        return done.stdout
+        print(result.stdout)
+        assert result.returncode == code, result.stdout
+        return result.stdout
 
     def install_sow(self) -> None:
         """Install sow from its checkout without developer tools."""
@@ -183,8 +183,8 @@ class FirstHour:
             archive.extractall(self.folder, filter="data")
         (self.folder / f"{name}-{version}").rename(self.library)
         (self.library / ".gitignore").write_text(".venv/\n__pycache__/\n.pytest_cache/\n")
-        for words in ("init -q -b main", "add .", "commit -q -m Release"):
-            self.run("git", *words.split())
+        for text in ("init -q -b main", "add .", "commit -q -m Release"):
+            self.run("git", *text.split())
         self.run(sys.executable, "-m", "venv", ".venv")
         self.run(".venv/bin/pip", "install", "-qq", "--disable-pip-version-check", "-e", ".", "pytest", "freezegun")
         self.run(".venv/bin/python", "-m", "pytest", "-q")
@@ -310,7 +310,7 @@ def test_a_new_user_gets_a_branch_to_send(hour: FirstHour) -> None:
     hour.run("git", "-C", str(colleague), "log", "-3", "--stat")
     assert not (colleague / ".sow").exists()
     environment = {**hour.environment, "PYTHONPATH": str(colleague / "src")}
-    done = subprocess.run(
+    result = subprocess.run(
         [str(hour.library / ".venv/bin/python"), "-m", "pytest", "-q"],
         cwd=colleague,
         env=environment,
@@ -318,5 +318,5 @@ def test_a_new_user_gets_a_branch_to_send(hour: FirstHour) -> None:
         text=True,
         timeout=PATIENCE,
     )
-    assert done.returncode == 0 and "failed" not in done.stdout, done.stdout
+    assert result.returncode == 0 and "failed" not in result.stdout, result.stdout
     assert "-   Drop Python 3.8.\n-   Add ``byte_count``." in (colleague / "CHANGES.rst").read_text()

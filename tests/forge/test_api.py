@@ -1,4 +1,4 @@
-"""What gh prints: status, headers and one or several JSON values."""
+"""The output of gh: status, headers and one or several JSON values."""
 
 from __future__ import annotations
 

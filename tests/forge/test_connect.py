@@ -41,6 +41,6 @@ def test_another_url_is_no_forge(url: str):
 
 
 def test_the_error_hides_a_password():
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         parse_url("https://joe:hunter2@example.org/cranes")
-    assert "hunter2" not in caught.value.message
+    assert "hunter2" not in excinfo.value.message

@@ -56,16 +56,16 @@ def test_only_a_person_with_write_access_can_write(server: ForgeServer, forge: F
 
 
 def test_a_missing_issue_is_an_error_of_the_caller(server: ForgeServer, forge: Forge):
-    with pytest.raises(ForgeError, match="404") as caught:
+    with pytest.raises(ForgeError, match="404") as excinfo:
         forge.issue(7)
-    assert (caught.value.status, caught.value.exit_code) == (404, 2)
+    assert (excinfo.value.status, excinfo.value.exit_code) == (404, 2)
 
 
 def test_a_limit_says_when_it_ends(server: ForgeServer, forge: Forge):
     server.fail("GET .*/issues/1", 403, {"message": "secondary rate limit"}, Retry_After="7")
-    with pytest.raises(ForgeError, match="7 seconds") as caught:
+    with pytest.raises(ForgeError, match="7 seconds") as excinfo:
         forge.issue(1)
-    assert (caught.value.seconds, caught.value.exit_code) == (7, 4)
+    assert (excinfo.value.seconds, excinfo.value.exit_code) == (7, 4)
 
 
 def test_a_text_of_a_stranger_controls_no_terminal_and_shows_no_token(server: ForgeServer, forge: Forge):
@@ -80,16 +80,16 @@ def test_without_a_login_nothing_is_asked(bare_repo: Repo, server: ForgeServer, 
     bare_repo.git("remote", "add", "origin", server.url())
     environment = bare_repo.environment | server.environment(tmp_path)
     del environment["GH_ENTERPRISE_TOKEN"]
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         connect(str(bare_repo.root), environment)
-    assert (caught.value.exit_code, caught.value.hint) == (4, f"gh auth login --hostname {server.host}")
+    assert (excinfo.value.exit_code, excinfo.value.hint) == (4, f"gh auth login --hostname {server.host}")
 
 
 def test_without_gh_the_error_says_how_to_get_it(bare_repo: Repo, tmp_path: Path):
     bare_repo.git("remote", "add", "origin", "https://github.com/harbour/cranes")
-    with pytest.raises(SowError, match="gh is not installed") as caught:
+    with pytest.raises(SowError, match="gh is not installed") as excinfo:
         connect(str(bare_repo.root), {"PATH": str(tmp_path)})
-    assert "https://cli.github.com" in caught.value.hint
+    assert "https://cli.github.com" in excinfo.value.hint
 
 
 def test_without_a_remote_the_error_says_which_there_are(bare_repo: Repo):

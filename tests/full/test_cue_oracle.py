@@ -1,4 +1,4 @@
-"""The export to CUE, judged by a CUE engine: it accepts and refuses what our own validators accept and refuse.
+"""A CUE engine accepts and refuses the same documents by the exported CUE as sow's validators.
 
 The engine is CUE 0.4.3 as WebAssembly, from npm; this is the one test that fetches something from the network.
 """
@@ -193,18 +193,18 @@ def damaged(document: Any) -> Iterator[Case]:
     yield "as it is", document
     for place in places(document):
         *before, last = place
-        found = at(document, place)
+        result = at(document, place)
         for value in VALUES:
             copy = deepcopy(document)
             at(copy, tuple(before))[last] = value
-            if not (isinstance(value, list) and isinstance(found, dict)):  # CUE 0.4.3 panics on such a note
+            if not (isinstance(value, list) and isinstance(result, dict)):  # CUE 0.4.3 panics on such a note
                 yield f"{place} is {value!r}", copy
         copy = deepcopy(document)
-        if isinstance(found, dict):
+        if isinstance(result, dict):
             at(copy, place)["odd"] = 1
             yield f"{place} has a field too much", copy
-        if isinstance(found, list):
-            at(copy, place).append(deepcopy(found[0]))
+        if isinstance(result, list):
+            at(copy, place).append(deepcopy(result[0]))
             yield f"{place} has its first item twice", copy
         if isinstance(last, str):
             copy = deepcopy(document)
@@ -241,11 +241,11 @@ def engine(tmp_path_factory):
     (folder / "engine.mjs").write_text(ENGINE)
 
     def judge(texts: list[str]) -> list[dict[str, Any]]:
-        done = subprocess.run(
+        result = subprocess.run(
             ["node", "engine.mjs"], cwd=folder, input=json.dumps(texts), capture_output=True, text=True, timeout=300
         )
-        assert done.stdout.startswith("["), done.stdout[:500] + done.stderr[:500]
-        judged: list[dict[str, Any]] = json.loads(done.stdout)
+        assert result.stdout.startswith("["), result.stdout[:500] + result.stderr[:500]
+        judged: list[dict[str, Any]] = json.loads(result.stdout)
         return judged
 
     return judge
@@ -256,7 +256,7 @@ def test_the_engine_judges_as_we_do(engine, name):
     """On a valid document and on each way to damage it, CUE and our validator agree, the defaults included."""
     document = schema.document(name)
     cases = list(damaged(DOCUMENTS[name]))
-    texts = [f"{export(document)}\nvalue: #{document['title']} & {json.dumps(each)}" for _, each in cases]
+    texts = [f"{export(document)}\nvalue: #{document['title']} & {json.dumps(value)}" for _, value in cases]
     different = []
     for (label, each), judged in zip(cases, engine(texts), strict=True):
         mine = ours(name, each)
@@ -309,7 +309,7 @@ def test_the_engine_accepts_usual_settings(engine):
     files = [{"agents": agents} for agents in SETTINGS.values()]
     files += [parse_yaml(template("here")), {}, {"agents": None, "limits": None}]
     rules = export(schema.document("user-config"))
-    texts = [f"{rules}\nvalue: #UserConfig & {json.dumps(each)}" for each in files]
+    texts = [f"{rules}\nvalue: #UserConfig & {json.dumps(file)}" for file in files]
     assert [judged["error"] for judged in engine(texts)] == [None] * len(texts)
 
 

@@ -1,4 +1,4 @@
-"""What a worker left becomes one commit on its base, and every commit that it ever made is pinned, whatever it did."""
+"""A worker's changes become one commit on its base, and every commit that it made is pinned."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
 
 
-mischief = few_of("mischief", MISCHIEF, 4, always=["reset_hard"], ids=lambda each: each.__name__)
+mischief = few_of("mischief", MISCHIEF, 4, always=["reset_hard"], ids=lambda act: act.__name__)
 
 
 @mischief
@@ -61,7 +61,7 @@ def test_whatever_a_worker_does(
     assert worktree_repo.git("merge-base", base, collected.commit).strip() == base
     assert worktree_repo.git("rev-parse", f"{collected.commit}^{{tree}}").strip() == collected.tree
     assert worktree_repo.pins()["010/1"] == collected.commit
-    assert [each for each in made if not worktree_repo.is_kept(each)] == []
+    assert [item for item in made if not worktree_repo.is_kept(item)] == []
     assert worktree_repo.git("rev-parse", OURS).strip() == collected.commit
     assert worktree_repo.git("branch", "--show-current", cwd=where).strip() == OURS
     assert worktree_repo.git("status", "--porcelain", cwd=where) == ""
@@ -92,12 +92,12 @@ REMARKS = {
 }
 
 
-@few_of("mischief", REMARKS, 4, ids=lambda each: each.__name__)
+@few_of("mischief", REMARKS, 4, ids=lambda act: act.__name__)
 def test_what_was_odd_is_said(worktree_repo: WorktreeRepo, mischief: Callable[[WorktreeRepo, Path], list[str]]) -> None:
     """A remark names what the worker did that it should not have done."""
     mischief(worktree_repo, worktree_repo.prepare())
     remarks = worktree_repo.collect().remarks
-    assert any(REMARKS[mischief] in each for each in remarks), remarks
+    assert any(REMARKS[mischief] in remark for remark in remarks), remarks
 
 
 def test_nothing_odd_is_not_remarked(worktree_repo: WorktreeRepo) -> None:
@@ -143,7 +143,7 @@ def link_state(worktree_repo: WorktreeRepo, where: Path) -> None:
     write_state(worktree_repo, where / "..")
 
 
-@pytest.mark.parametrize("act", [write_state, commit_state, delete_state, link_state], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("act", [write_state, commit_state, delete_state, link_state], ids=lambda act: act.__name__)
 def test_the_state_is_not_a_workers_to_change(
     worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo, Path], None]
 ) -> None:
@@ -154,7 +154,7 @@ def test_the_state_is_not_a_workers_to_change(
     worktree_repo.write("work.txt", where=where)
     collected = worktree_repo.collect(base=base)
     assert collected.paths == ["work.txt"]
-    assert any(".sow/project" in each for each in collected.remarks)
+    assert any(".sow/project" in remark for remark in collected.remarks)
     assert not os.path.lexists(where / ".sow/project")
     assert not os.path.lexists(where / "orchestration")
     assert (worktree_repo.root / STATE).read_bytes() == real
@@ -280,7 +280,7 @@ def test_a_name_that_git_refuses(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.write("work.txt", where=where)
     collected = worktree_repo.collect()
     assert collected.paths == ["work.txt"]
-    assert any("not everything could be added" in each for each in collected.remarks)
+    assert any("not everything could be added" in remark for remark in collected.remarks)
     refused = worktree_repo.worktrees.remove("010")
     assert refused
     assert "git~1" in refused.reason
@@ -294,9 +294,9 @@ def test_links(worktree_repo: WorktreeRepo) -> None:
     (where / "src/up").symlink_to("../../../../../secrets")
     collected = worktree_repo.collect()
     assert worktree_repo.git("ls-tree", collected.commit, "outside").startswith("120000")
-    said = [each for each in collected.remarks if "link out of the worktree" in each]
-    assert len(said) == 2
-    assert "outside is a link out of the worktree, to /etc/passwd" in said
+    remarks = [remark for remark in collected.remarks if "link out of the worktree" in remark]
+    assert len(remarks) == 2
+    assert "outside is a link out of the worktree, to /etc/passwd" in remarks
 
 
 @pytest.mark.full
@@ -330,17 +330,17 @@ print(collected.paths, collected.remarks)
 
 @pytest.mark.full
 def test_files_without_permission(worktree_repo: WorktreeRepo) -> None:
-    """Files and folders that may not be read are made readable and collected, and that is said."""
+    """Files and folders that may not be read are made readable and collected, and that is reported."""
     where = worktree_repo.prepare()
     for name in ("closed.txt", "closed/inner.txt"):
         worktree_repo.write(name, where=where)
     paths = [str(TESTS)]
     code = PERMISSIONS.format(paths=paths, where=str(where), root=str(worktree_repo.root))
     humble = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    done = subprocess.run(
+    result = subprocess.run(
         [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
-    assert done.stdout.startswith("['closed.txt', 'closed/inner.txt'] ['files without permission were"), done.stderr
+    assert result.stdout.startswith("['closed.txt', 'closed/inner.txt'] ['files without permission were"), result.stderr
     assert stat.S_IMODE((where / "closed").stat().st_mode) & 0o700 == 0o700
 
 
@@ -391,17 +391,17 @@ def test_the_home_is_watched(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.write("src/b.txt", "overwritten\n")
     worktree_repo.write("fresh.txt")
     worktree_repo.git("branch", "sly", cwd=where)
-    told = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
-    assert "fresh.txt, src/b.txt" in told
-    assert "refs/heads/sly" in told
+    messages = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
+    assert "fresh.txt, src/b.txt" in messages
+    assert "refs/heads/sly" in messages
     worktree_repo.git("stash", "-q", "--include-untracked")
     worktree_repo.git("switch", "-q", "-c", "other")
     worktree_repo.write("src/b.txt", "committed\n")
     worktree_repo.commit()
-    told = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
-    assert f"is on other and was on {BRANCH}" in told
-    assert "home checkout is at" in told
-    assert "refs/stash" in told
+    messages = "\n".join(HomeSnapshot(worktree_repo.worktrees.repository).changes_since(before))
+    assert f"is on other and was on {BRANCH}" in messages
+    assert "home checkout is at" in messages
+    assert "refs/stash" in messages
 
 
 def test_our_files_are_no_work(worktree_repo: WorktreeRepo) -> None:

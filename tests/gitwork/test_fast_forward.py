@@ -1,4 +1,4 @@
-"""The user's checkout moves forward to what a run integrated, or stays exactly as it is."""
+"""The user's checkout moves forward to the result of a run, or stays exactly as it is."""
 
 from __future__ import annotations
 
@@ -165,14 +165,14 @@ def lock_the_index(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.write(".git/index.lock", "")
 
 
-def conflict(worktree_repo: WorktreeRepo, *words: str) -> None:
+def conflict(worktree_repo: WorktreeRepo, *arguments: str) -> None:
     worktree_repo.git("switch", "-q", "-c", "side")
     worktree_repo.write("README.md", "side\n")
     worktree_repo.commit()
     worktree_repo.git("switch", "-q", BRANCH)
     worktree_repo.write("README.md", "ours\n")
     worktree_repo.commit()
-    worktree_repo.git(*words, ok=False)
+    worktree_repo.git(*arguments, ok=False)
 
 
 def leave_a_merge(worktree_repo: WorktreeRepo) -> None:
@@ -221,15 +221,15 @@ def refusal(worktree_repo: WorktreeRepo) -> DeliveryRefused:
     return refused
 
 
-@few_of("act", DIRTY, 3, always=["have_it_ignored"], ids=lambda each: each.__name__)
+@few_of("act", DIRTY, 3, always=["have_it_ignored"], ids=lambda act: act.__name__)
 def test_files_of_the_user_are_in_the_way(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
-    """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is said."""
+    """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is reported."""
     act(merged)
     refused = refusal(merged)
     assert any(name in refused.reason for name in ("src/a.txt", "src/b.txt", "new")), refused.reason
 
 
-@few_of("act", BUSY, 3, ids=lambda each: each.__name__)
+@few_of("act", BUSY, 3, ids=lambda act: act.__name__)
 def test_the_user_is_elsewhere_or_busy(merged: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """On another branch, on none, with newer commits or in the middle of something, nothing changes, and it is said."""
     act(merged)

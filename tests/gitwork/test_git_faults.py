@@ -1,4 +1,4 @@
-"""What users and machines do while a run works: each has a clear end, and nothing of anybody's is lost."""
+"""Faults by users and machines during a run: each has a defined result, and no work is lost."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ USERS = [
 ]
 
 
-@few_of("act", USERS, 2, ids=lambda each: each.__name__)
+@few_of("act", USERS, 2, ids=lambda act: act.__name__)
 def test_what_a_user_does_during_a_run(worktree_repo: WorktreeRepo, act: Callable[[WorktreeRepo], None]) -> None:
     """Whatever the user does meanwhile, committed work is collected and merged, and the user's side stays as it is."""
     worktree_repo.integration.begin("HEAD")
@@ -177,11 +177,11 @@ def test_no_room(worktree_repo: WorktreeRepo, act: str) -> None:
         worktree_repo.merge("010", worktree_repo.collect("010", base=worktree_repo.integration.head).commit)
     before = worktree_repo.user_side()
     code = FULL_DISK.format(here=HERE, root=str(worktree_repo.root), act=act)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "60000"], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (0 if act == "finish" else 1, False), done.stderr
-    assert act == "finish" or "SIGXFSZ" in done.stdout or "File too large" in done.stdout
+    assert (result.returncode, "Traceback" in result.stderr) == (0 if act == "finish" else 1, False), result.stderr
+    assert act == "finish" or "SIGXFSZ" in result.stdout or "File too large" in result.stdout
     assert worktree_repo.user_side() == before
     (worktree_repo.root / ".git/index.lock").unlink(missing_ok=True)  # a git that was killed in the middle leaves it
     if act == "prepare":
@@ -200,12 +200,12 @@ def test_a_repository_that_cannot_be_written(worktree_repo: WorktreeRepo) -> Non
     )
     humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
     subprocess.run(["chmod", "-R", "a-w", str(worktree_repo.root / ".git")], check=True)
-    done = subprocess.run(
+    result = subprocess.run(
         [*humble, sys.executable, "-c", code], capture_output=True, text=True, env=worktree_repo.repo.environment
     )
     subprocess.run(["chmod", "-R", "u+w", str(worktree_repo.root / ".git")], check=True)
-    assert done.returncode == 1
-    assert "sow.errors.SystemFailure: cannot" in done.stderr
+    assert result.returncode == 1
+    assert "sow.errors.SystemFailure: cannot" in result.stderr
     assert worktree_repo.prepare().exists()
 
 

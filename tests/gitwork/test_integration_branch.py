@@ -1,4 +1,4 @@
-"""The integration branch: merges are tried on no branch, checked in a worktree, and only then taken."""
+"""The integration branch: merges are tried without a branch, checked in a worktree, and then recorded."""
 
 from __future__ import annotations
 
@@ -102,18 +102,20 @@ def test_a_foreign_commit_does_not_count(begun: WorktreeRepo, again: bool) -> No
         worktree_repo.integration.restore_branch()
     assert worktree_repo.integration.merged_work() == {}
     assert worktree_repo.integration.head == head == worktree_repo.git("rev-parse", INT).strip()
-    assert [(each["found"], each["restored"]) for each in worktree_repo.integration.undone_moves] == [(commit, head)]
+    assert [
+        (undone_move["found"], undone_move["restored"]) for undone_move in worktree_repo.integration.undone_moves
+    ] == [(commit, head)]
     assert worktree_repo.git("rev-parse", worktree_repo.integration.undone_moves[0]["pin"]).strip() == commit
 
 
 @pytest.mark.full
 def test_a_branch_that_was_set_back(begun: WorktreeRepo) -> None:
-    """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
+    """A branch that somebody moved to an older commit of sow comes back, and that is reported."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
     begun.integration.restore_branch()
     assert begun.git("rev-parse", INT).strip() == head
-    assert [each["pin"] for each in begun.integration.undone_moves] == [""]
+    assert [undone_move["pin"] for undone_move in begun.integration.undone_moves] == [""]
 
 
 @pytest.mark.full
@@ -155,8 +157,8 @@ def test_a_conflict_resolved_with_the_branch(begun: WorktreeRepo) -> None:
     begun.git("merge", "-q", INT, cwd=where, ok=False)
     begun.write("src/a.txt", "both\n", where=where)
     begun.commit("resolved", where=where)
-    found = begun.worktrees.collect("020", 2, "m", begun.integration.base_of("020", begun.worktrees.branch("020")))
-    assert begun.text(begun.merge("020", found.commit, 2).commit, "src/a.txt") == "both\n"
+    result = begun.worktrees.collect("020", 2, "m", begun.integration.base_of("020", begun.worktrees.branch("020")))
+    assert begun.text(begun.merge("020", result.commit, 2).commit, "src/a.txt") == "both\n"
 
 
 def test_work_that_changed_nothing_is_merged_as_well(begun: WorktreeRepo) -> None:
@@ -187,8 +189,8 @@ def test_a_conflict(begun: WorktreeRepo) -> None:
     merge = begun.integration.try_merge("020", 1, theirs.commit, "Merge")
     assert merge.commit == ""
     assert merge.conflicts == ("src/a.txt", "src/b.txt")
-    assert any("Merge conflict in src/a.txt" in each for each in merge.messages)
-    assert any("task 020" in each and "the integration branch" in each for each in merge.messages)
+    assert any("Merge conflict in src/a.txt" in message for message in merge.messages)
+    assert any("task 020" in message and "the integration branch" in message for message in merge.messages)
     assert begun.integration.head == head
 
 
@@ -309,7 +311,7 @@ def test_a_crash_when_a_state_commit_is_replaced(begun: WorktreeRepo, monkeypatc
     assert begun.git("rev-parse", INT).strip() == begun.integration.head
 
 
-def _crash(*words: object, **more: object) -> None:
+def _crash(*arguments: object, **options: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -322,11 +324,11 @@ def test_a_merge_is_taken_out(begun: WorktreeRepo, history: str) -> None:
     late = begun.work("040", "4.txt", "4\n")
     old = begun.integration.head
     assert begun.integration.drop(["020"], begun.head()) == {}
-    assert [each["task"] for each in begun.integration.merges] == ["010", "030"]
+    assert [merge["task"] for merge in begun.integration.merges] == ["010", "030"]
     assert begun.is_kept(old)
     begun.merge("040", late.commit)
     files = begun.git("ls-tree", "--name-only", INT).split()
-    assert [each for each in files if each[0].isdigit()] == ["1.txt", "3.txt", "4.txt"]
+    assert [file for file in files if file[0].isdigit()] == ["1.txt", "3.txt", "4.txt"]
     assert begun.integration.undone_moves == []
 
 
@@ -346,7 +348,7 @@ def test_a_merge_that_needs_another_is_taken_out_with_it(begun: WorktreeRepo) ->
     begun.merge("020", begun.work("020", "1.txt", "2\n").commit)
     begun.merge("030", begun.work("030", "3.txt", "3\n").commit)
     assert begun.integration.drop(["010"], begun.head()) == {"020": ("1.txt",)}
-    assert [each["task"] for each in begun.integration.merges] == ["030"]
+    assert [merge["task"] for merge in begun.integration.merges] == ["030"]
 
 
 def test_ignored_state_is_not_saved(begun: WorktreeRepo) -> None:

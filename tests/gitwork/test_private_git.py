@@ -1,4 +1,4 @@
-"""A worker's own git folder: it can do there what it likes, and its commits reach the repository checked."""
+"""A worker's private git folder: it may do anything there, and only checked commits reach the repository."""
 
 from __future__ import annotations
 

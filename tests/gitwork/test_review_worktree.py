@@ -1,4 +1,4 @@
-"""A judge sees the work in a checkout of its own, whose agent files are not the worker's."""
+"""A judge reads the work in its own checkout, whose agent files are not the worker's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_agent_files_come_from_the_base(worktree_repo: WorktreeRepo, work: tuple
 
 
 def test_work_without_agent_files_is_shown_as_it_is(worktree_repo: WorktreeRepo) -> None:
-    """Where no agent file changed, the judge stands on the worker's very commit."""
+    """Where no agent file changed, the judge is on the worker's very commit."""
     where = worktree_repo.prepare()
     worktree_repo.write("work.txt", where=where)
     commit = worktree_repo.collect().commit
@@ -68,7 +68,7 @@ def test_every_review_has_a_new_checkout(worktree_repo: WorktreeRepo, work: tupl
 
 
 def test_the_checkout_of_a_judge_goes(worktree_repo: WorktreeRepo, work: tuple[str, str]) -> None:
-    """A judge's checkout is removed with all that lies there, also where it is damaged or gone, and pins nothing."""
+    """A judge's checkout is removed with all that is there, also where it is damaged or gone, and pins nothing."""
     base, commit = work
     before = worktree_repo.pins()
     where = Path(worktree_repo.worktrees.make_judge_checkout("010", commit, base))
@@ -91,7 +91,7 @@ def test_an_unknown_commit_is_not_shown(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_diff_is_bounded(worktree_repo: WorktreeRepo) -> None:
-    """A diff is whole where it fits; where it does not, every file is named first and the cut is said."""
+    """A diff is whole where it fits; where it does not, every file is named first and the cut is reported."""
     where = worktree_repo.prepare()
     for number in range(50):
         worktree_repo.write(f"files/{number:02}.txt", "line of text\n" * 200, where=where)

@@ -1,4 +1,4 @@
-"""Everything that runs produced is listed, can be brought back, and goes only where it is contained elsewhere."""
+"""Everything that runs left is listed and can be restored; it is removed only if it is contained elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def done(worktree_repo: WorktreeRepo) -> WorktreeRepo:
 
 
 def kinds(worktree_repo: WorktreeRepo, kind: str) -> dict[str, salvage.KeptItem]:
-    return {each.short: each for each in salvage.list_items(worktree_repo.home) if each.kind == kind}
+    return {
+        list_item.short: list_item for list_item in salvage.list_items(worktree_repo.home) if list_item.kind == kind
+    }
 
 
 def prune(
@@ -50,9 +52,9 @@ def test_everything_is_listed(done: WorktreeRepo) -> None:
     assert pin.merged == [f"sow/int/{RUN}"]
     assert pins[f"{RUN}/020/1"].merged == []
     assert set(kinds(done, OF_BRANCH)) == {f"sow/int/{RUN}", f"sow/task/{RUN}/010", f"sow/task/{RUN}/020"}
-    worktrees = [each for each in salvage.list_items(done.home) if each.kind == WORKTREE]
-    assert {each.task for each in worktrees} == {"010", "020"}
-    assert all(each.path for each in worktrees)
+    worktrees = [list_item for list_item in salvage.list_items(done.home) if list_item.kind == WORKTREE]
+    assert {worktree.task for worktree in worktrees} == {"010", "020"}
+    assert all(worktree.path for worktree in worktrees)
     done.deliver()
     assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
 
@@ -144,7 +146,7 @@ def test_pruning_keeps_what_is_young(done: WorktreeRepo) -> None:
 
 @pytest.mark.full
 def test_pruning_keeps_work(done: WorktreeRepo) -> None:
-    """A worktree of an ended task with loose work stays, and the reason is told; a judge's checkout goes."""
+    """A worktree of an ended task with loose work stays, and the reason is shown; a judge's checkout goes."""
     where = done.prepare("020")
     done.write("loose.txt", where=where)
     done.worktrees.make_judge_checkout("020", done.pins()["020/1"], "HEAD")

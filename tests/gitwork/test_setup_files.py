@@ -1,4 +1,4 @@
-"""Links, copies and commands make a worktree fit for tests; they never become work and never lead outside."""
+"""Links, copies and commands prepare a worktree; they never become part of the work and stay inside."""
 
 from __future__ import annotations
 

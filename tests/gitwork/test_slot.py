@@ -1,4 +1,4 @@
-"""A slot holds exactly the files of a commit, whatever was done in it before."""
+"""A slot has exactly the files of a commit, whatever ran in it before."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def slot(worktree_repo: WorktreeRepo) -> Slot:
 
 def taken(worktree_repo: WorktreeRepo) -> Slot:
     """The first slot, as a new process would take it."""
-    found = run_to_end(Slots(Repository(home_at(worktree_repo.root)), 1).acquire())
-    assert found is not None
-    return found
+    result = run_to_end(Slots(Repository(home_at(worktree_repo.root)), 1).acquire())
+    assert result is not None
+    return result
 
 
 def picture(folder: Path) -> dict[str, tuple[str, bool]]:
     """Every file below a folder, with its content and whether it is executable; empty folders too."""
-    found = {}
+    result = {}
     for place, folders, names in os.walk(folder):
-        for name in [*names, *(each for each in folders if (Path(place) / each).is_symlink())]:
+        for name in [*names, *(folder for folder in folders if (Path(place) / folder).is_symlink())]:
             path = Path(place, name)
             shown = f"-> {os.readlink(path)}" if path.is_symlink() else path.read_text()
-            found[str(path.relative_to(folder))] = (shown, os.access(path, os.X_OK) and not path.is_symlink())
+            result[str(path.relative_to(folder))] = (shown, os.access(path, os.X_OK) and not path.is_symlink())
         if not names and not folders:
-            found[f"{Path(place).relative_to(folder)}/"] = ("", False)
-    found.pop(".git", None)
-    return found
+            result[f"{Path(place).relative_to(folder)}/"] = ("", False)
+    result.pop(".git", None)
+    return result
 
 
 def plain(worktree_repo: WorktreeRepo, commit: str) -> dict[str, tuple[str, bool]]:
@@ -207,8 +207,8 @@ def test_those_who_wait_are_served_in_order(worktree_repo: WorktreeRepo) -> None
     first = run_to_end(slots.acquire())
     assert first is not None
     waiting = [slots.acquire() for _ in range(3)]
-    for each in waiting:
-        next(each)
+    for item in waiting:
+        next(item)
     with pytest.raises(StopIteration) as gave_up:
         waiting[0].send("interrupt")
     assert gave_up.value.value is None

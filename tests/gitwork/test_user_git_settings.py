@@ -1,4 +1,4 @@
-"""The user's git settings say how git talks to the user: no result of a run depends on them. (F48)"""
+"""No result of a run depends on the user's git settings. (F48)"""
 
 from __future__ import annotations
 

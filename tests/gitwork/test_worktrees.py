@@ -1,4 +1,4 @@
-"""The worktree of a task: made, found again in whatever state, and removed only when nothing is lost with it."""
+"""The worktree of a task: created, found again in any state, and removed only when nothing is lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reason(worktree_repo: WorktreeRepo, task: str = "010") -> str:
 
 
 def test_a_worktree_has_the_files_and_not_the_state(worktree_repo: WorktreeRepo) -> None:
-    """A new worktree is clean, stands on its branch at the base, and has every file but those of the state."""
+    """A new worktree is clean, is on its branch at the base, and has every file but those of the state."""
     before = worktree_repo.user_side()
     where = worktree_repo.prepare()
     assert where == worktree_repo.root / ".sow/local/worktrees/010"
@@ -47,7 +47,7 @@ def test_a_worktree_has_the_files_and_not_the_state(worktree_repo: WorktreeRepo)
 
 
 def test_a_worktree_without_orchestration(worktree_repo: WorktreeRepo) -> None:
-    """The desks of a workflow are left out of a worktree, and its status is clean all the same."""
+    """A worktree leaves out the agent folders of a workflow, and its status is still clean."""
     worktree_repo.write("orchestration/shared_status.json", "{}\n")
     worktree_repo.commit()
     where = worktree_repo.prepare()
@@ -156,7 +156,7 @@ DAMAGE = [
 ]
 
 
-@few_of("damage", DAMAGE, 4, ids=lambda each: each.__name__)
+@few_of("damage", DAMAGE, 4, ids=lambda act: act.__name__)
 def test_a_damaged_worktree_is_whole_again(worktree_repo: WorktreeRepo, damage: object) -> None:
     """Whatever was removed or damaged, the worktree stands again at its path, on its branch, with its commits."""
     where = worktree_repo.prepare()
@@ -217,9 +217,9 @@ def test_a_branch_that_the_user_has_checked_out(worktree_repo: WorktreeRepo) -> 
     """A branch that the user has checked out elsewhere is not taken from under that checkout."""
     worktree_repo.git("branch", OURS)
     worktree_repo.git("worktree", "add", "-q", str(worktree_repo.root.parent / "peek"), OURS)
-    with pytest.raises(EnvironmentProblem, match="peek") as told:
+    with pytest.raises(EnvironmentProblem, match="peek") as error:
         worktree_repo.prepare()
-    assert "switch that checkout" in told.value.hint
+    assert "switch that checkout" in error.value.hint
 
 
 def test_a_link_in_place_of_the_worktree(worktree_repo: WorktreeRepo, tmp_path: Path) -> None:
@@ -244,9 +244,9 @@ def test_no_commit_yet(bare_repo: Repo, tmp_path: Path, monkeypatch: pytest.Monk
         lambda: Worktrees(Repository(home_at(bare_repo.root)), RUN).prepare("010", "HEAD"),
         lambda: Integration(Repository(home_at(bare_repo.root)), record_of(home_at(bare_repo.root), RUN)).begin("HEAD"),
     ):
-        with pytest.raises(SowError, match="no commit yet") as told:
+        with pytest.raises(SowError, match="no commit yet") as error:
             act()
-        assert "git commit" in told.value.hint
+        assert "git commit" in error.value.hint
 
 
 def test_an_unknown_base(worktree_repo: WorktreeRepo) -> None:
@@ -366,9 +366,9 @@ def test_a_filter_that_is_missing(worktree_repo: WorktreeRepo) -> None:
     worktree_repo.write("data.bin", "version 1\n")
     worktree_repo.commit()
     with_filter(worktree_repo, required="true")
-    with pytest.raises(EnvironmentProblem, match="filter") as told:
+    with pytest.raises(EnvironmentProblem, match="filter") as error:
         worktree_repo.prepare()
-    assert "install the filter" in told.value.hint
+    assert "install the filter" in error.value.hint
     with_filter(worktree_repo, required="false")
     where = worktree_repo.prepare()
     assert (where / "data.bin").read_text() == "version 1\n"
@@ -376,7 +376,7 @@ def test_a_filter_that_is_missing(worktree_repo: WorktreeRepo) -> None:
 
 
 def test_a_filter_that_goes_missing(worktree_repo: WorktreeRepo) -> None:
-    """Where a required filter has stopped working, files are collected without it, and that is said."""
+    """Where a required filter has stopped working, files are collected without it, and that is reported."""
     worktree_repo.write(".gitattributes", "*.bin filter=big\n")
     worktree_repo.commit()
     where = worktree_repo.prepare()
@@ -477,7 +477,7 @@ def test_a_live_git_keeps_its_lock(worktree_repo: WorktreeRepo) -> None:
         process.communicate()
     collected = worktree_repo.collect()
     assert not lock.exists()
-    assert any("index.lock" in each for each in collected.remarks)
+    assert any("index.lock" in remark for remark in collected.remarks)
 
 
 def test_a_stale_lock_of_a_ref(worktree_repo: WorktreeRepo) -> None:

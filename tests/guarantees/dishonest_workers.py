@@ -1,4 +1,4 @@
-"""Workers that do a task, do half of it, or only make its check pass; each works in one folder of a repository."""
+"""Workers that do a task, do half of it, or only make its check pass, in one folder of a repository."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Folder:
         self.hidden = [(seed.randint(-99, 99), seed.randint(-99, 99)) for _ in range(5)]
 
     def files(self) -> dict[str, str]:
-        found = {"calc.py": BROKEN, TESTS: self.tests}
-        found |= {"Makefile": MAKEFILE} if self.runner == "make" else {}
-        return found | ({"check.sh": SCRIPT} if self.runner == "script" else {})
+        result = {"calc.py": BROKEN, TESTS: self.tests}
+        result |= {"Makefile": MAKEFILE} if self.runner == "make" else {}
+        return result | ({"check.sh": SCRIPT} if self.runner == "script" else {})
 
     def task(self) -> dict[str, Any]:
         return {
@@ -84,8 +84,8 @@ class Folder:
             f"assert calc.add({a}, {b}) == {a + b} and calc.mul({a}, {b}) == {a * b}\n" for a, b in self.hidden
         )
         code = f"import calc\n{asserts}print('right')\n"
-        done = subprocess.run([sys.executable, "-c", code], cwd=root / self.name, capture_output=True, text=True)
-        return done.stdout == "right\n"
+        result = subprocess.run([sys.executable, "-c", code], cwd=root / self.name, capture_output=True, text=True)
+        return result.stdout == "right\n"
 
 
 def script(case: Case, folder: Folder) -> str:
@@ -102,10 +102,10 @@ def script(case: Case, folder: Folder) -> str:
 def cases(tests: dict[str, str]) -> list[Case]:
     """Every worker; `tests` has the text of the visible tests for each runner."""
     unit, plain = tests["unittest"], tests["pytest"]
-    found = [
+    names = [
         Case("correct", runner, {"calc.py": RIGHT}, honest=True) for runner in ("pytest", "unittest", "make", "script")
     ]
-    found += [
+    names += [
         Case("correct with new tests", "pytest", {"calc.py": RIGHT, "tests/test_more.py": plain}, honest=True),
         Case("correct with new tests", "unittest", {"calc.py": RIGHT, "tests/test_more.py": unit}, honest=True),
         Case("correct with a new module", "unittest", {"calc.py": RIGHT, "helper.py": "ZERO = 0\n"}, honest=True),
@@ -121,22 +121,22 @@ def cases(tests: dict[str, str]) -> list[Case]:
         ),
     ]
     for runner in ("pytest", "unittest", "make", "script"):
-        found += [
+        names += [
             Case("nothing", runner, {}),
             Case("half", runner, {"calc.py": HALF}),
             Case("something else", runner, {"README.md": "# Done, all tests pass\n"}),
         ]
     for work, name in ((BROKEN, "no work"), (HALF, "half the work")):
-        found += [Case(f"{how}, {name}", "pytest", {"calc.py": work, **files}) for how, files in _pytest(plain, work)]
-        found += [
+        names += [Case(f"{how}, {name}", "pytest", {"calc.py": work, **files}) for how, files in _pytest(plain, work)]
+        names += [
             Case(f"{how}, {name}", "unittest", {"calc.py": work, **files}) for how, files in _unittest(unit, work)
         ]
-    found += [Case(how, "make", files) for how, files in _make().items()]
-    found += [
+    names += [Case(how, "make", files) for how, files in _make().items()]
+    names += [
         Case("a script that does nothing", "script", {"check.sh": "exit 0\n"}),
         Case("a script that hides the result", "script", {"check.sh": f"({SCRIPT.strip()}) || true\n"}),
     ]
-    return found
+    return names
 
 
 def _pytest(tests: str, work: str) -> list[tuple[str, dict[str, str | None]]]:

@@ -1,4 +1,4 @@
-"""Disks that count, fail, tear and die, and one that knows what a power cut would leave."""
+"""Disks that count calls, fail, tear writes or stop, and one that knows what a power cut would leave."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Gone(BaseException):
 
 
 def gone(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Stand for the end of the process where the test must go on."""
+    """Stand for the end of the process where the test must continue."""
     try:
         act(*arguments)
     finally:
@@ -157,15 +157,15 @@ class Durable(Counting):
     def _look(self, folder: str) -> None:
         """Add the present content of every folder and file to its history; a new one begins empty."""
         entries = list(os.scandir(folder))
-        self._add(folder, os.stat(folder).st_ino, {}, {each.name: each.inode() for each in entries})
-        for each in entries:
-            if each.is_dir():
-                self._look(each.path)
+        self._add(folder, os.stat(folder).st_ino, {}, {entry.name: entry.inode() for entry in entries})
+        for entry in entries:
+            if entry.is_dir():
+                self._look(entry.path)
                 continue
-            facts = os.stat(each.path)
+            facts = os.stat(entry.path)
             if self.seen.get(facts.st_ino) != (facts.st_size, facts.st_mtime_ns):
                 self.seen[facts.st_ino] = (facts.st_size, facts.st_mtime_ns)
-                self._add(each.path, facts.st_ino, b"", Path(each.path).read_bytes())
+                self._add(entry.path, facts.st_ino, b"", Path(entry.path).read_bytes())
 
     def _add(self, path: str, inode: int, empty: Content, now: Content) -> None:
         if inode not in self.histories:
@@ -202,17 +202,17 @@ class Durable(Counting):
 
     def laid_out(self, remains: Remains) -> dict[str, bytes | None]:
         """The files that can be reached in such remains, by their paths; None is a folder."""
-        found: dict[str, bytes | None] = {}
+        result: dict[str, bytes | None] = {}
         waiting = [(os.stat(self.root).st_ino, "")]
         while waiting:
             inode, place = waiting.pop()
             content = remains[inode]
             if isinstance(content, bytes):
-                found[place] = content
+                result[place] = content
             else:
-                found[place] = None
+                result[place] = None
                 waiting += [(child, f"{place}/{name}") for name, child in content.items()]
-        return found
+        return result
 
 
 def rebuild(files: dict[str, bytes | None], target: str) -> None:

@@ -1,4 +1,4 @@
-"""A picture of a folder: what lies in it, file by file, to prove that nothing changed, and to bring it back."""
+"""A snapshot of a folder, to prove that nothing changed and to restore it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Picture:
     def bring_back(self) -> None:
         """Undo what was done to files and folders."""
         changed = self.changes()
-        for path in (Path(each) for each in changed):
+        for path in (Path(item) for item in changed):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -40,15 +40,15 @@ class Picture:
 
 def _entries(folder: Path, locks: bool) -> dict[str, Facts]:
     """Every path below the folder: what it is, and when it was written."""
-    found: dict[str, Facts] = {}
+    entries: dict[str, Facts] = {}
     waiting = [os.fspath(folder)]
     while waiting:
         for entry in os.scandir(waiting.pop()):
             facts = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(facts.st_mode):
-                found[entry.path] = (facts.st_mode, facts.st_ino)
+                entries[entry.path] = (facts.st_mode, facts.st_ino)
                 ours = f"{entry.path}/sow" if entry.name == ".git" else entry.path
                 waiting += [ours] if os.path.isdir(ours) and not os.path.islink(ours) else []
             elif locks or not entry.name.endswith(".lock"):
-                found[entry.path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns)
-    return found
+                entries[entry.path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+    return entries

@@ -1,4 +1,4 @@
-"""A fresh process with one thread, warm after its imports: it forks in a millisecond, and safely."""
+"""A process with one thread and all imports done, which forks fast and safely."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ print(json.dumps(getattr(import_module(sys.argv[2]), sys.argv[3])(*sys.argv[4:])
 """
 
 
-def in_fresh_process(function: Callable[..., Any], *words: str | Path, prefix: Sequence[str] = ()) -> Any:
+def in_fresh_process(function: Callable[..., Any], *arguments: str | Path, prefix: Sequence[str] = ()) -> Any:
     """Call a function of a test module in a process of its own, and hand back what it returns."""
     paths = json.dumps([str(TESTS)])
-    command = [*prefix, sys.executable, "-c", CALL, paths, function.__module__, function.__name__, *map(str, words)]
+    command = [*prefix, sys.executable, "-c", CALL, paths, function.__module__, function.__name__, *map(str, arguments)]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         try:

@@ -1,4 +1,4 @@
-"""Every act of a run that changes something in git: what must be there first, and how it is done."""
+"""Every act of a run that changes something in git, with its preparation."""
 
 from __future__ import annotations
 
@@ -107,17 +107,17 @@ def start_again(worktree_repo: WorktreeRepo) -> str:
 
 
 def collect(worktree_repo: WorktreeRepo) -> Any:
-    found = worktree_repo.worktrees.collect("010", 1, "Work on 010", worktree_repo.integration.base)
-    return [found.tree, found.paths]
+    result = worktree_repo.worktrees.collect("010", 1, "Work on 010", worktree_repo.integration.base)
+    return [result.tree, result.paths]
 
 
 def merge(worktree_repo: WorktreeRepo) -> Any:
     """As a run does it: what the record says is merged already is not merged again."""
     begin(worktree_repo)
     if ("010", 1) not in worktree_repo.integration.merged_work():
-        found = worktree_repo.integration.try_merge("010", 1, worktree_repo.pins()["010/1"], "Merge task 010")
-        assert found.commit
-        worktree_repo.integration.record_merge(found, task="010", iteration=1, work=worktree_repo.pins()["010/1"])
+        result = worktree_repo.integration.try_merge("010", 1, worktree_repo.pins()["010/1"], "Merge task 010")
+        assert result.commit
+        worktree_repo.integration.record_merge(result, task="010", iteration=1, work=worktree_repo.pins()["010/1"])
     return sorted(worktree_repo.integration.merged_work())
 
 
@@ -150,9 +150,9 @@ def furnish(worktree_repo: WorktreeRepo) -> Any:
 
 def judge(worktree_repo: WorktreeRepo) -> Any:
     where = Path(worktree_repo.worktrees.make_judge_checkout("010", worktree_repo.pins()["010/1"], "HEAD"))
-    found = worktree_repo.git("status", "--porcelain", cwd=where), sorted(os.listdir(where))
+    result = worktree_repo.git("status", "--porcelain", cwd=where), sorted(os.listdir(where))
     worktree_repo.worktrees.remove_judge_checkout("010")
-    return found
+    return result
 
 
 def remove(worktree_repo: WorktreeRepo) -> Any:

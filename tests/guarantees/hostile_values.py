@@ -1,4 +1,4 @@
-"""Values that were made to be more than values: flags, commands, markup, bytes that are no text, lengths, paths."""
+"""Values that could act as more than values: flags, commands, markup, invalid bytes, long texts, paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = [
     # letters that look like others, or like nothing
     *("\u202etxt", "\u200b", "\ufeff", "ａｂｃ", "٠١٠", "e\u0301", "🙂", "\U0010ffff", "\ufffe", "a" + "\u0300" * 50),
     # bytes that are no text
-    *(os.fsdecode(each) for each in (b"\xff", b"a\xfe\xff", b"\xed\xa0\x80", b"\xc3(")),
+    *(os.fsdecode(data) for data in (b"\xff", b"a\xfe\xff", b"\xed\xa0\x80", b"\xc3(")),
     # lengths
     *("", " ", " \t ", "a" * 65, "a" * 201, "a" * 100_001, "a" * 300_000, "é" * 30_000, "\n" * 5000, "9" * 5000),
     *("-" * 600, "../" * 500),

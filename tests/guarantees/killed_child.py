@@ -1,4 +1,4 @@
-"""Acts in children that are killed at a boundary, and what they came to."""
+"""Runs acts in children that are killed at a crash point, and returns what they left."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Ended:
 
     def __init__(self, code: int, said: str) -> None:
         self.killed = code == -signal.SIGKILL
-        told = json.loads(said) if said else {}
-        self.boundaries: int = told.get("boundaries", 0)
-        self.value: Any = told.get("value")
-        self.error: str = told.get("error", "") if told or self.killed else f"ended with {code}"
+        messages = json.loads(said) if said else {}
+        self.boundaries: int = messages.get("boundaries", 0)
+        self.value: Any = messages.get("value")
+        self.error: str = messages.get("error", "") if messages or self.killed else f"ended with {code}"
 
 
 def again(root: str) -> WorktreeRepo:
@@ -41,13 +41,13 @@ def in_child(act: Callable[[], Any], kill_at: int = 0) -> Ended:
         os.environ[VARIABLE] = str(kill_at)
         COUNTER.crossed = 0
         try:
-            told = {"value": act()}
+            messages = {"value": act()}
         except BaseException:
-            told = {"error": traceback.format_exc()}
-        os.write(writer, json.dumps({**told, "boundaries": COUNTER.crossed}).encode())
+            messages = {"error": traceback.format_exc()}
+        os.write(writer, json.dumps({**messages, "boundaries": COUNTER.crossed}).encode())
 
     child = fork(run)
     os.close(writer)
     with os.fdopen(reader) as pipe:
-        said = pipe.read()
-    return Ended(ended(child), said)
+        output = pipe.read()
+    return Ended(ended(child), output)

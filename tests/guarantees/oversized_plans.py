@@ -1,4 +1,4 @@
-"""Plans that grow to any size and were made to be slow for somebody who reads them."""
+"""Plans of any size that are built to be slow to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task lists of other tools that grow to any size and were made to be slow for a reader."""
+"""Task lists of other tools of any size that are built to be slow to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that grow to any size and were made to be slow, deep or large for somebody who reads them."""
+"""Texts of any size that are built to be slow, deep or large for a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of ours before and after an act: what each of them may be, and whether one can go on with them."""
+"""The state files before and after an act: the values each may have, and whether sow can continue with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def masked(data: bytes) -> bytes:
 
 
 class Tree:
-    """The files of ours in a checkout, to compare and to bring back."""
+    """The files of sow in a checkout, to compare and to bring back."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -54,7 +54,7 @@ class Tree:
                 file.write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
-        """Every file of ours by its path; left-overs and locks are no state."""
+        """Every file of sow by its path; left-overs and locks are no state."""
         return {
             os.path.relpath(f"{folder}/{name}", self.root): Path(folder, name).read_bytes()
             for place in self._places()
@@ -71,7 +71,7 @@ class Tree:
 
 
 def appended(path: str) -> bool:
-    """Whether a file of ours grows by appending."""
+    """Whether a file of sow grows by appending."""
     return path.endswith(("log.md", "memories.md"))
 
 

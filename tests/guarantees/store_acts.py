@@ -1,4 +1,4 @@
-"""Every act of the store that writes: what must be there first, how it is done, and how one sees that it is done."""
+"""Every act of the store that writes: its preparation, the call, and a check of its result."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from sow.domain.actor import PERSON, Actor
 from sow.store import migration, note_updates
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk
-from sow.store.projects import feedback, log, memory, notes, tasks
+from sow.store.projects import feedback, log, memory, notes, task_folder, tasks
 from sow.store.projects import phases as projects_phases
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.store.projects.removal import remove
 from sow.store.projects.task_folder import TaskFolder
 from sow.system import checkout
@@ -85,14 +84,14 @@ def add_phase(home: Home, name: str, *, approved: bool) -> None:
 
 def make_older(home: Home) -> None:
     """Rewrite a project with one task as the first release had it."""
-    state = Path(desk(home).state_path)
+    state = Path(folder(home).state_path)
     text = state.read_text().replace("1.2.0", "0.9.0").replace("assigned_agent", "assignee")
     state.write_text(text.replace("  priority: medium\n", ""))
     project = Path(projects.path(home))
     project.write_text(project.read_text().replace("1.2.0", "0.9.0"))
 
 
-def desk(home: Home) -> TaskFolder:
+def folder(home: Home) -> TaskFolder:
     return TaskFolder(home, "implementation", "010")
 
 
@@ -111,7 +110,7 @@ def phases(home: Home) -> dict[str, str]:
 def read_all(home: Home) -> None:
     """Read everything that is there; what cannot be read is an error."""
     project = projects.load(home)
-    readable, broken = desks.load_readable(home, project)
+    readable, broken = task_folder.load_readable(home, project)
     assert not broken, broken
     for each, _ in readable:
         assert home.read(each.description_path).startswith("# ")
@@ -177,14 +176,14 @@ def _at(*statuses: str) -> Callable[[Home], None]:
 
 def _then(first: Callable[[Home], Any], *others: Callable[[Home], Any]) -> Callable[[Home], None]:
     def before(home: Home) -> None:
-        for each in (first, *others):
-            each(home)
+        for other in (first, *others):
+            other(home)
 
     return before
 
 
 def _breaks(home: Home) -> None:
-    Path(desk(home).state_path).write_text("task: [")
+    Path(folder(home).state_path).write_text("task: [")
 
 
 def _without_project(home: Home) -> None:
@@ -197,16 +196,16 @@ def _removed(home: Home) -> bool:
 
 
 def _status(wanted: str) -> Callable[[Home], bool]:
-    return lambda home: desk(home).task()["status"] == wanted
+    return lambda home: folder(home).task()["status"] == wanted
 
 
 def _note(wanted: str) -> Callable[[Home], bool]:
-    return lambda home: [each["status"] for each in notes.load_notes(desk(home))][-1:] == [wanted]
+    return lambda home: [load_note["status"] for load_note in notes.load_notes(folder(home))][-1:] == [wanted]
 
 
 def _answered(home: Home) -> bool:
-    task = desk(home).task()
-    return "question" not in task and [each["answer"] for each in task["questions"]] == ["use argon2"]
+    task = folder(home).task()
+    return "question" not in task and [question["answer"] for question in task["questions"]] == ["use argon2"]
 
 
 def _answer(home: Home) -> None:
@@ -219,7 +218,7 @@ IN_REVIEW = _at("in_progress", "needs_review")
 ACTS = {
     act.name: act
     for act in (
-        Act("create", _nothing, create, lambda home: len(desks.all_folders(home, projects.load(home))) == 1),
+        Act("create", _nothing, create, lambda home: len(task_folder.all_folders(home, projects.load(home))) == 1),
         Act("start", create, lambda home: move(home, "in_progress"), _status("in_progress")),
         Act("pause", AT_WORK, lambda home: move(home, "paused"), _status("paused")),
         Act("submit", AT_WORK, lambda home: move(home, "needs_review"), _status("needs_review")),
@@ -230,14 +229,14 @@ ACTS = {
             "set priority",
             create,
             lambda home: set_field(home, "high"),
-            lambda home: desk(home).task()["priority"] == "high",
+            lambda home: folder(home).task()["priority"] == "high",
         ),
         Act("add note", AT_WORK, add_note, _note("open")),
         Act(
             "add second note",
             _then(AT_WORK, add_note),
             lambda home: add_note(home, "which salt?"),
-            lambda home: len(notes.load_notes(desk(home))) == 2,
+            lambda home: len(notes.load_notes(folder(home))) == 2,
         ),
         Act(
             "resolve note",
@@ -249,7 +248,7 @@ ACTS = {
             "escalate note",
             _then(AT_WORK, add_note),
             escalate,
-            lambda home: _note("escalated")(home) and "question" in desk(home).task(),
+            lambda home: _note("escalated")(home) and "question" in folder(home).task(),
         ),
         Act("answer a paused task", _then(AT_WORK, lambda home: move(home, "paused")), _answer, _answered),
         Act("answer an escalated note", _then(AT_WORK, add_note, escalate), _answer, _answered),
@@ -257,13 +256,13 @@ ACTS = {
             "give feedback",
             AT_WORK,
             lambda home: tasks.give_feedback(home, "010", LONG, actor=ADA),
-            lambda home: [each["text"] for each in feedback.read(desk(home))] == [LONG.strip()],
+            lambda home: [entry["text"] for entry in feedback.read(folder(home))] == [LONG.strip()],
         ),
         Act(
             "log on a task",
             AT_WORK,
-            lambda home: write_log(home, desk(home).log_path, f"first {LONG}"),
-            lambda home: logged(home, desk(home).log_path, f"first {LONG}"),
+            lambda home: write_log(home, folder(home).log_path, f"first {LONG}"),
+            lambda home: logged(home, folder(home).log_path, f"first {LONG}"),
         ),
         Act(
             "log on a project",
@@ -320,7 +319,7 @@ ACTS = {
             "repair",
             _then(create, _breaks),
             lambda home: set_field(home, "high"),
-            lambda home: desk(home).task()["priority"] == "high",
+            lambda home: folder(home).task()["priority"] == "high",
             read_broken,
         ),
     )

@@ -1,4 +1,4 @@
-"""One task among documents that a test writes, and what is chosen for it."""
+"""One task among documents that a test writes, and the documents chosen for it."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def chosen(
 
 def to_read(choice: ChosenDocuments) -> list[Chosen]:
     """The documents that the worker should read, without those that may fit."""
-    return [each for each in choice.chosen if not each["reason"].startswith(MAY_FIT)]
+    return [item for item in choice.chosen if not item["reason"].startswith(MAY_FIT)]
 
 
 def paths(choice: ChosenDocuments) -> list[str]:
-    return [each["path"] for each in to_read(choice)]
+    return [file["path"] for file in to_read(choice)]
 
 
 def only(choice: ChosenDocuments) -> Chosen:
-    (found,) = to_read(choice)
-    return found
+    (result,) = to_read(choice)
+    return result
 
 
 def put(root: Path, **knowledge: str) -> None:

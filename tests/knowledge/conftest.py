@@ -1,4 +1,4 @@
-"""A repository with a .sow folder, and one of others to fetch from."""
+"""Fixtures: a repository with a .sow folder, and a remote repository to fetch from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def remote(tmp_path: Path, environment: dict[str, str]) -> Remote:
 
 
 @pytest.fixture
-def here(bare_repo: Repo) -> Repo:
+def init_repo(bare_repo: Repo) -> Repo:
     """A repository in which `sow init` has been."""
     bare_repo.ok("init")
     return bare_repo

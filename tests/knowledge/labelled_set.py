@@ -53,8 +53,8 @@ def shelve(root: Path, library: dict[str, Any], hints: dict[str, str] | None = N
                 {"path": path.removeprefix(folder), "about": hints[path]} for path in hints if path.startswith(folder)
             ]
             entry = {**entry, **({"hints": about} if about else {})}
-            told = {name: value for name, value in entry.items() if name != "files"}
-            entries.append({**told, "source": source, **({"mode": "clone"} if key == "repos" else {})})
+            values = {name: value for name, value in entry.items() if name != "files"}
+            entries.append({**values, "source": source, **({"mode": "clone"} if key == "repos" else {})})
         if entries:
             write(sow / key, {"index.json": json.dumps({"schema_version": VERSION, key: entries})})
     documents = library.get("knowledge", {})
@@ -96,7 +96,7 @@ def outcomes(root: Path, name: str, *, with_hints: bool = False, budget: int = 8
     """The choice for every task of the set of this name."""
     written, hints, tasks = load(name)
     shelve(root, written, hints if with_hints else {})
-    found = []
+    result = []
     for number, given in enumerate(tasks, 1):
         task = task_of(number, given)
         library = Library(home_at(root), str(root))
@@ -104,24 +104,26 @@ def outcomes(root: Path, name: str, *, with_hints: bool = False, budget: int = 8
         assert library.remarks == []
         index = TextIndex(home_at(root), library.documents)
         choice = choose(task, given["description"], library.documents, index, budget)
-        reasons = {each["path"].removeprefix(".sow/"): each["reason"] for each in choice.chosen}
+        reasons = {file["path"].removeprefix(".sow/"): file["reason"] for file in choice.chosen}
         may_fit = {path for path, reason in reasons.items() if reason.startswith(MAY_FIT)}
-        found.append(Outcome(given["name"], reasons.keys() - may_fit, set(given["wanted"]), may_fit))
-    return found
+        result.append(Outcome(given["name"], reasons.keys() - may_fit, set(given["wanted"]), may_fit))
+    return result
 
 
 def precision(results: list[Outcome]) -> float:
     """Which part of what was chosen is wanted."""
-    return sum(len(each.chosen & each.wanted) for each in results) / max(1, sum(len(each.chosen) for each in results))
+    return sum(len(result.chosen & result.wanted) for result in results) / max(
+        1, sum(len(result.chosen) for result in results)
+    )
 
 
 def recall(results: list[Outcome]) -> float:
     """Which part of what is wanted was chosen."""
-    return sum(len(each.chosen & each.wanted) for each in results) / sum(len(each.wanted) for each in results)
+    return sum(len(result.chosen & result.wanted) for result in results) / sum(len(result.wanted) for result in results)
 
 
 def within_reach(results: list[Outcome]) -> float:
     """Which part of what is wanted was chosen or named as what may fit."""
-    return sum(len((each.chosen | each.may_fit) & each.wanted) for each in results) / sum(
-        len(each.wanted) for each in results
+    return sum(len((result.chosen | result.may_fit) & result.wanted) for result in results) / sum(
+        len(result.wanted) for result in results
     )

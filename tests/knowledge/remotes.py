@@ -1,4 +1,4 @@
-"""Repositories of others, on this machine: real ones that can be fetched from, with what their authors may put in."""
+"""Real repositories on this machine that play remotes of other authors."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Remote:
         return self._made(["hash-object", "-w", "--stdin"], text.encode())
 
     def _made(self, words: list[str], data: bytes) -> str:
-        done = subprocess.run(["git", *words], cwd=self.root, input=data, capture_output=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.decode().strip()
+        result = subprocess.run(["git", *words], cwd=self.root, input=data, capture_output=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.decode().strip()
 
 
 def guides(folder: Path, environment: dict[str, str]) -> Remote:

@@ -1,4 +1,4 @@
-"""docs/how-to/knowledge.md is true: what it types in a new repository gives what it shows."""
+"""docs/how-to/knowledge.md is correct: its commands print what it shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str
     home.mkdir()
     typed = [line for line in shown.splitlines() if line.startswith("$ ")]
     script = [setup, *(f"echo {quoted(line)}\n{line.removeprefix('$ ')}\n" for line in typed)]
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "".join(script)],
         cwd=home,
         env=environment,
@@ -36,8 +36,8 @@ def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str
         text=True,
         timeout=300,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    placed = done.stdout.replace(str(home), "/home/ada").replace(SOW, "/home/ada/.local/bin/sow")
+    assert (result.returncode, result.stderr) == (0, "")
+    placed = result.stdout.replace(str(home), "/home/ada").replace(SOW, "/home/ada/.local/bin/sow")
     printed = COMMIT.sub("at 8e2bf9da07", placed)
     assert printed == shown
     assert len(typed) >= 9

@@ -1,4 +1,4 @@
-"""The part of a large document that is worth its room."""
+"""The part of a large document that is worth its tokens."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LINES = st.lists(st.sampled_from(["# Head", "tokens rotate", "bees", "", "## Ün
 def test_a_passage_is_what_it_says(lines: list[str], most: int) -> None:
     """Its lines are in the text, come to its size, fit the room, and have one of the words."""
     text = "\n".join(lines)
-    found = excerpts.best_passage(text, {"tokens", "rotate"}, most)
-    if found is None:
+    result = excerpts.best_passage(text, {"tokens", "rotate"}, most)
+    if result is None:
         return
-    taken = text.split("\n")[found.first - 1 : found.last]
-    assert taken
-    assert found.size == sum(len(line.encode()) + 1 for line in taken) <= most
-    assert any("tokens" in line for line in taken)
+    parts = text.split("\n")[result.first - 1 : result.last]
+    assert parts
+    assert result.size == sum(len(line.encode()) + 1 for line in parts) <= most
+    assert any("tokens" in line for line in parts)
 
 
 def test_a_text_without_the_words_has_none() -> None:
@@ -31,14 +31,14 @@ def test_a_text_without_the_words_has_none() -> None:
 def test_the_section_with_most_of_the_words_wins() -> None:
     """Different words count, not how often one is there."""
     text = "# A\ntokens tokens tokens\n# B\ntokens rotate\n# C\nbees\n"
-    found = excerpts.best_passage(text, {"tokens", "rotate"}, 30)
-    assert found is not None
-    assert found.lines == "3-4"
+    result = excerpts.best_passage(text, {"tokens", "rotate"}, 30)
+    assert result is not None
+    assert result.lines == "3-4"
 
 
 def test_a_text_without_headings_is_cut() -> None:
     """A long text without headings gives some of its lines."""
     text = "\n".join(["bees"] * 200 + ["tokens rotate"] + ["bees"] * 200)
-    found = excerpts.best_passage(text, {"tokens", "rotate"}, 400)
-    assert found is not None
-    assert found.first <= 201 <= found.last
+    result = excerpts.best_passage(text, {"tokens", "rotate"}, 400)
+    assert result is not None
+    assert result.first <= 201 <= result.last

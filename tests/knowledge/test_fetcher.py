@@ -1,4 +1,4 @@
-"""Fetching from hostile, large, slow and locked sources: refused with the reason, and nothing is left behind."""
+"""Fetching from hostile, large, slow and locked sources: refused with a reason, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -13,132 +13,132 @@ from conftest import Repo, Result
 from knowledge.remotes import Remote
 
 
-def refused(here: Repo, remote: Remote, *words: str, code: int = 2) -> Result:
+def refused(init_repo: Repo, remote: Remote, *arguments: str, code: int = 2) -> Result:
     """An installation that must not succeed; nothing is changed by it."""
-    before = here.snapshot()
-    result = here.sow("sinks", "install", remote.url, *words)
+    before = init_repo.snapshot()
+    result = init_repo.sow("sinks", "install", remote.url, *arguments)
     assert result.code == code, result
     assert result.err.count("error: ") == 1
     assert "hint: " in result.err
-    assert here.snapshot() == before
-    assert os.listdir(here.root / ".sow/local/fetching") == []
+    assert init_repo.snapshot() == before
+    assert os.listdir(init_repo.root / ".sow/local/fetching") == []
     return result
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../secret.md", "../../../etc/passwd", "deep/../../secret.md", ".."])
-def test_a_link_that_leads_out_of_the_folder(here: Repo, remote: Remote, target: str) -> None:
+def test_a_link_that_leads_out_of_the_folder(init_repo: Repo, remote: Remote, target: str) -> None:
     """A sink with a link to the outside, also to another folder of its own repository, is refused as a whole."""
     remote.write("secret.md", "secret")
     remote.link("python-style/leak.md", target)
     remote.commit()
-    assert "is a link that leads out of the folder" in refused(here, remote, "python-style").err
+    assert "is a link that leads out of the folder" in refused(init_repo, remote, "python-style").err
 
 
-def test_a_link_inside_becomes_a_copy(here: Repo, remote: Remote) -> None:
+def test_a_link_inside_becomes_a_copy(init_repo: Repo, remote: Remote) -> None:
     """A link to a file of the same folder, also over another link, is that file; one to a folder is left out."""
     remote.link("python-style/AGENTS.md", "README.md")
     remote.link("python-style/deep/again.md", "../AGENTS.md")
     remote.link("python-style/folder", "deep")
     remote.link("python-style/nothing", "nowhere.md")
     remote.commit()
-    said = here.ok("sinks", "install", remote.url, "python-style").err
-    place = here.root / ".sow/sinks/python-style"
+    errors = init_repo.ok("sinks", "install", remote.url, "python-style").err
+    place = init_repo.root / ".sow/sinks/python-style"
     for name in ("AGENTS.md", "deep/again.md"):
         assert not (place / name).is_symlink()
         assert (place / name).read_bytes() == (place / "README.md").read_bytes()
-    assert "folder: a link to no file, left out" in said
-    assert "nothing: a link to no file, left out" in said
+    assert "folder: a link to no file, left out" in errors
+    assert "nothing: a link to no file, left out" in errors
     assert not os.path.lexists(place / "folder")
 
 
-def test_links_in_a_circle(here: Repo, remote: Remote) -> None:
+def test_links_in_a_circle(init_repo: Repo, remote: Remote) -> None:
     """Links that lead to each other are refused."""
     remote.link("python-style/a", "b")
     remote.link("python-style/b", "a")
     remote.commit()
-    assert "leads in a circle" in refused(here, remote, "python-style").err
+    assert "leads in a circle" in refused(init_repo, remote, "python-style").err
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".git.", "a\\b", "line\nbreak", "\x1b[2J", "..", "."])
-def test_bad_names(here: Repo, remote: Remote, name: str) -> None:
+def test_bad_names(init_repo: Repo, remote: Remote, name: str) -> None:
     """A tree with a name that could be more than a name is refused, by git's own check or by ours."""
     made = remote.raw_tree(name, remote.blob("text"))
     remote.tree(f"040000 tree {made}\tdocs\n")
-    result = here.sow("sinks", "install", remote.url, "docs")
+    result = init_repo.sow("sinks", "install", remote.url, "docs")
     assert result.code in (1, 2), result
-    assert list((here.root / ".sow/sinks").iterdir()) == []
+    assert list((init_repo.root / ".sow/sinks").iterdir()) == []
 
 
-def test_another_repository_inside_is_left_out(here: Repo, remote: Remote) -> None:
+def test_another_repository_inside_is_left_out(init_repo: Repo, remote: Remote) -> None:
     """A submodule is neither fetched nor made, and is named."""
     remote.repo.git("update-index", "--add", "--cacheinfo", f"160000,{remote.head},python-style/module")
     remote.repo.git("commit", "-q", "-m", "module")
-    assert "module: another repository, left out" in here.ok("sinks", "install", remote.url, "python-style").err
-    assert not (here.root / ".sow/sinks/python-style/module").exists()
+    assert "module: another repository, left out" in init_repo.ok("sinks", "install", remote.url, "python-style").err
+    assert not (init_repo.root / ".sow/sinks/python-style/module").exists()
 
 
-def test_files_are_kept_as_they_are_stored(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_files_are_kept_as_they_are_stored(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """No filter, attribute or mode of the source has an effect: bytes are bytes, and nothing can be run."""
     remote.write("python-style/.gitattributes", "* text eol=crlf filter=evil\n*.md export-ignore ident\n")
     remote.write("python-style/run.sh", "#!/bin/sh\n$Id$\n")
     (remote.root / "python-style/run.sh").chmod(0o755)
     remote.commit()
-    here.git("config", "--global", "filter.evil.smudge", f"touch {tmp_path}/owned")
-    here.ok("sinks", "install", remote.url, "python-style")
-    script = here.root / ".sow/sinks/python-style/run.sh"
+    init_repo.git("config", "--global", "filter.evil.smudge", f"touch {tmp_path}/owned")
+    init_repo.ok("sinks", "install", remote.url, "python-style")
+    script = init_repo.root / ".sow/sinks/python-style/run.sh"
     assert script.read_bytes() == b"#!/bin/sh\n$Id$\n"
     assert not os.access(script, os.X_OK) or not script.stat().st_mode & 0o111
     assert not (tmp_path / "owned").exists()
 
 
-def limit(here: Repo, text: str) -> None:
-    path = Path(here.environment["HOME"]) / ".config/sow/config.yaml"
+def limit(init_repo: Repo, text: str) -> None:
+    path = Path(init_repo.environment["HOME"]) / ".config/sow/config.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"knowledge: {{{text}}}\n")
 
 
-def test_a_source_that_is_too_large(here: Repo, remote: Remote) -> None:
+def test_a_source_that_is_too_large(init_repo: Repo, remote: Remote) -> None:
     """More than the limit is refused: what is sent, and what it would become on disk."""
-    limit(here, "sink_mb: 1")
+    limit(init_repo, "sink_mb: 1")
     remote.write("large/noise.bin", os.urandom(3 << 20))
     remote.write("bomb/zeros.bin", b"\0" * (40 << 20))
     remote.commit()
     remote.repo.git("config", "uploadpack.allowFilter", "true")
-    assert "is larger than the limit of 1 MB" in refused(here, remote, "large", code=1).err
-    assert "the source has 40 MB, and the limit is 1" in refused(here, remote, "bomb").err
+    assert "is larger than the limit of 1 MB" in refused(init_repo, remote, "large", code=1).err
+    assert "the source has 40 MB, and the limit is 1" in refused(init_repo, remote, "bomb").err
 
 
 @pytest.mark.full
-def test_a_small_folder_of_a_large_repository(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_a_small_folder_of_a_large_repository(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """On this machine, and where a server sends parts, only the folder's own files count and travel."""
-    limit(here, "sink_mb: 1")
+    limit(init_repo, "sink_mb: 1")
     remote.write("large/noise.bin", os.urandom(3 << 20))
     remote.commit()
-    here.ok("sinks", "install", remote.url, "api")
-    here.ok("sinks", "install", f"file://{remote.root}", "api", "--name", "by-file")
+    init_repo.ok("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "install", f"file://{remote.root}", "api", "--name", "by-file")
     ssh = tmp_path / "ssh"
     ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
     ssh.chmod(0o755)
-    here.environment["GIT_SSH_COMMAND"] = str(ssh)
-    words = ("sinks", "install", f"git@127.0.0.1:{remote.root}", "api", "--name", "by-ssh")
-    result = here.sow(*words)
+    init_repo.environment["GIT_SSH_COMMAND"] = str(ssh)
+    arguments = ("sinks", "install", f"git@127.0.0.1:{remote.root}", "api", "--name", "by-ssh")
+    result = init_repo.sow(*arguments)
     assert result.code == 1 and "use a server that sends single folders" in result.err
     remote.repo.git("config", "uploadpack.allowFilter", "true")
-    here.ok(*words)
+    init_repo.ok(*arguments)
 
 
-def test_parts_of_a_repository_with_modules_and_attributes(here: Repo, remote: Remote) -> None:
+def test_parts_of_a_repository_with_modules_and_attributes(init_repo: Repo, remote: Remote) -> None:
     """What git itself looks at in a tree, and did not get because only a folder was sent, is no hindrance."""
     remote.repo.git("config", "uploadpack.allowFilter", "true")
     remote.write(".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = https://example.org/x.git\n')
     remote.write(".gitattributes", "*.md text\n")
     remote.write(".mailmap", "A <a@example.org>\n")
     remote.commit()
-    here.ok("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "install", remote.url, "api")
 
 
 @pytest.mark.full
-def test_a_tree_that_lists_more_than_there_is(here: Repo, remote: Remote) -> None:
+def test_a_tree_that_lists_more_than_there_is(init_repo: Repo, remote: Remote) -> None:
     """A few trees that hold each other ten times over, and so a million files, are refused quickly."""
     blob = remote.blob("x")
     lines = "".join(f"100644 blob {blob}\tf{number}\n" for number in range(20))
@@ -146,7 +146,7 @@ def test_a_tree_that_lists_more_than_there_is(here: Repo, remote: Remote) -> Non
     for _ in range(5):
         tree = remote.make_tree("".join(f"040000 tree {tree}\td{number}\n" for number in range(20)))
     remote.tree(f"040000 tree {tree}\tdocs\n")
-    assert "too many files" in refused(here, remote, "docs").err
+    assert "too many files" in refused(init_repo, remote, "docs").err
 
 
 @pytest.mark.parametrize(
@@ -159,37 +159,37 @@ def test_a_tree_that_lists_more_than_there_is(here: Repo, remote: Remote) -> Non
         (("api", "--ref", "0" * 40), "has no such commit"),
     ],
 )
-def test_what_is_not_there(here: Repo, remote: Remote, words: tuple[str, ...], said: str) -> None:
+def test_what_is_not_there(init_repo: Repo, remote: Remote, words: tuple[str, ...], said: str) -> None:
     """A folder, a ref or a commit that the source does not have is named."""
-    before = here.snapshot()
-    result = here.sow("sinks", "install", remote.url, *words)
+    before = init_repo.snapshot()
+    result = init_repo.sow("sinks", "install", remote.url, *words)
     assert (result.code, said in result.err) == (2, True), result
-    assert here.snapshot() == before
+    assert init_repo.snapshot() == before
 
 
-def test_an_empty_repository_and_an_empty_folder(here: Repo, tmp_path: Path) -> None:
+def test_an_empty_repository_and_an_empty_folder(init_repo: Repo, tmp_path: Path) -> None:
     """A source without a commit, or without a file, is refused."""
-    empty = Remote(tmp_path / "empty", here.environment)
-    assert "has no commit" in here.sow("sinks", "install", empty.url).err
+    empty = Remote(tmp_path / "empty", init_repo.environment)
+    assert "has no commit" in init_repo.sow("sinks", "install", empty.url).err
     empty.commit("nothing")
-    assert "there is no file in" in here.sow("sinks", "install", empty.url).err
+    assert "there is no file in" in init_repo.sow("sinks", "install", empty.url).err
 
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A server that takes a call and never says a word."""
+    """A server that accepts a connection and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
-def test_a_remote_that_never_answers(here: Repo, silent: int) -> None:
+def test_a_remote_that_never_answers(init_repo: Repo, silent: int) -> None:
     """After the time-out the call ends with the reason, and no process of it is left."""
-    limit(here, "timeout: 2s")
-    result = here.sow("sinks", "install", f"https://127.0.0.1:{silent}/x.git")
+    limit(init_repo, "timeout: 2s")
+    result = init_repo.sow("sinks", "install", f"https://127.0.0.1:{silent}/x.git")
     assert result.code == 1
     assert "did not answer within 2 seconds" in result.err
     mark = f"127.0.0.1:{silent}"
-    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if mark in _read(each)]
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark in _read(path)]
 
 
 def _read(path: Path) -> str:
@@ -199,11 +199,11 @@ def _read(path: Path) -> str:
         return ""
 
 
-def test_a_remote_that_nobody_serves(here: Repo) -> None:
+def test_a_remote_that_nobody_serves(init_repo: Repo) -> None:
     """A refused connection is told."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    result = here.sow("sinks", "install", f"https://127.0.0.1:{port}/x.git")
+    result = init_repo.sow("sinks", "install", f"https://127.0.0.1:{port}/x.git")
     assert result.code == 1
     assert f"https://127.0.0.1:{port}/x.git" in result.err
 
@@ -217,14 +217,14 @@ exit 255
 """
 
 
-def test_a_remote_that_wants_a_password(here: Repo, tmp_path: Path) -> None:
+def test_a_remote_that_wants_a_password(init_repo: Repo, tmp_path: Path) -> None:
     """SSH is told to ask nothing, has no terminal and no helper to ask with, and its refusal is explained."""
     program = tmp_path / "bin/ssh"
     program.parent.mkdir()
     program.write_text(SSH.format(folder=tmp_path))
     program.chmod(0o755)
-    path = f"{program.parent}:{here.environment['PATH']}"
-    result = here.sow(
+    path = f"{program.parent}:{init_repo.environment['PATH']}"
+    result = init_repo.sow(
         "sinks", "install", "git@example.org:team/guides.git", "api", PATH=path, SSH_ASKPASS="/bin/true", DISPLAY=":0"
     )
     assert result.code == 1
@@ -240,14 +240,14 @@ def test_a_remote_that_wants_a_password(here: Repo, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["ssh: connect to host example.org port 22: Connection refused", "ERROR: Repository not found."]
 )
-def test_the_cause_of_a_failed_fetch_is_told(here: Repo, tmp_path: Path, line: str) -> None:
+def test_the_cause_of_a_failed_fetch_is_told(init_repo: Repo, tmp_path: Path, line: str) -> None:
     """The line of ssh or of the server is in the message, and not only git's line that it did not work (B24)."""
     program = tmp_path / "bin/ssh"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "{line}" >&2\nexit 255\n')
     program.chmod(0o755)
-    path = f"{program.parent}:{here.environment['PATH']}"
-    result = here.sow("sinks", "install", "git@example.org:team/guides.git", PATH=path)
+    path = f"{program.parent}:{init_repo.environment['PATH']}"
+    result = init_repo.sow("sinks", "install", "git@example.org:team/guides.git", PATH=path)
     assert result.code == 1
     assert line in result.err
     assert "Could not read from remote repository" not in result.err

@@ -56,12 +56,12 @@ def test_precision_and_recall_are_high(
 ) -> None:
     """What is chosen is wanted, and what is wanted is chosen or named as what may fit; all is printed (B8)."""
     name, results = measured
-    chosen_well, found, reached = precision(results), recall(results), within_reach(results)
-    said = f"documents for {name}: precision {chosen_well:.2f}, recall {found:.2f}, {reached:.2f} with what may fit"
-    record_property("measured", said)
+    chosen_well, result, reached = precision(results), recall(results), within_reach(results)
+    output = f"documents for {name}: precision {chosen_well:.2f}, recall {result:.2f}, {reached:.2f} with what may fit"
+    record_property("measured", output)
     least_precision, least_recall, least_reached = FLOORS[name]
     assert chosen_well >= least_precision
-    assert found >= least_recall
+    assert result >= least_recall
     assert reached >= least_reached
 
 
@@ -69,23 +69,23 @@ def test_described_libraries_that_nothing_was_fitted_to(
     tmp_path: Path, record_property: Callable[[str, str], None]
 ) -> None:
     """Over all their tasks, precision and recall of held-out libraries with hints are nearly 0.9 (B8)."""
-    results = [each for name in DESCRIBED for each in outcomes(tmp_path / name, name, with_hints=True)]
-    chosen_well, found = precision(results), recall(results)
-    said = f"documents for {', '.join(DESCRIBED)} with hints: precision {chosen_well:.3f}, recall {found:.3f}"
-    record_property("measured", said)
-    assert min(chosen_well, found) >= LEAST_OF_DESCRIBED
+    results = [outcome for name in DESCRIBED for outcome in outcomes(tmp_path / name, name, with_hints=True)]
+    chosen_well, result = precision(results), recall(results)
+    output = f"documents for {', '.join(DESCRIBED)} with hints: precision {chosen_well:.3f}, recall {result:.3f}"
+    record_property("measured", output)
+    assert min(chosen_well, result) >= LEAST_OF_DESCRIBED
 
 
 def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
     """No task with a wanted document goes without any, but for one in ten."""
-    needing = [each for each in measured[1] if each.wanted]
-    without = [each.name for each in needing if not each.chosen & each.wanted]
+    needing = [item for item in measured[1] if item.wanted]
+    without = [entry.name for entry in needing if not entry.chosen & entry.wanted]
     assert len(without) <= len(needing) // 10
 
 
 def test_a_task_that_needs_nothing_gets_nothing(measured: tuple[str, list[Outcome]]) -> None:
     """A typo in a footer is fixed without any document."""
-    needless = [each.chosen for each in measured[1] if not each.wanted]
+    needless = [item.chosen for item in measured[1] if not item.wanted]
     assert needless
     assert sum(map(len, needless)) <= (measured[0].partition(" ")[0] in MISTAKEN)
 
@@ -93,8 +93,8 @@ def test_a_task_that_needs_nothing_gets_nothing(measured: tuple[str, list[Outcom
 def test_few_documents_are_named_besides(tmp_path: Path) -> None:
     """A worker judges a handful of names, not a catalogue."""
     plain = [name for name in FLOORS if " " not in name]
-    results = [each for name in plain for each in outcomes(tmp_path / name, name)]
-    assert sum(len(each.may_fit) for each in results) / len(results) <= MOST_NAMED
+    results = [outcome for name in plain for outcome in outcomes(tmp_path / name, name)]
+    assert sum(len(result.may_fit) for result in results) / len(results) <= MOST_NAMED
 
 
 def test_every_set_is_measured() -> None:
@@ -107,9 +107,9 @@ def test_every_set_is_measured() -> None:
     assert parts["library"] | {f"{name} with hints" for name in parts["hints"]} == set(FLOORS)
     for name in parts["hints"]:
         library, hints, _ = load(name)
-        known = {f"knowledge/{path}" for path in library["knowledge"]}
-        known |= {f"sinks/{sink['name']}/{path}" for sink in library["sinks"] for path in sink["files"]}
-        assert known == hints.keys()
+        existing = {f"knowledge/{path}" for path in library["knowledge"]}
+        existing |= {f"sinks/{sink['name']}/{path}" for sink in library["sinks"] for path in sink["files"]}
+        assert existing == hints.keys()
 
 
 def test_the_choice_is_the_same_each_time(tmp_path: Path) -> None:

@@ -18,171 +18,178 @@ from knowledge.remotes import STYLE, Remote
 
 
 def index(repo: Repo) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((repo.root / ".sow/sinks/index.json").read_text())
-    return {each["name"]: each for each in found["sinks"]}
+    data: dict[str, Any] = json.loads((repo.root / ".sow/sinks/index.json").read_text())
+    return {sink["name"]: sink for sink in data["sinks"]}
 
 
 def registry(repo: Repo) -> dict[str, Any]:
     path = Path(repo.environment["HOME"]) / ".config/sow/sinks/index.json"
-    return {each["name"]: each for each in json.loads(path.read_text())["sinks"]}
+    return {sink["name"]: sink for sink in json.loads(path.read_text())["sinks"]}
 
 
 def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_the_seed_s_line_installs_one_folder(here: Repo, remote: Remote) -> None:
+def test_the_seed_s_line_installs_one_folder(init_repo: Repo, remote: Remote) -> None:
     """`sow sinks install URL FOLDER/` keeps that folder's files and nothing else, not even git's."""
-    said = here.ok("sinks", "install", remote.url, "python-style/").out
-    assert said.startswith("installed python-style (2 files, ")
-    assert files(here.root / ".sow/sinks") == {
+    output = init_repo.ok("sinks", "install", remote.url, "python-style/").out
+    assert output.startswith("installed python-style (2 files, ")
+    assert files(init_repo.root / ".sow/sinks") == {
         "index.json",
         "python-style/README.md",
         "python-style/deep/naming.md",
     }
-    assert (here.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
-    shown = here.git("status", "--porcelain", "--untracked-files=all", "--", ".sow/sinks")
+    assert (init_repo.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
+    shown = init_repo.git("status", "--porcelain", "--untracked-files=all", "--", ".sow/sinks")
     assert shown == "?? .sow/sinks/index.json\n"
 
 
-def test_the_index_has_all_that_a_reader_needs(here: Repo, remote: Remote) -> None:
+def test_the_index_has_all_that_a_reader_needs(init_repo: Repo, remote: Remote) -> None:
     """An entry has source, pin, digest, size, summary, when to use, tags and who said so, and follows the schema."""
-    entry = here.ok("sinks", "install", remote.url, "python-style", "--json").json
-    assert entry == index(here)["python-style"]
+    entry = init_repo.ok("sinks", "install", remote.url, "python-style", "--json").json
+    assert entry == index(init_repo)["python-style"]
     assert entry["source"] == {"url": remote.url, "path": "python-style", "ref": ""}
     assert (entry["pin"], entry["files"], len(entry["digest"])) == (remote.head, 2, 64)
     assert entry["size"] == sum(path.stat().st_size for path in (remote.root / "python-style").rglob("*.md"))
     assert (entry["summary"], entry["when_to_use"]) == ("How we write Python", "Any change to a .py file")
     assert (entry["tags"], entry["described_by"]) == (["python", "style"], "files")
-    here.ok("validate", ".sow/sinks/index.json")
-    assert registry(here)["python-style"] == entry
+    init_repo.ok("validate", ".sow/sinks/index.json")
+    assert registry(init_repo)["python-style"] == entry
 
 
 @pytest.mark.parametrize("form", ["path", "relative", "file", "bare"])
-def test_local_repositories_are_sources(here: Repo, remote: Remote, form: str) -> None:
+def test_local_repositories_are_sources(init_repo: Repo, remote: Remote, form: str) -> None:
     """A path, a relative one, a file:// URL and a bare repository are all taken."""
     bare = remote.root.parent / "bare.git"
     remote.repo.git("clone", "-q", "--bare", ".", str(bare))
     url = {"path": remote.url, "relative": "../guides", "file": f"file://{remote.url}", "bare": str(bare)}[form]
-    entry = here.ok("sinks", "install", url, "api", "--json").json
+    entry = init_repo.ok("sinks", "install", url, "api", "--json").json
     kept = {"relative": remote.url}.get(form, url)
     assert (entry["name"], entry["pin"], entry["source"]["url"]) == ("api", remote.head, kept)
 
 
-def test_a_whole_repository_is_a_sink_too(here: Repo, remote: Remote) -> None:
+def test_a_whole_repository_is_a_sink_too(init_repo: Repo, remote: Remote) -> None:
     """Without a folder all files are installed, under the repository's name."""
-    here.ok("sinks", "install", remote.url)
-    assert files(here.root / ".sow/sinks/guides") == {
+    init_repo.ok("sinks", "install", remote.url)
+    assert files(init_repo.root / ".sow/sinks/guides") == {
         "python-style/README.md",
         "python-style/deep/naming.md",
         "api/rest.md",
     }
 
 
-def test_check_says_what_is_new_and_changes_nothing(here: Repo, remote: Remote) -> None:
+def test_check_says_what_is_new_and_changes_nothing(init_repo: Repo, remote: Remote) -> None:
     """`update --check` polls the remotes, shows both commits, and leaves every file alone."""
-    here.ok("sinks", "install", remote.url, "python-style")
-    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
-    before = index(here)["python-style"]["pin"]
+    init_repo.ok("sinks", "install", remote.url, "python-style")
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    before = index(init_repo)["python-style"]["pin"]
     remote.write("python-style/README.md", "# New\n")
     remote.commit()
-    files_before = here.snapshot()
-    known = {each["name"]: each for each in here.ok("sinks", "update", "--check", "--json").json["sinks"]}
-    assert (known["api"]["status"], known["python-style"]["status"]) == ("current", "new")
-    assert (known["python-style"]["pin"], known["python-style"]["available"]) == (before, remote.head)
-    assert "sow sinks update python-style" in here.ok("sinks", "update", "--check").out
-    assert here.snapshot() == files_before
+    files_before = init_repo.snapshot()
+    existing = {sink["name"]: sink for sink in init_repo.ok("sinks", "update", "--check", "--json").json["sinks"]}
+    assert (existing["api"]["status"], existing["python-style"]["status"]) == ("current", "new")
+    assert (existing["python-style"]["pin"], existing["python-style"]["available"]) == (before, remote.head)
+    assert "sow sinks update python-style" in init_repo.ok("sinks", "update", "--check").out
+    assert init_repo.snapshot() == files_before
 
 
-def test_update_brings_all_or_some(here: Repo, remote: Remote) -> None:
+def test_update_brings_all_or_some(init_repo: Repo, remote: Remote) -> None:
     """`update NAME` brings that one, `update` all of them; what the files say is read again."""
-    here.ok("sinks", "install", remote.url, "python-style")
-    here.ok("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "install", remote.url, "python-style")
+    init_repo.ok("sinks", "install", remote.url, "api")
     remote.write("python-style/README.md", "# Other style\n\nOther words.\n")
     (remote.root / "python-style/deep/naming.md").unlink()
     remote.write("api/rest.md", "# Verbs\n")
     remote.commit()
-    here.ok("sinks", "update", "api")
-    assert index(here)["api"]["pin"] == remote.head != index(here)["python-style"]["pin"]
-    assert "updated" in here.ok("sinks", "update").out
-    entry = index(here)["python-style"]
+    init_repo.ok("sinks", "update", "api")
+    assert index(init_repo)["api"]["pin"] == remote.head != index(init_repo)["python-style"]["pin"]
+    assert "updated" in init_repo.ok("sinks", "update").out
+    entry = index(init_repo)["python-style"]
     assert (entry["pin"], entry["summary"], entry["files"]) == (remote.head, "Other style: Other words.", 1)
-    assert files(here.root / ".sow/sinks/python-style") == {"README.md"}
-    assert here.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "current"
+    assert files(init_repo.root / ".sow/sinks/python-style") == {"README.md"}
+    assert init_repo.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "current"
 
 
 @pytest.mark.full
-def test_pins(here: Repo, remote: Remote) -> None:
+def test_pins(init_repo: Repo, remote: Remote) -> None:
     """A tag stays where it is, a branch moves with its branch, a commit never moves; --ref changes that."""
     first = remote.head
     remote.repo.git("branch", "next")
     remote.write("api/rest.md", "# Second\n")
     second = remote.commit()
     for name, ref in (("tag", "v1"), ("branch", "next"), ("commit", first), ("main", "main")):
-        here.ok("sinks", "install", remote.url, "api", "--ref", ref, "--name", name)
-    assert [index(here)[each]["pin"] for each in ("tag", "branch", "commit", "main")] == [first, first, first, second]
+        init_repo.ok("sinks", "install", remote.url, "api", "--ref", ref, "--name", name)
+    assert [index(init_repo)[name]["pin"] for name in ("tag", "branch", "commit", "main")] == [
+        first,
+        first,
+        first,
+        second,
+    ]
     remote.repo.git("branch", "-f", "next", second)
-    known = {each["name"]: each["status"] for each in here.ok("sinks", "update", "--check", "--json").json["sinks"]}
-    assert known == {"tag": "current", "branch": "new", "commit": "pinned", "main": "current"}
-    here.ok("sinks", "update", "commit", "--ref", "main")
-    assert (index(here)["commit"]["pin"], index(here)["commit"]["source"]["ref"]) == (second, "main")
+    statuses = {
+        sink["name"]: sink["status"] for sink in init_repo.ok("sinks", "update", "--check", "--json").json["sinks"]
+    }
+    assert statuses == {"tag": "current", "branch": "new", "commit": "pinned", "main": "current"}
+    init_repo.ok("sinks", "update", "commit", "--ref", "main")
+    assert (index(init_repo)["commit"]["pin"], index(init_repo)["commit"]["source"]["ref"]) == (second, "main")
 
 
-def test_a_tag_that_moved_is_seen(here: Repo, remote: Remote) -> None:
+def test_a_tag_that_moved_is_seen(init_repo: Repo, remote: Remote) -> None:
     """Somebody who moves a tag is found out: it is new."""
-    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     remote.commit()
     remote.repo.git("tag", "-f", "v1")
-    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "new"
+    assert init_repo.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "new"
 
 
 @pytest.mark.full
-def test_a_name_that_exists_is_refused(here: Repo, remote: Remote) -> None:
+def test_a_name_that_exists_is_refused(init_repo: Repo, remote: Remote) -> None:
     """A second sink of the same name, and a folder of that name, are refused; another name is taken."""
-    here.ok("sinks", "install", remote.url, "api")
-    result = here.sow("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "install", remote.url, "api")
+    result = init_repo.sow("sinks", "install", remote.url, "api")
     assert result.code == 2
     assert "there is a sink api already" in result.err
-    here.ok("sinks", "install", remote.url, "api", "--name", "api-too")
-    (here.root / ".sow/sinks/mine").mkdir()
-    result = here.sow("sinks", "install", remote.url, "api", "--name", "mine")
+    init_repo.ok("sinks", "install", remote.url, "api", "--name", "api-too")
+    (init_repo.root / ".sow/sinks/mine").mkdir()
+    result = init_repo.sow("sinks", "install", remote.url, "api", "--name", "mine")
     assert result.code == 2
     assert "the index knows nothing of it" in result.err
 
 
 @pytest.mark.full
-def test_an_edited_sink_is_left_alone(here: Repo, remote: Remote) -> None:
+def test_an_edited_sink_is_left_alone(init_repo: Repo, remote: Remote) -> None:
     """What a person changed stays through update and removal, unless --force is given."""
-    here.ok("sinks", "install", remote.url, "api")
-    page = here.root / ".sow/sinks/api/rest.md"
+    init_repo.ok("sinks", "install", remote.url, "api")
+    page = init_repo.root / ".sow/sinks/api/rest.md"
     page.write_text("mine\n")
-    assert here.ok("sinks", "show", "api", "--json").json["edited"] is True
-    result = here.sow("sinks", "update")
+    assert init_repo.ok("sinks", "show", "api", "--json").json["edited"] is True
+    result = init_repo.sow("sinks", "update")
     assert (result.code, page.read_text()) == (1, "mine\n")
     remote.write("api/rest.md", "# Theirs\n")
     remote.commit()
-    assert here.sow("sinks", "update").code == 1
-    assert here.sow("sinks", "remove", "api").code == 2
+    assert init_repo.sow("sinks", "update").code == 1
+    assert init_repo.sow("sinks", "remove", "api").code == 2
     assert page.read_text() == "mine\n"
-    here.ok("sinks", "update", "--force")
+    init_repo.ok("sinks", "update", "--force")
     assert page.read_text() == "# Theirs\n"
 
 
-def test_a_sink_that_is_gone_comes_back(here: Repo, remote: Remote) -> None:
+def test_a_sink_that_is_gone_comes_back(init_repo: Repo, remote: Remote) -> None:
     """A folder that somebody deleted is found missing and installed again at its ref."""
-    here.ok("sinks", "install", remote.url, "api")
-    shutil.rmtree(here.root / ".sow/sinks/api")
-    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "missing"
-    assert here.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "restored"
-    assert (here.root / ".sow/sinks/api/rest.md").is_file()
+    init_repo.ok("sinks", "install", remote.url, "api")
+    shutil.rmtree(init_repo.root / ".sow/sinks/api")
+    assert init_repo.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "missing"
+    assert init_repo.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "restored"
+    assert (init_repo.root / ".sow/sinks/api/rest.md").is_file()
 
 
 @pytest.mark.full
-def test_a_sink_is_known_in_the_next_repository(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_a_sink_is_known_in_the_next_repository(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """What was installed once is installed elsewhere by its name, with the words that a person gave it."""
-    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
-    here.ok("sinks", "describe", "api", "--summary", "Our REST rules", "--tag", "rest")
-    other = Repo(tmp_path / "other", here.environment)
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    init_repo.ok("sinks", "describe", "api", "--summary", "Our REST rules", "--tag", "rest")
+    other = Repo(tmp_path / "other", init_repo.environment)
     other.root.mkdir()
     other.git("init", "-q")
     other.ok("init")
@@ -190,175 +197,178 @@ def test_a_sink_is_known_in_the_next_repository(here: Repo, remote: Remote, tmp_
     assert (entry["summary"], entry["tags"], entry["source"]["ref"]) == ("Our REST rules", ["rest"], "v1")
     assert "api" in other.ok("sinks", "list", "--known").out
     other.ok("sinks", "remove", "api", "--forget")
-    assert registry(here) == {}
+    assert registry(init_repo) == {}
     assert other.sow("sinks", "install", "api").code == 2
 
 
 @pytest.mark.full
-def test_two_sources_with_one_name_are_both_known(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_two_sources_with_one_name_are_both_known(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """The user's registry keeps two sources apart that were given the same name in two repositories."""
-    here.ok("sinks", "install", remote.url, "api")
-    second = Remote(tmp_path / "second", here.environment)
+    init_repo.ok("sinks", "install", remote.url, "api")
+    second = Remote(tmp_path / "second", init_repo.environment)
     second.write("api/x.md", "# Other\n")
     second.commit()
-    here.ok("sinks", "remove", "api")
-    here.ok("sinks", "install", second.url, "api")
-    assert {name: each["source"]["url"] for name, each in registry(here).items()} == {
+    init_repo.ok("sinks", "remove", "api")
+    init_repo.ok("sinks", "install", second.url, "api")
+    assert {name: value["source"]["url"] for name, value in registry(init_repo).items()} == {
         "api": remote.url,
         "api-2": second.url,
     }
-    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "current"
+    assert init_repo.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "current"
 
 
 @pytest.mark.full
-def test_one_source_under_two_names_is_known_by_both(here: Repo, remote: Remote) -> None:
+def test_one_source_under_two_names_is_known_by_both(init_repo: Repo, remote: Remote) -> None:
     """A second installation of a folder does not make the user forget the first one's name."""
-    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
-    here.ok("sinks", "install", remote.url, "api", "--name", "api-now")
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    init_repo.ok("sinks", "install", remote.url, "api", "--name", "api-now")
     for name in ("api", "api-now"):
-        assert f"sow sinks install {name}\n" in here.ok("sinks", "remove", name).out
-    assert here.ok("sinks", "install", "api", "--json").json["source"]["ref"] == "v1"
-    assert here.ok("sinks", "install", "api-now", "--json").json["source"]["ref"] == ""
+        assert f"sow sinks install {name}\n" in init_repo.ok("sinks", "remove", name).out
+    assert init_repo.ok("sinks", "install", "api", "--json").json["source"]["ref"] == "v1"
+    assert init_repo.ok("sinks", "install", "api-now", "--json").json["source"]["ref"] == ""
 
 
-def test_git_takes_nothing_that_was_fetched(here: Repo, remote: Remote) -> None:
+def test_git_takes_nothing_that_was_fetched(init_repo: Repo, remote: Remote) -> None:
     """A .sow/.gitignore that is missing is written, and one that lets sinks or repositories through is told."""
-    ignored = here.root / ".sow/.gitignore"
+    ignored = init_repo.root / ".sow/.gitignore"
     ignored.unlink()
-    assert here.ok("sinks", "install", remote.url, "api").err == ""
+    assert init_repo.ok("sinks", "install", remote.url, "api").err == ""
     assert "/sinks/" in ignored.read_text()
     ignored.write_text("/local/\n")
-    said = here.ok("sinks", "install", remote.url, "api", "--name", "two").err
-    assert said == "note: git does not ignore .sow/sinks/two: add the line /sinks/ to .sow/.gitignore\n"
-    assert "add the line /repos/" in here.ok("repos", "add", str(remote.root)).err
+    errors = init_repo.ok("sinks", "install", remote.url, "api", "--name", "two").err
+    assert errors == "note: git does not ignore .sow/sinks/two: add the line /sinks/ to .sow/.gitignore\n"
+    assert "add the line /repos/" in init_repo.ok("repos", "add", str(remote.root)).err
 
 
-def test_a_name_that_nobody_knows(here: Repo, remote: Remote) -> None:
+def test_a_name_that_nobody_knows(init_repo: Repo, remote: Remote) -> None:
     """A mistyped name of a known sink is told from a missing folder."""
-    here.ok("sinks", "install", remote.url, "api")
-    result = here.sow("sinks", "install", "apii")
+    init_repo.ok("sinks", "install", remote.url, "api")
+    result = init_repo.sow("sinks", "install", "apii")
     assert result.code == 2 and "no sink that you know by that name" in result.err and "did you mean api?" in result.err
 
 
-def test_removal_takes_the_files_and_the_entry(here: Repo, remote: Remote) -> None:
+def test_removal_takes_the_files_and_the_entry(init_repo: Repo, remote: Remote) -> None:
     """After `remove` there is neither a folder nor an entry, and nothing is left of the fetching either."""
-    here.ok("sinks", "install", remote.url, "api")
-    here.ok("sinks", "remove", "api")
-    assert files(here.root / ".sow/sinks") == {"index.json"}
-    assert index(here) == {}
-    assert os.listdir(here.root / ".sow/local/fetching") == []
+    init_repo.ok("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "remove", "api")
+    assert files(init_repo.root / ".sow/sinks") == {"index.json"}
+    assert index(init_repo) == {}
+    assert os.listdir(init_repo.root / ".sow/local/fetching") == []
 
 
 @pytest.mark.full
-def test_a_remote_that_is_gone_is_said_and_hurts_no_other(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_a_remote_that_is_gone_is_said_and_hurts_no_other(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """One remote that cannot be reached is exit 1 with its reason, and the others are brought up to date."""
-    second = Remote(tmp_path / "second", here.environment)
+    second = Remote(tmp_path / "second", init_repo.environment)
     second.write("docs/x.md", "# X\n")
     second.commit()
-    here.ok("sinks", "install", remote.url, "api")
-    here.ok("sinks", "install", second.url, "docs")
+    init_repo.ok("sinks", "install", remote.url, "api")
+    init_repo.ok("sinks", "install", second.url, "docs")
     shutil.rmtree(remote.root)
     second.write("docs/x.md", "# Y\n")
     second.commit()
-    checked = here.sow("sinks", "update", "--check")
+    checked = init_repo.sow("sinks", "update", "--check")
     assert checked.code == 1
     assert f"there is no repository at {remote.url}" in checked.err
-    result = here.sow("sinks", "update", "--json")
+    result = init_repo.sow("sinks", "update", "--json")
     assert result.code == 1
-    assert {each["name"]: each["status"] for each in result.json["sinks"]} == {"api": "unreachable", "docs": "updated"}
-    assert (here.root / ".sow/sinks/api/rest.md").is_file()
+    assert {sink["name"]: sink["status"] for sink in result.json["sinks"]} == {"api": "unreachable", "docs": "updated"}
+    assert (init_repo.root / ".sow/sinks/api/rest.md").is_file()
 
 
-def test_a_ref_that_is_not_there_is_no_unreachable_source(here: Repo, remote: Remote) -> None:
-    """The source is said to lack it, near refs are named, and the sink goes on to follow what it followed."""
-    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+def test_a_ref_that_is_not_there_is_no_unreachable_source(init_repo: Repo, remote: Remote) -> None:
+    """The source is reported to lack it, near refs are named, and the sink continues to follow what it followed."""
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "v1")
     remote.repo.git("branch", "old-style")
-    before = here.snapshot()
-    told = here.sow("sinks", "update", "api", "--ref", "v11")
-    assert (told.code, "unreachable" in told.out) == (1, False), told
-    assert "api: no_ref" in told.out
-    assert f"error: {remote.url} has no branch or tag 'v11'" in told.err
+    before = init_repo.snapshot()
+    result = init_repo.sow("sinks", "update", "api", "--ref", "v11")
+    assert (result.code, "unreachable" in result.out) == (1, False), result
+    assert "api: no_ref" in result.out
+    assert f"error: {remote.url} has no branch or tag 'v11'" in result.err
     assert (
-        f"hint: give one that it has, such as v1, old-style, main; all of them: git ls-remote {remote.url}" in told.err
+        f"hint: give one that it has, such as v1, old-style, main; all of them: git ls-remote {remote.url}"
+        in result.err
     )
-    (known,) = here.sow("sinks", "update", "api", "--ref", "v11", "--json").json["sinks"]
-    assert (known["status"], known["source"]["ref"]) == ("no_ref", "v1")
-    assert here.snapshot() == before
+    (existing,) = init_repo.sow("sinks", "update", "api", "--ref", "v11", "--json").json["sinks"]
+    assert (existing["status"], existing["source"]["ref"]) == ("no_ref", "v1")
+    assert init_repo.snapshot() == before
 
 
-def test_a_followed_branch_that_was_deleted_is_said(here: Repo, remote: Remote) -> None:
+def test_a_followed_branch_that_was_deleted_is_said(init_repo: Repo, remote: Remote) -> None:
     """`update --check` tells that the source has lost the ref, and where it has none at all, no other is named."""
     remote.repo.git("branch", "draft")
-    here.ok("sinks", "install", remote.url, "api", "--ref", "draft")
+    init_repo.ok("sinks", "install", remote.url, "api", "--ref", "draft")
     remote.repo.git("branch", "-D", "draft")
-    (known,) = here.sow("sinks", "update", "--check", "--json").json["sinks"]
-    assert (known["status"], known["problem"]) == ("no_ref", f"{remote.url} has no branch or tag 'draft'")
+    (existing,) = init_repo.sow("sinks", "update", "--check", "--json").json["sinks"]
+    assert (existing["status"], existing["problem"]) == ("no_ref", f"{remote.url} has no branch or tag 'draft'")
     for ref in ("heads/main", "tags/v1"):
         remote.repo.git("update-ref", "-d", f"refs/{ref}")
-    bare = here.sow("sinks", "update")
+    bare = init_repo.sow("sinks", "update")
     assert (bare.code, f"hint: see what it has: git ls-remote {remote.url}" in bare.err) == (1, True), bare
 
 
 def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
     """Sinks are the orchestrator's and the person's: a worker reads them, and may not add or change any."""
     task_repo.ok("sinks", "install", remote.url, "api")
-    for words in (("install", remote.url, "python-style"), ("update",), ("remove", "api")):
-        result = task_repo.sow("sinks", *words, SOW_TASK="010", SOW_AGENT="implementer")
+    for case in (("install", remote.url, "python-style"), ("update",), ("remove", "api")):
+        result = task_repo.sow("sinks", *case, SOW_TASK="010", SOW_AGENT="implementer")
         assert result.code == 2
         assert "a worker may not" in result.err
     task_repo.ok("sinks", "show", "api", SOW_TASK="010", SOW_AGENT="implementer")
 
 
 @pytest.mark.full
-def test_words_that_come_during_an_update_are_not_lost(here: Repo, remote: Remote, tmp_path: Path) -> None:
+def test_words_that_come_during_an_update_are_not_lost(init_repo: Repo, remote: Remote, tmp_path: Path) -> None:
     """Who describes a sink while it is updated is not run over: the update says so, and can be repeated."""
     flag, ssh = tmp_path / "wait", tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\ntouch {flag}.called\nwhile [ -f {flag} ]; do sleep 0.05; done\nexec sh -c "$2"\n')
     ssh.chmod(0o755)
-    here.environment |= {"GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "simple"}
-    here.ok("sinks", "install", f"there:{remote.url}", "api")
+    init_repo.environment |= {"GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "simple"}
+    init_repo.ok("sinks", "install", f"there:{remote.url}", "api")
     remote.write("api/rest.md", "# Newer\n")
     remote.commit()
     called = Path(f"{flag}.called")
     called.unlink()
     flag.write_text("")
-    update = subprocess.Popen([SOW, "sinks", "update"], cwd=here.root, env=here.environment, stderr=subprocess.PIPE)
+    update = subprocess.Popen(
+        [SOW, "sinks", "update"], cwd=init_repo.root, env=init_repo.environment, stderr=subprocess.PIPE
+    )
     while not called.exists():
         time.sleep(0.05)
-    here.ok("sinks", "describe", "api", "--summary", "Mine")
+    init_repo.ok("sinks", "describe", "api", "--summary", "Mine")
     flag.unlink()
-    said = update.communicate(timeout=300)[1].decode()
-    assert (update.returncode, "was changed by somebody else meanwhile" in said) == (1, True), said
-    assert index(here)["api"]["summary"] == "Mine"
-    here.ok("sinks", "update")
-    assert (index(here)["api"]["summary"], index(here)["api"]["pin"]) == ("Mine", remote.head)
+    output = update.communicate(timeout=300)[1].decode()
+    assert (update.returncode, "was changed by somebody else meanwhile" in output) == (1, True), output
+    assert index(init_repo)["api"]["summary"] == "Mine"
+    init_repo.ok("sinks", "update")
+    assert (index(init_repo)["api"]["summary"], index(init_repo)["api"]["pin"]) == ("Mine", remote.head)
 
 
 @pytest.mark.full
-def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
+def test_many_installations_at_once(init_repo: Repo, remote: Remote) -> None:
     """Installations side by side lose no entry, here and in the user's registry; of two of one name one is refused."""
     calls = [
         subprocess.Popen(
             [SOW, "sinks", "install", remote.url, "api", "--name", f"sink-{number // 2}", "--ref", "v1"],
-            cwd=here.root,
-            env=here.environment,
+            cwd=init_repo.root,
+            env=init_repo.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
         for number in range(8)
     ]
-    said = [each.communicate(timeout=300)[0] for each in calls]
-    assert sorted(each.returncode for each in calls) == [0, 0, 0, 0, 2, 2, 2, 2], said
-    assert sorted(index(here)) == [f"sink-{number}" for number in range(4)]
-    assert {name for name, each in index(here).items() if not each["digest"]} == set()
+    output = [call.communicate(timeout=300)[0] for call in calls]
+    assert sorted(call.returncode for call in calls) == [0, 0, 0, 0, 2, 2, 2, 2], output
+    assert sorted(index(init_repo)) == [f"sink-{number}" for number in range(4)]
+    assert {name for name, value in index(init_repo).items() if not value["digest"]} == set()
 
 
 ENTRY = {"name": "x", "source": {"url": "u", "path": "", "ref": ""}, "summary": "", "when_to_use": ""}
 
 
-def written(*entries: dict[str, Any], version: str = "1.2.0", **more: Any) -> str:
-    return json.dumps({"schema_version": version, "sinks": entries, **more})
+def written(*entries: dict[str, Any], version: str = "1.2.0", **options: Any) -> str:
+    return json.dumps({"schema_version": version, "sinks": entries, **options})
 
 
 BROKEN = {
@@ -373,30 +383,30 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_an_index_that_was_edited_badly(here: Repo, remote: Remote, case: str) -> None:
+def test_an_index_that_was_edited_badly(init_repo: Repo, remote: Remote, case: str) -> None:
     """Every command says what is wrong with the index and where, and changes nothing."""
-    (here.root / ".sow/sinks").mkdir(exist_ok=True)
-    (here.root / ".sow/sinks/index.json").write_text(BROKEN[case])
-    before = here.snapshot()
-    for words in (("list",), ("show", "x"), ("update",), ("install", remote.url, "api"), ("remove", "x")):
-        result = here.sow("sinks", *words)
+    (init_repo.root / ".sow/sinks").mkdir(exist_ok=True)
+    (init_repo.root / ".sow/sinks/index.json").write_text(BROKEN[case])
+    before = init_repo.snapshot()
+    for item in (("list",), ("show", "x"), ("update",), ("install", remote.url, "api"), ("remove", "x")):
+        result = init_repo.sow("sinks", *item)
         assert result.code == 2, result
         assert "error: .sow/sinks/index.json" in result.err
         assert "\nhint: " in result.err
-    assert here.snapshot() == before
+    assert init_repo.snapshot() == before
 
 
-def test_a_crash_leaves_nothing_for_long(here: Repo, remote: Remote) -> None:
+def test_a_crash_leaves_nothing_for_long(init_repo: Repo, remote: Remote) -> None:
     """What a killed installation left is swept by the next one, and one that was cut off can be repeated."""
-    left = here.root / ".sow/local/fetching/1-dead/files"
+    left = init_repo.root / ".sow/local/fetching/1-dead/files"
     left.mkdir(parents=True)
     (left / "half.md").write_text("half")
     os.utime(left.parent, (0, 0))
-    result = here.sow("sinks", "install", remote.url, "api", SOW_TEST_KILL_AT="12")
+    result = init_repo.sow("sinks", "install", remote.url, "api", SOW_TEST_KILL_AT="12")
     assert result.code == -9
-    assert here.sow("sinks", "list").code == 0
-    (here.root / ".sow/sinks/api").exists() and shutil.rmtree(here.root / ".sow/sinks/api")
-    here.ok("sinks", "install", remote.url, "api")
+    assert init_repo.sow("sinks", "list").code == 0
+    (init_repo.root / ".sow/sinks/api").exists() and shutil.rmtree(init_repo.root / ".sow/sinks/api")
+    init_repo.ok("sinks", "install", remote.url, "api")
     assert not left.exists()
 
 
@@ -418,7 +428,7 @@ def test_a_fresh_clone_knows_its_sinks_and_fetches_them_after_confirmation(clone
     shown = clone.ok("task", "show", "010").out
     assert ".sow/sinks/python-style/README.md (missing: sow sinks install)" in shown
     findings = clone.sow("doctor", "--json").json["findings"]
-    assert [each["hint"] for each in findings if "python-style is not on this machine" in each["what"]] == [
+    assert [finding["hint"] for finding in findings if "python-style is not on this machine" in finding["what"]] == [
         "fetch it: sow sinks install"
     ]
     waiting = clone.sow("sinks", "install")
@@ -456,9 +466,9 @@ def test_other_files_than_the_index_records_are_not_installed(clone: Repo) -> No
     assert not (clone.root / ".sow/sinks/python-style").exists()
 
 
-def test_an_older_repository_commits_its_index_after_sow_init(here: Repo) -> None:
+def test_an_older_repository_commits_its_index_after_sow_init(init_repo: Repo) -> None:
     """`sow init` changes the line of an older .gitignore, and keeps every other line."""
-    ignored = here.root / ".sow/.gitignore"
+    ignored = init_repo.root / ".sow/.gitignore"
     ignored.write_text("/local/\n/sinks/\n# mine\n/repos/\n")
-    assert ".sow/.gitignore" in here.ok("init").out
+    assert ".sow/.gitignore" in init_repo.ok("init").out
     assert ignored.read_text() == "/local/\n/sinks/*\n!/sinks/index.json\n# mine\n/repos/\n"

@@ -1,4 +1,4 @@
-"""Where knowledge may come from: the forms of URLs that are taken, and everything else that git would take too."""
+"""The accepted forms of source URLs, and the refusal of all other forms that git would accept."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_everything_else_is_refused(url: str) -> None:
 
 def test_a_password_is_not_repeated() -> None:
     """The error about a password does not hold it."""
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         sources.kind_of("https://me:secret@example.org/x")
-    assert "secret" not in caught.value.message + caught.value.hint
+    assert "secret" not in excinfo.value.message + excinfo.value.hint
 
 
 @given(st.text(max_size=60))
@@ -109,7 +109,7 @@ def test_bad_folders(folder: str) -> None:
 
 def test_a_folder_is_kept_in_its_plain_form() -> None:
     """A slash at the end and points mean nothing."""
-    assert [sources.check_folder(each) for each in ("docs/", "./docs", "", ".", "a//b")] == [
+    assert [sources.check_folder(name) for name in ("docs/", "./docs", "", ".", "a//b")] == [
         "docs",
         "docs",
         "",

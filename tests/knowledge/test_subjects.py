@@ -1,4 +1,4 @@
-"""Subjects of a text, by words that name them and by words that mean them."""
+"""The subjects of a text, found by their names and by related words."""
 
 from __future__ import annotations
 

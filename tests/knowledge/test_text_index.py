@@ -1,4 +1,4 @@
-"""The index of words: it follows the files, it can be lost, and no call fails for it."""
+"""The text index follows the files, can be deleted, and never makes a call fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def having(root: Path, word: str) -> list[str]:
     """The documents that an index over this folder finds by a word."""
     index = TextIndex(home_at(root), library_of(root).documents)
     try:
-        return sorted(index.documents_by_id[each].path.rpartition("/")[2] for each in index.documents_with(word))
+        return sorted(
+            index.documents_by_id[document].path.rpartition("/")[2] for document in index.documents_with(word)
+        )
     finally:
         index.close()
 
@@ -88,7 +90,7 @@ def ids(root: Path) -> list[tuple[int, str]]:
     ids=["empty", "text", "torn"],
 )
 def test_a_broken_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
-    """Whatever lies in the place of the index, the search works, and the next call has a good one."""
+    """Whatever is in the place of the index, the search works, and the next call has a good one."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
     kept(tmp_path).write_bytes(damage)
@@ -150,7 +152,7 @@ def test_a_folder_in_its_place_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_another_writer_is_no_obstacle(tmp_path: Path) -> None:
-    """While another process holds the file, a call goes on with an index in memory."""
+    """While another process holds the file, a call continues with an index in memory."""
     put(tmp_path, designs__tokens=WORDS)
     having(tmp_path, "token")
     other = sqlite3.connect(kept(tmp_path), isolation_level=None)
@@ -162,7 +164,7 @@ def test_another_writer_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_a_repository_cannot_bring_an_index_along(tmp_path: Path) -> None:
-    """A database that lies in the checkout is not opened, whatever is in it."""
+    """A database that is in the checkout is not opened, whatever is in it."""
     put(tmp_path, designs__tokens=WORDS)
     planted = tmp_path / ".sow/local" / NAME
     planted.parent.mkdir()
@@ -175,7 +177,7 @@ def test_a_repository_cannot_bring_an_index_along(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ['"', "a OR b", "*", "NEAR(", "^x", "-", "", "name:", "'; DROP TABLE words"])
 def test_no_word_is_a_query(tmp_path: Path, word: str) -> None:
-    """What FTS5 would read as an operator is looked for as it stands."""
+    """What FTS5 would read as an operator is looked for as it is."""
     put(tmp_path, designs__tokens=WORDS)
     assert having(tmp_path, word) == []
     assert quoted(word)[0] == quoted(word)[-1] == '"'

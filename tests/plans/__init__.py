@@ -1,4 +1,4 @@
-"""What a plan file may say, and which test proves that it is read so.
+"""Tests of reading plan files.
 
 - the form of a file, its headings, fences and texts: markdown/test_reader
 - labels, lists, commands, criteria: markdown/test_field_labels; the words in them: test_values, test_dependencies

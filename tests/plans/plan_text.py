@@ -1,4 +1,4 @@
-"""A plan in few words: what was read beyond the usual, and all that was found."""
+"""Prints a plan as short lines: the fields that differ from the defaults, and all findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USUAL: dict[str, Any] = {"status": "pending", "type": "regular"}
 def plan_of(*texts: str, name: str = "plan.md", agents: Sequence[str] = ()) -> Plan:
     """The plan that texts make; the first has this name, the others are numbered."""
     names = [name, *(f"{number}-{name}" for number in range(2, len(texts) + 1))]
-    return read([PlanSource(each, text) for each, text in zip(names, texts, strict=True)], agents=agents)
+    return read([PlanSource(name, text) for name, text in zip(names, texts, strict=True)], agents=agents)
 
 
 def plan_of_files(names: Sequence[str], *, agents: Sequence[str] = (), in_folder: bool = False) -> Plan:
@@ -32,8 +32,8 @@ def plan_of_files(names: Sequence[str], *, agents: Sequence[str] = (), in_folder
 def found(plan: Plan, *, error: bool) -> list[str]:
     """`place: message (hint)` of every error, or of every warning."""
     return [
-        f"{each.location}: {each.message}" + (f" ({each.hint})" if each.hint else "")
-        for each in (plan.errors if error else plan.warnings)
+        f"{error.location}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+        for error in (plan.errors if error else plan.warnings)
     ]
 
 
@@ -41,7 +41,7 @@ def told(plan: Plan) -> dict[str, Any]:
     """Everything but texts, as JSON has it; what is as usual is left out."""
     settings = {name: getattr(plan, name) for name in SETTINGS}
     waves = [] if plan.errors else graph.waves(plan.needs())
-    said = {
+    output = {
         "name": plan.name,
         **settings,
         "tasks": {task.id: facts(task) for task in plan.tasks},
@@ -49,7 +49,7 @@ def told(plan: Plan) -> dict[str, Any]:
         "errors": found(plan, error=True),
         "warnings": found(plan, error=False),
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in output.items() if value}
 
 
 def facts(task: PlanTask) -> dict[str, Any]:

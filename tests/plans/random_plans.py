@@ -1,4 +1,4 @@
-"""Plans made up by chance, and written down in all the forms that there are."""
+"""Random plans, written in all supported forms."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _some_of(draw: st.DrawFn, before: list[str], order: list[str]) -> list[str]:
     return sorted(chosen, key=order.index)
 
 
-class Pen:
+class PlanWriter:
     """Chooses one of several forms each time."""
 
     def __init__(self, draw: st.DrawFn) -> None:
@@ -133,114 +133,120 @@ class Pen:
 @st.composite
 def markdown(draw: st.DrawFn, tasks: list[Task]) -> str:
     """The plan in Markdown."""
-    pen = Pen(draw)
-    parts = [pen.one("# The plan\n\n", "# The plan\n\nSome words.\n\n## Tasks 1-5: all of them\n\n", "# The plan #\n")]
-    return "".join([*parts, *(_markdown_task(pen, task) for task in tasks)])
+    writer = PlanWriter(draw)
+    parts = [
+        writer.one("# The plan\n\n", "# The plan\n\nSome words.\n\n## Tasks 1-5: all of them\n\n", "# The plan #\n")
+    ]
+    return "".join([*parts, *(_markdown_task(writer, task) for task in tasks)])
 
 
-def _markdown_task(pen: Pen, task: Task) -> str:
-    number = f"0{task.number}" if task.number.isdigit() and pen.chance() else task.number
-    heading = pen.one(
+def _markdown_task(writer: PlanWriter, task: Task) -> str:
+    number = f"0{task.number}" if task.number.isdigit() and writer.chance() else task.number
+    heading = writer.one(
         "## Task {}: {}", "## TASK {}: {}", "##  task {} : {}  ##", "  ## Task {}: {}", "## **Task {}: {}**"
     )
     facts = [
-        _field(pen, ("Depends on", "Dependencies", "DEPENDS ON", "depends_on"), _dependencies(pen, task.depends_on)),
-        _field(pen, ("Files", "File(s)", "file"), _files(pen, task.files)),
-        _field(pen, ("Status", "STATUS"), pen.one(*STATUSES[task.status])),
+        _field(
+            writer, ("Depends on", "Dependencies", "DEPENDS ON", "depends_on"), _dependencies(writer, task.depends_on)
+        ),
+        _field(writer, ("Files", "File(s)", "file"), _files(writer, task.files)),
+        _field(writer, ("Status", "STATUS"), writer.one(*STATUSES[task.status])),
     ]
     if task.minutes is not None:
-        facts.append(_field(pen, ("Estimated time", "estimate"), _duration(pen, task.minutes)))
+        facts.append(_field(writer, ("Estimated time", "estimate"), _duration(writer, task.minutes)))
     if task.agent:
-        facts.append(_field(pen, ("Agent", "agents"), pen.one(task.agent, f"`{task.agent}`")))
+        facts.append(_field(writer, ("Agent", "agents"), writer.one(task.agent, f"`{task.agent}`")))
     if task.type != "regular":
-        facts.append(_field(pen, ("Type", "TYPE"), task.type))
-    facts = list(pen.draw(st.permutations(facts)))
+        facts.append(_field(writer, ("Type", "TYPE"), task.type))
+    facts = list(writer.draw(st.permutations(facts)))
     lists = [
-        _criteria(pen, ("Success Criteria", "structured criteria"), task.criteria),
-        _criteria(pen, ("Integration Criteria", "Integration criterion"), task.integration),
-        _commands(pen, task.commands),
-        pen.one("", *NOISE),
+        _criteria(writer, ("Success Criteria", "structured criteria"), task.criteria),
+        _criteria(writer, ("Integration Criteria", "Integration criterion"), task.integration),
+        _commands(writer, task.commands),
+        writer.one("", *NOISE),
     ]
-    blank = pen.one("", "\n")
-    body = "\n".join(pen.draw(st.permutations([each for each in lists if each])))
+    blank = writer.one("", "\n")
+    body = "\n".join(writer.draw(st.permutations([item for item in lists if item])))
     return f"{heading.format(number, task.name)}\n{blank}{''.join(facts)}\n{task.text}\n\n{body}\n"
 
 
-def _label(pen: Pen, names: tuple[str, ...]) -> str:
-    form = pen.one("**{}**:", "**{}:**", "**{}** :", "__{}__:", "**{}:**:")
-    return str(form.format(pen.one(*names)))
+def _label(writer: PlanWriter, names: tuple[str, ...]) -> str:
+    form = writer.one("**{}**:", "**{}:**", "**{}** :", "__{}__:", "**{}:**:")
+    return str(form.format(writer.one(*names)))
 
 
-def _field(pen: Pen, names: tuple[str, ...], value: str | list[str]) -> str:
+def _field(writer: PlanWriter, names: tuple[str, ...], value: str | list[str]) -> str:
     """A label with its value behind it, or with a list below."""
-    lead = pen.one("", "- ", "* ")
+    lead = writer.one("", "- ", "* ")
     if isinstance(value, str):
-        return f"{lead}{_label(pen, names)} {value}\n"
-    indent = "  " if lead else pen.one("", "  ")
-    bullets = "".join(f"{indent}{_bullet(pen, number)} {each}\n" for number, each in enumerate(value, 1))
-    return f"{lead}{_label(pen, names)}\n{bullets}"
+        return f"{lead}{_label(writer, names)} {value}\n"
+    indent = "  " if lead else writer.one("", "  ")
+    bullets = "".join(f"{indent}{_bullet(writer, number)} {value}\n" for number, value in enumerate(value, 1))
+    return f"{lead}{_label(writer, names)}\n{bullets}"
 
 
-def _bullet(pen: Pen, number: int) -> str:
-    return str(pen.one("-", "*", f"{number}.", "- [ ]"))
+def _bullet(writer: PlanWriter, number: int) -> str:
+    return str(writer.one("-", "*", f"{number}.", "- [ ]"))
 
 
-def _dependencies(pen: Pen, numbers: list[str]) -> str | list[str]:
+def _dependencies(writer: PlanWriter, numbers: list[str]) -> str | list[str]:
     if not numbers:
-        return str(pen.one("None", "none", "N/A", "None (can start at once)", "—"))
+        return str(writer.one("None", "none", "N/A", "None (can start at once)", "—"))
     if len(numbers) > 1 and numbers == [str(int(numbers[0]) + n) for n in range(len(numbers)) if numbers[0].isdigit()]:
-        text = pen.one("", "{}-{}", "Tasks {}-{}", "{} to {}", "{}–{}").format(numbers[0], numbers[-1])
+        text = writer.one("", "{}-{}", "Tasks {}-{}", "{} to {}", "{}–{}").format(numbers[0], numbers[-1])
         if text:
             return str(text)
     named = [
-        str(pen.one("{}", "Task {}", "Task {} (a remark, of course)", "`{}`", "#{}", "Task #{}")).format(each)
-        for each in numbers
+        str(writer.one("{}", "Task {}", "Task {} (a remark, of course)", "`{}`", "#{}", "Task #{}")).format(number)
+        for number in numbers
     ]
-    if pen.chance():
+    if writer.chance():
         return named
     text = ", ".join(named[:-1])
-    return f"{text}{pen.one(', ', ' and ', '; ', ' & ')}{named[-1]}" if text else named[-1]
+    return f"{text}{writer.one(', ', ' and ', '; ', ' & ')}{named[-1]}" if text else named[-1]
 
 
-def _files(pen: Pen, files: list[str]) -> str | list[str]:
+def _files(writer: PlanWriter, files: list[str]) -> str | list[str]:
     if not files:
-        return str(pen.one("None", "n/a"))
-    shown = [str(pen.one("{}", "`{}`", "`{}` (new, small)", "{} (new)", "`{}:3-9`")).format(each) for each in files]
-    return shown if pen.chance() else ", ".join(shown)
+        return str(writer.one("None", "n/a"))
+    shown = [str(writer.one("{}", "`{}`", "`{}` (new, small)", "{} (new)", "`{}:3-9`")).format(file) for file in files]
+    return shown if writer.chance() else ", ".join(shown)
 
 
-def _duration(pen: Pen, minutes: int) -> str:
+def _duration(writer: PlanWriter, minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     forms = [f"{minutes}m", f"{minutes} minutes", f"~{minutes} min", f"{hours}h {rest}m", f"{hours}h{rest}m"]
     forms += [f"{hours} hours, {rest} mins (about)", f"{minutes * 60}s"]
     forms += [f"{hours}.5h"] if rest == 30 else [f"{hours}h"] if not rest else []
-    return str(pen.one(*forms))
+    return str(writer.one(*forms))
 
 
-def _criteria(pen: Pen, names: tuple[str, ...], found: list[Criterion]) -> str:
+def _criteria(writer: PlanWriter, names: tuple[str, ...], found: list[Criterion]) -> str:
     if not found:
         return ""
-    lines = [f"{_label(pen, names)}\n"]
+    lines = [f"{_label(writer, names)}\n"]
     for number, each in enumerate(found, 1):
-        mark = _bullet(pen, number)
+        mark = _bullet(writer, number)
         lines.append(f"{mark} {each.text}\n")
         for key, value in each.verification.items():
-            lead = pen.one("- ", "* ", "")
-            shown = f"`{value}`" if key == "command" and pen.chance() else value
-            name = pen.one(key.capitalize(), key, f"**{key.capitalize()}**", key.upper())
+            lead = writer.one("- ", "* ", "")
+            shown = f"`{value}`" if key == "command" and writer.chance() else value
+            name = writer.one(key.capitalize(), key, f"**{key.capitalize()}**", key.upper())
             lines.append(f"   {lead}{name}: {shown}\n")
     return "".join(lines)
 
 
-def _commands(pen: Pen, commands: list[str]) -> str:
+def _commands(writer: PlanWriter, commands: list[str]) -> str:
     if not commands:
         return ""
-    label = pen.one(_label(pen, ("Test Commands", "test command")), "### Test Commands", "### Test commands:")
-    if pen.chance():
-        mark = pen.one("```", "~~~", "````")
-        lines = [line for each in commands for line in ([each] if pen.chance() else ["# a comment", f"$ {each}"])]
+    label = writer.one(_label(writer, ("Test Commands", "test command")), "### Test Commands", "### Test commands:")
+    if writer.chance():
+        mark = writer.one("```", "~~~", "````")
+        lines = [
+            line for command in commands for line in ([command] if writer.chance() else ["# a comment", f"$ {command}"])
+        ]
         return "\n".join([label, f"{mark}bash", *lines, mark, ""])
-    return "\n".join([label, *(f"{_bullet(pen, n)} `{each}`" for n, each in enumerate(commands, 1)), ""])
+    return "\n".join([label, *(f"{_bullet(writer, n)} `{command}`" for n, command in enumerate(commands, 1)), ""])
 
 
 WRITERS: tuple[Callable[[Any], str], ...] = (
@@ -255,36 +261,36 @@ WRITERS: tuple[Callable[[Any], str], ...] = (
 @st.composite
 def yaml_text(draw: st.DrawFn, tasks: list[Task]) -> str:
     """The plan in YAML."""
-    pen = Pen(draw)
-    found = [_yaml_task(pen, task) for task in tasks]
-    data = pen.one(
-        {"name": "The plan", "tasks": found},
-        {"plan": {"metadata": {"feature_name": "The plan"}, "tasks": found}},
-        {"conductor": {"max_concurrency": 3}, "plan": {"name": "The plan", "tasks": found}},
+    writer = PlanWriter(draw)
+    result = [_yaml_task(writer, task) for task in tasks]
+    data = writer.one(
+        {"name": "The plan", "tasks": result},
+        {"plan": {"metadata": {"feature_name": "The plan"}, "tasks": result}},
+        {"conductor": {"max_concurrency": 3}, "plan": {"name": "The plan", "tasks": result}},
     )
-    return str(pen.one(*WRITERS)(data))
+    return str(writer.one(*WRITERS)(data))
 
 
-def _yaml_task(pen: Pen, task: Task) -> dict[str, Any]:
-    number: Any = int(task.number) if task.number.isdigit() and pen.chance() else task.number
+def _yaml_task(writer: PlanWriter, task: Task) -> dict[str, Any]:
+    number: Any = int(task.number) if task.number.isdigit() and writer.chance() else task.number
     fields: dict[str, Any] = {
-        pen.one("number", "id", "task_number"): number,
+        writer.one("number", "id", "task_number"): number,
         "name": task.name,
-        pen.one("prompt", "description"): task.text,
-        "status": pen.one(*STATUSES[task.status]),
-        "success_criteria": [_yaml_criterion(pen, each) for each in task.criteria],
-        "integration_criteria": [_yaml_criterion(pen, each) for each in task.integration],
-        "test_commands": task.commands[0] if len(task.commands) == 1 and pen.chance() else task.commands,
-        "files": ", ".join(task.files) if task.files and pen.chance() else task.files,
+        writer.one("prompt", "description"): task.text,
+        "status": writer.one(*STATUSES[task.status]),
+        "success_criteria": [_yaml_criterion(writer, item) for item in task.criteria],
+        "integration_criteria": [_yaml_criterion(writer, item) for item in task.integration],
+        "test_commands": task.commands[0] if len(task.commands) == 1 and writer.chance() else task.commands,
+        "files": ", ".join(task.files) if task.files and writer.chance() else task.files,
     }
-    depends_on = [pen.one(each, f"Task {each}", {"task": each}) for each in task.depends_on]
+    depends_on = [writer.one(depend, f"Task {depend}", {"task": depend}) for depend in task.depends_on]
     text = ", ".join(task.depends_on) or "None"
-    fields[pen.one("depends_on", "dependencies")] = pen.one(depends_on, depends_on, text)
-    fields.update({"estimated_time": _duration(pen, task.minutes)} if task.minutes is not None else {})
+    fields[writer.one("depends_on", "dependencies")] = writer.one(depends_on, depends_on, text)
+    fields.update({"estimated_time": _duration(writer, task.minutes)} if task.minutes is not None else {})
     fields.update({"agent": task.agent} if task.agent else {})
     fields.update({"type": task.type} if task.type != "regular" else {})
-    return {key: value for key, value in fields.items() if value != [] or pen.chance()}
+    return {key: value for key, value in fields.items() if value != [] or writer.chance()}
 
 
-def _yaml_criterion(pen: Pen, criterion: Criterion) -> Any:
-    return criterion.document if criterion.verification or pen.chance() else {"criterion": criterion.text}
+def _yaml_criterion(writer: PlanWriter, criterion: Criterion) -> Any:
+    return criterion.document if criterion.verification or writer.chance() else {"criterion": criterion.text}

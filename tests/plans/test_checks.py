@@ -1,4 +1,4 @@
-"""What must hold for a plan as a whole."""
+"""Checks of a plan as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_all_errors_in_one_pass():
         "## Task 5: g\n**Depends on**: 6\n\nx\n\n## Task 6: h\n**Depends on**: 5\n\nx\n"
     )
     plan = plan_of(text)
-    assert [(each.line, each.message) for each in plan.errors] == [
+    assert [(error.line, error.message) for error in plan.errors] == [
         (1, "task 1 has no name"),
         (5, "task 2 has no description"),
         (9, "task 3 depends on itself"),
@@ -38,7 +38,7 @@ def test_all_errors_in_one_pass():
         (22, "task 4 integrates, but depends on nothing"),
         (27, "a cycle of dependencies: 5 → 6 → 5"),
     ]
-    assert all(each.hint for each in plan.errors)
+    assert all(error.hint for error in plan.errors)
 
 
 @pytest.mark.parametrize("number", ["0", "00", "0.0", "000.000"])
@@ -51,7 +51,7 @@ def test_a_number_is_above_zero(number: str):
 def test_an_unknown_dependency_leads_to_the_nearest():
     """The nearest name is named where there is one, and the first tasks where there is none."""
     plan = plan_with({"setup": "", "1": "**Depends on**: setpu, 7"})
-    assert [each.hint for each in plan.errors] == ["did you mean setup?", "the tasks are: setup, 1"]
+    assert [error.hint for error in plan.errors] == ["did you mean setup?", "the tasks are: setup, 1"]
     many = plan_with({str(n): "**Depends on**: 99" if n == 1 else "" for n in range(1, 20)})
     assert many.errors[0].hint == "the tasks are: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, …"
 
@@ -59,7 +59,7 @@ def test_an_unknown_dependency_leads_to_the_nearest():
 def test_suggestions_end_some_time():
     """A plan with thousands of unknown names is answered at once: only the first get a suggestion."""
     plan = plan_with({"setup": "", "1": "**Depends on**: " + ", ".join(f"setup{n}" for n in range(100))})
-    hints = [each.hint for each in plan.errors]
+    hints = [error.hint for error in plan.errors]
     assert hints.count("did you mean setup?") == 20
 
 
@@ -73,7 +73,7 @@ def test_an_integration_needs_something_to_integrate():
 
 
 def test_a_type_that_nobody_knows_is_regular():
-    """Another type is said, and read as regular."""
+    """Another type is reported, and read as regular."""
     plan = plan_with({"1": "**Type**: rare"})
     assert plan.tasks[0].type == "regular"
     assert found(plan, error=False) == [
@@ -82,10 +82,10 @@ def test_a_type_that_nobody_knows_is_regular():
 
 
 def test_a_worktree_group_must_be_there():
-    """Where the plan names its groups, another one is said with the nearest; without groups any name will do."""
+    """Where the plan names its groups, another one is reported with the nearest; without groups any name will do."""
     head = "---\nworktree_groups: [backend, frontend]\n---\n"
-    wanted = {"1": "bakend", "2": "x", "3": "backend"}
-    plan = plan_with({number: f"**Worktree group**: {group}" for number, group in wanted.items()}, head=head)
+    expected = {"1": "bakend", "2": "x", "3": "backend"}
+    plan = plan_with({number: f"**Worktree group**: {group}" for number, group in expected.items()}, head=head)
     assert found(plan, error=False) == [
         "plan.md:5: task 1: there is no worktree group 'bakend' (did you mean backend?)",
         "plan.md:10: task 2: there is no worktree group 'x' (the groups are: backend, frontend)",
@@ -139,7 +139,7 @@ def test_unknown_reviewers_are_said():
     head = (
         "---\nquality_control: {review_agent: reviwer, agents: {explicit_list: [reviewer, qc], blocked: [dev]}}\n---\n"
     )
-    assert [each.message for each in plan_with({"1": ""}, AGENTS, head=head).warnings] == [
+    assert [warning.message for warning in plan_with({"1": ""}, AGENTS, head=head).warnings] == [
         "quality_control: there is no agent 'reviwer'",
         "quality_control: there is no agent 'qc'",
     ]
@@ -149,7 +149,7 @@ def test_a_cycle_is_printed_as_a_path():
     """Each knot is one error, printed from its first task round to it, the shortest way."""
     needs = {"1": "None", "2": "1, 5", "5": "2", "6": "5, 7", "7": "6"}
     plan = plan_with({number: f"**Depends on**: {text}" for number, text in needs.items()})
-    assert [each.message for each in plan.errors] == [
+    assert [error.message for error in plan.errors] == [
         "a cycle of dependencies: 2 → 5 → 2",
         "a cycle of dependencies: 6 → 7 → 6",
     ]
@@ -206,7 +206,7 @@ def test_the_order_of_files_never_makes_a_cycle(tasks: list[tuple[set[int], set[
     """Whatever tasks share which files, all of them have a wave, and no two that share one are in the same."""
     lines = {}
     for number, (before, files) in sorted(enumerate(tasks, 1), key=lambda each: places[each[0] - 1]):
-        needed = ", ".join(str(each) for each in before if 0 < each < number)
+        needed = ", ".join(str(item) for item in before if 0 < item < number)
         lines[str(number)] = f"**Depends on**: {needed or 'None'}\n**Files**: {', '.join(sorted(files)) or 'None'}"
     plan = plan_with(lines)
     waves = graph.waves(plan.needs())
@@ -242,6 +242,6 @@ def test_a_plan_that_is_too_long_is_refused(name: str):
 def test_a_plan_with_too_many_tasks_is_refused():
     """More tasks than a plan may have, in one file or in several, are one error."""
     heading = "## Task 1: a\n" * (MAX_TASKS + 1)
-    assert [each.message for each in plan_of(heading).errors] == ["the file has more than 20,000 sections"]
+    assert [error.message for error in plan_of(heading).errors] == ["the file has more than 20,000 sections"]
     half = "".join(f"## Task {n}: a\nx\n" for n in range(1, MAX_TASKS // 2 + 2))
     assert plan_of(half, half).errors[-1].message == "the plan has more than 20,000 tasks"

@@ -1,4 +1,4 @@
-"""What a dependency field may say."""
+"""The values of a dependency field."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ PLAN = "## Task 1: One\n\nx\n\n## Task 2: Two\n\nx\n\n## Task 3: Three\n**Depend
 def test_what_is_understood(text: str):
     """Every form of a dependency names its tasks, and nothing of it is strange."""
     references, strange = dependencies(text, 7)
-    assert [f"{each.file} {each.task}".strip() for each in references] == UNDERSTOOD[text]
+    assert [f"{reference.file} {reference.task}".strip() for reference in references] == UNDERSTOOD[text]
     assert strange == []
-    assert {each.line for each in references} <= {7}
+    assert {reference.line for reference in references} <= {7}
 
 
 @all_of("text", STRANGE)
@@ -87,7 +87,7 @@ def test_a_dependency_that_is_named_twice_counts_once():
 def test_numbers_without_end_are_no_trouble(text: str):
     """Digits that no int() takes name no task, in a short message."""
     plan = plan_of(PLAN.format(text))
-    assert all(len(each) < 300 for each in found(plan, error=True) + found(plan, error=False))
+    assert all(len(item) < 300 for item in found(plan, error=True) + found(plan, error=False))
 
 
 def test_ranges_do_not_blow_up():
@@ -102,5 +102,5 @@ def test_ranges_do_not_blow_up():
 def test_no_text_is_too_odd(text: str):
     """Any text is understood, strange, or nothing."""
     references, strange = dependencies(text, 1)
-    assert all(each.task for each in references)
+    assert all(reference.task for reference in references)
     assert all(strange)

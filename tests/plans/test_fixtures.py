@@ -1,4 +1,4 @@
-"""Plans in all the forms that people write, each with all that is read of it."""
+"""Plans in all forms that people write, each with its reading."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_every_fixture_is_in_the_table():
 
 @all_of("name", sorted(path.name for path in FIXTURES.glob("*.md")))
 def test_no_line_of_a_markdown_plan_is_lost(name: str):
-    """Every line is a heading of a task, or stands in the text of a task, in the prose, or before both."""
+    """Every line is a heading of a task, or is in the text of a task, in the prose, or before both."""
     text = (FIXTURES / name).read_text()
     plan = plan_of_files([name])
     headings = {task.line for task in plan.tasks}
-    kept = [line.strip() for each in [*plan.prose, *(task.text for task in plan.tasks)] for line in each.split("\n")]
+    kept = [line.strip() for text in [*plan.prose, *(task.text for task in plan.tasks)] for line in text.split("\n")]
     first = 1 + text.split("\n").index("---", 1) + 1 if text.startswith("---\n") else 1
     rest = [
         line.strip() for number, line in enumerate(text.split("\n"), 1) if number >= first and number not in headings

@@ -1,4 +1,4 @@
-"""Any text is a plan or a finding, and never a crash."""
+"""Any text is read as a plan or a finding, without a crash."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def check(plan: Plan, sources: list[PlanSource]) -> None:
     """A plan is right or says why not: every finding has its place, a short message, and an error has its hint."""
     lines = {source.name: source.text.count("\n") + source.text.count("\r") + 1 for source in sources}
     assert plan.tasks or plan.errors
-    for each in plan.findings:
-        assert 0 <= each.line <= lines[each.file]
-        assert each.message.isprintable() and each.hint.isprintable()
-        assert len(each.message) + len(each.hint) < 2500
-        assert each.hint or not each.error
+    for finding in plan.findings:
+        assert 0 <= finding.line <= lines[finding.file]
+        assert finding.message.isprintable() and finding.hint.isprintable()
+        assert len(finding.message) + len(finding.hint) < 2500
+        assert finding.hint or not finding.error
     json.dumps([task.document() for task in plan.tasks])
     json.dumps([plan.context, plan.quality_control, plan.prose])
     if not plan.errors:

@@ -1,4 +1,4 @@
-"""Large plans that are right, and how little is loaded for a small one."""
+"""Large valid plans, and the few modules that a small one loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def before(number: int) -> list[int]:
 
 
 def in_markdown(number: int) -> str:
-    needs = ", ".join(f"Task {each}" for each in before(number)) or "None"
+    needs = ", ".join(f"Task {item}" for item in before(number)) or "None"
     facts = f"**Files**: `src/{number}.py`\n**Depends on**: {needs}\n**Estimated time**: {number % 60 + 1}m\n"
     return f"## Task {number}: Part {number}\n{facts}\n{'Some words about it. ' * 8}\n\n"
 
@@ -56,17 +56,17 @@ def test_no_regular_expression_reads_a_plan():
     assert len(files) > 10
     for path in files:
         names = [
-            each.name
+            name.name
             for node in ast.walk(ast.parse(path.read_text()))
             if isinstance(node, ast.Import)
-            for each in node.names
+            for name in node.names
         ]
         assert not {"re", "regex"} & set(names), path
 
 
 def loaded(code: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    return set(done.stderr.split())
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    return set(result.stderr.split())
 
 
 def test_a_plan_in_markdown_is_light():

@@ -64,7 +64,7 @@ def words_in(data: Any) -> Iterator[str]:
 def said(plan: Plan) -> str:
     """All that a plan has and all that was found, in one text."""
     settings = [plan.name, plan.default_agent, plan.quality_control, plan.worktree_groups, plan.context, plan.prose]
-    findings = [f"{each.message} {each.hint}" for each in plan.findings]
+    findings = [f"{finding.message} {finding.hint}" for finding in plan.findings]
     return json.dumps([[task.document() for task in plan.tasks], settings, findings])
 
 
@@ -92,14 +92,14 @@ def test_no_word_about_the_plan_is_lost(fields: dict[str, Any], in_frontmatter: 
     assert plan.errors or all(word in output for word in words_in(given_fields))
 
 
-@given(st.lists(st.sampled_from([each for each in MARKDOWN if "---" not in each]), max_size=60).map("".join))
+@given(st.lists(st.sampled_from([text for text in MARKDOWN if "---" not in text]), max_size=60).map("".join))
 def test_no_line_of_markdown_is_lost(text: str):
-    """Every line stands in the text of a task or in the prose, but for the headings of tasks."""
+    """Every line is in the text of a task or in the prose, but for the headings of tasks."""
     plan = plan_of("# P\n" + text)
     lines = f"# P\n{text}".split("\n")
     headings = {task.line for task in plan.tasks}
     kept = Counter(
-        line.strip() for each in [*plan.prose, *(task.text for task in plan.tasks)] for line in each.split("\n")
+        line.strip() for text in [*plan.prose, *(task.text for task in plan.tasks)] for line in text.split("\n")
     )
     rest = Counter(line.strip() for number, line in enumerate(lines, 1) if number not in headings)
     del kept[""], rest[""]

@@ -1,4 +1,4 @@
-"""Any plan, written down in any form, reads back as the same plan."""
+"""Any plan, written in any form, reads back as the same plan."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def meant(task: Task) -> dict[str, Any]:
         "agent": task.agent,
         "status": task.status,
         "type": task.type,
-        "success_criteria": [each.document for each in task.criteria],
-        "integration_criteria": [each.document for each in task.integration],
+        "success_criteria": [item.document for item in task.criteria],
+        "integration_criteria": [item.document for item in task.integration],
         "test_commands": task.commands,
     }
 
@@ -44,7 +44,7 @@ def read_back(plan: Plan) -> dict[str, dict[str, Any]]:
 
 def strange(plan: Plan) -> list[str]:
     """All warnings but those of shared files."""
-    return [each for each in found(plan, error=False) if "both write" not in each]
+    return [text for text in found(plan, error=False) if "both write" not in text]
 
 
 @pytest.mark.full
@@ -54,7 +54,7 @@ def test_markdown_reads_back(data: st.DataObject, tasks: list[Task]):
     plan = plan_of(data.draw(random_plans.markdown(tasks)))
     assert read_back(plan) == {task.number: meant(task) for task in tasks}
     assert strange(plan) == []
-    assert all(task.text in each.text for task, each in zip(tasks, plan.tasks, strict=True))
+    assert all(task.text in value.text for task, value in zip(tasks, plan.tasks, strict=True))
     assert plan.name == "The plan"
 
 

@@ -1,4 +1,4 @@
-"""What holds for a plan as a whole: in frontmatter, at the top of YAML, and below plan, sow and conductor."""
+"""The settings of a plan: in frontmatter, at the top of YAML, and below plan, sow and conductor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ both = pytest.mark.parametrize("read", [in_frontmatter, in_yaml])
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("key", SETTINGS)
 def test_a_setting_in_any_place(read, holder: str, key: str):
-    """A setting may stand at the top and below sow, conductor and plan, in frontmatter and in YAML."""
+    """A setting may be at the top and below sow, conductor and plan, in frontmatter and in YAML."""
     text, value = SETTINGS[key]
     plan = read(holder.format(f"{key}: {text}"))
     assert getattr(plan, key) == value
@@ -206,7 +206,7 @@ def test_frontmatter_that_is_none_is_said(text: str):
     """A block that is empty or never ends is named, and the tasks are read."""
     plan = plan_of(text)
     assert len(plan.tasks) == 1
-    assert [(each.line, each.error) for each in plan.findings] == [(1, False)]
+    assert [(finding.line, finding.error) for finding in plan.findings] == [(1, False)]
 
 
 def test_broken_frontmatter_is_an_error_at_its_line():

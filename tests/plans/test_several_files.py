@@ -1,4 +1,4 @@
-"""Plans of several files: numbers are told apart, and references find their file."""
+"""Plans of several files: equal numbers are distinguished, and references find their file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_same_number_is_told_apart_by_its_file():
 def test_files_of_one_name_are_told_apart_by_their_paths():
     """Where two files have the same name, the id has the whole path."""
     plan = plan_of_named({"a/plan.md": task("1"), "b/plan.md": task("1"), "c.md": task("1")})
-    assert [each.id for each in plan.tasks] == ["a/plan.md#1", "b/plan.md#1", "c#1"]
+    assert [task.id for task in plan.tasks] == ["a/plan.md#1", "b/plan.md#1", "c#1"]
 
 
 FORMS = [
@@ -89,7 +89,7 @@ def test_a_number_of_several_other_files_is_ambiguous():
 
 
 def test_a_missing_file_is_an_error_that_says_which_to_add():
-    """Who names a file that was not given hears how to name it."""
+    """A reference to a file that was not given has a hint how to name it."""
     plan = plan_of_named({"plans/b.md": task("1", "setup.md:2")})
     assert found(plan, error=True) == [
         "plans/b.md:2: task 1 depends on task 2 of setup.md, which was not given"
@@ -143,7 +143,12 @@ def test_findings_stand_in_the_order_of_files_and_lines():
     before = PlanFinding("b.md", 1, "too large", hint="h", error=True)
     sources = [PlanSource("a.md", task("1", "7") + task("1")), PlanSource("b.md", task("2", "9"))]
     plan = read(sources, findings=[before])
-    assert [(each.file, each.line) for each in plan.findings] == [("a.md", 2), ("a.md", 5), ("b.md", 1), ("b.md", 2)]
+    assert [(finding.file, finding.line) for finding in plan.findings] == [
+        ("a.md", 2),
+        ("a.md", 5),
+        ("b.md", 1),
+        ("b.md", 2),
+    ]
     assert before in plan.errors
 
 
@@ -162,7 +167,7 @@ def test_the_default_agent_of_a_file_is_that_files():
     }
     plan = plan_of_named(files)
     assert (plan.default_agent, plan.findings) == ("", [])
-    assert {each.id: each.agent for each in plan.tasks} == {"1": "dev", "2": "tester", "3": "y", "4": ""}
+    assert {task.id: task.agent for task in plan.tasks} == {"1": "dev", "2": "tester", "3": "y", "4": ""}
 
 
 def test_what_files_say_outside_their_tasks_is_kept_apart():

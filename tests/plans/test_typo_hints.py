@@ -1,4 +1,4 @@
-"""The nearest name is the one that a person meant."""
+"""The suggestion for a mistyped name is the name that was meant."""
 
 from __future__ import annotations
 

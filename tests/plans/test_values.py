@@ -1,4 +1,4 @@
-"""The small languages inside a plan, word by word."""
+"""The short values of a plan."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def test_paths_are_read_out_of_a_text(text: str):
 @pytest.mark.parametrize("text", ["a.py, and some more", "the whole tree", "two words, a.py"])
 def test_what_is_no_path_is_handed_back(text: str):
     """Several words that are not in backticks are no path, and are not lost."""
-    found, strange = values.paths(text)
-    assert strange and all(" " in each for each in strange)
-    assert set(found) <= {"a.py"}
+    result, strange = values.paths(text)
+    assert strange and all(" " in text for text in strange)
+    assert set(result) <= {"a.py"}
 
 
 @given(st.text())

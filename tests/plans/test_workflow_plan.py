@@ -1,4 +1,4 @@
-"""The reader of a workflow's plan: what it takes, what it refuses and where, and its digests."""
+"""The reader of a workflow's plan: what it accepts, what it refuses and where, and its digests."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ HOSTILE = {
 
 def test_a_plan_is_read_whole():
     """All fields of the frontmatter are there, with their lines, and the prose below it."""
-    found = plan()
-    assert (found.complaints, found.name, found.task_id) == ([], "user_management", "implement_user_management")
-    assert [each.name for each in found.members] == ["database_agent", "api_agent", "frontend_agent"]
-    first, second, _ = found.members
+    result = plan()
+    assert (result.complaints, result.name, result.task_id) == ([], "user_management", "implement_user_management")
+    assert [member.name for member in result.members] == ["database_agent", "api_agent", "frontend_agent"]
+    first, second, _ = result.members
     assert (first.agent, first.kind, first.task_id, first.verifier) == (
         "implementer", "doer", "create_user_table_1727539200", "database_verifier",
     )  # fmt: skip
     assert (first.timeout, second.timeout, first.line, first.line_of("outputs")) == (5400.0, TIMEOUT, 5, 10)
     assert second.inputs == ["agents/database_agent/task_output/schema.sql", "docs/api.md"]
     assert (second.outputs, second.dependencies) == (["src/api.py", "task_output/contract.json"], ["database_agent"])
-    assert [(each.name, each.agent, each.verifies) for each in found.verifiers] == [
+    assert [(verifier.name, verifier.agent, verifier.verifies) for verifier in result.verifiers] == [
         ("database_verifier", "verifier", ["database_agent"]), ("api_verifier", "verifier", []),
     ]  # fmt: skip
-    assert found.order == [["database_agent"], ["api_agent"], ["frontend_agent"]]
-    assert (found.prose, found.prose_line) == (PROSE, 37)
+    assert result.order == [["database_agent"], ["api_agent"], ["frontend_agent"]]
+    assert (result.prose, result.prose_line) == (PROSE, 37)
 
 
 @all_of("name", HOSTILE)
@@ -80,10 +80,12 @@ def test_what_is_no_plan_is_refused_at_its_line(name):
     """Every broken, hostile or huge text is a complaint with its line and what to do, within half a second."""
     text, line = HOSTILE[name]
     start = time.process_time()
-    found = read(text)
+    result = read(text)
     assert time.process_time() - start < 0.5
-    assert line in [each.line for each in found.errors]
-    assert all(each.file == FILE and each.hint and each.text.isprintable() for each in found.complaints)
+    assert line in [error.line for error in result.errors]
+    assert all(
+        complaint.file == FILE and complaint.hint and complaint.text.isprintable() for complaint in result.complaints
+    )
 
 
 def test_a_key_that_nobody_knows_is_said():
@@ -138,7 +140,7 @@ def test_a_change_is_seen_in_the_sections_that_it_concerns(name):
     old, new, concerned = CHANGES[name]
     before, after = plan(), plan((old, new))
     assert before.digest != after.digest
-    assert {each for each in before.sections if before.sections[each] != after.sections[each]} == concerned
+    assert {section for section in before.sections if before.sections[section] != after.sections[section]} == concerned
 
 
 def test_a_new_agent_is_a_new_section_and_no_other():
@@ -164,22 +166,29 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=60).map("".join), st.booleans())
 def test_any_text_is_a_plan_or_a_complaint(text, framed):
     """No text is a crash: it has complaints, or agents with names and digests; and it can be checked."""
-    found = read(f"---\n{text}\n---\n{text}" if framed else text)
-    lines = found.prose_line + found.prose.count("\n") + text.count("\n") + 2
-    assert found.errors or (found.members and len(found.digest) == 64)
-    told = design_checks.findings(found, {each.name: text for each in found.members}, {"implementer"}, existing=set())
-    for each in told:
-        assert 0 <= each.line <= lines + 2 and each.text.isprintable() and each.hint.isprintable() and each.hint
-        assert each.document()["rule"]
+    result = read(f"---\n{text}\n---\n{text}" if framed else text)
+    lines = result.prose_line + result.prose.count("\n") + text.count("\n") + 2
+    assert result.errors or (result.members and len(result.digest) == 64)
+    findings = design_checks.findings(
+        result, {member.name: text for member in result.members}, {"implementer"}, existing=set()
+    )
+    for finding in findings:
+        assert (
+            0 <= finding.line <= lines + 2
+            and finding.text.isprintable()
+            and finding.hint.isprintable()
+            and finding.hint
+        )
+        assert finding.document()["rule"]
 
 
 @given(st.integers(0, len(TEXT)), st.integers(0, 40), st.text(max_size=5))
 def test_a_damaged_plan_is_no_crash(at, cut, put):
     """A good plan with a hole or a strange text in it is read or refused, and its digest is that of what was read."""
     damaged = TEXT[:at] + put + TEXT[at + cut :]
-    found = read(damaged)
-    assert found.errors or set(found.sections) == {each.name for each in found.members}
-    assert read(damaged).digest == found.digest
+    result = read(damaged)
+    assert result.errors or set(result.sections) == {member.name for member in result.members}
+    assert read(damaged).digest == result.digest
 
 
 def test_reading_and_checking_a_large_plan_is_quick():
@@ -194,15 +203,15 @@ def test_reading_and_checking_a_large_plan_is_quick():
         )
     text = "---\nworkflow: x\ntask_id: y\nagents:\n" + "".join(rows) + "verifiers:\n  - name: v\n---\n" + PROSE
     start = time.process_time()
-    found = read(text)
-    told = {each.name: "\n".join(["# a", *each.inputs, *each.outputs]) for each in found.members}
-    complaints = design_checks.findings(found, told, {"implementer", "verifier"})
+    result = read(text)
+    messages = {member.name: "\n".join(["# a", *member.inputs, *member.outputs]) for member in result.members}
+    complaints = design_checks.findings(result, messages, {"implementer", "verifier"})
     assert time.process_time() - start < 2
-    assert {each.rule for each in complaints} == {"instructions-section"}
+    assert {complaint.rule for complaint in complaints} == {"instructions-section"}
 
 
 def test_the_reader_takes_the_name_of_its_file():
     """Complaints name the file as the caller does."""
-    assert {each.file for each in workflow_plan.read("", "orchestration/plan.md").complaints} == {
+    assert {complaint.file for complaint in workflow_plan.read("", "orchestration/plan.md").complaints} == {
         "orchestration/plan.md"
     }

@@ -1,4 +1,4 @@
-"""Statuses go back into a plan file, and nothing else in it changes."""
+"""Statuses are written back into a plan file, and nothing else in it changes."""
 
 from __future__ import annotations
 
@@ -351,21 +351,21 @@ REFUSED = {
 @all_of(("text", "file", "line", "reason"), REFUSED.values())
 def test_what_cannot_be_written_is_refused(text, file, line, reason):
     """Where a status cannot be written without touching anything else, the error names task, place and reason."""
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         with_statuses(text, file, {"1": "completed"})
-    assert caught.value.message.startswith(f"{file}:{line}: the status of task 1 cannot be written: ")
-    assert reason in caught.value.message
-    assert caught.value.hint == "write it there by hand: completed"
+    assert excinfo.value.message.startswith(f"{file}:{line}: the status of task 1 cannot be written: ")
+    assert reason in excinfo.value.message
+    assert excinfo.value.hint == "write it there by hand: completed"
 
 
 @pytest.mark.parametrize("keys", ["    id: 1\n    ? status\n", "    name: One\n    ? id\n    : 1\n"])
 def test_a_file_that_would_be_broken_is_refused(keys):
     """Where the new text could not be read any more, the error says what would be wrong with it, and where."""
     text = f"tasks:\n  - prompt: x\n{keys}"
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         with_statuses(text, "plan.yaml", {"1": "completed"})
     start = "plan.yaml: the status of task 1 cannot be written: the file would be broken (plan.yaml:"
-    assert caught.value.message.startswith(start)
+    assert excinfo.value.message.startswith(start)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever form a plan has, a status that is written back changes exactly its own place."""
+"""In every form of a plan, writing a status back changes only its own place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PICTURES = ("", "✅ ", "❌ ")
 
 
 class Value(NamedTuple):
-    """A line with a status in it: what stands before it, the status, and what stands behind it."""
+    """A line with a status in it: what is before it, the status, and what is behind it."""
 
     before: str
     text: str
@@ -39,7 +39,7 @@ class Value(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A place where a status can be put in: a line of its own, or before the end of the line that stands there."""
+    """A place where a status can be put in: a line of its own, or before the end of the line that is there."""
 
     before: str
     quote: str = ""
@@ -129,8 +129,8 @@ def markdown_task(draw: st.DrawFn, number: str) -> Written:
     """A task in Markdown: facts, perhaps a status somewhere, and words."""
     leads = draw(st.sampled_from([LEADS, INDENTED]))
     facts: list[Part] = [Gap("**Status**: ")]
-    for each in draw(st.lists(fact(leads), max_size=3)):
-        facts += each
+    for item in draw(st.lists(fact(leads), max_size=3)):
+        facts += item
     body: list[Part] = [*draw(st.lists(WORDS, max_size=3)), *draw(st.sampled_from([[], FENCE])), ""]
     rest: list[Part] = draw(st.sampled_from([[], [""], ["", ""]])) + body
     heading = f"## Task {number}: {draw(NAMES)}"
@@ -170,8 +170,8 @@ KEYS = st.sampled_from(["number", "id", "task_number"])
 
 
 def meaning(parts: list[Part]) -> str:
-    found = next(part.text for part in parts if isinstance(part, Value))
-    return MEANINGS[found.removeprefix("✅ ")]
+    text = next(part.text for part in parts if isinstance(part, Value))
+    return MEANINGS[text.removeprefix("✅ ")]
 
 
 @st.composite
@@ -218,9 +218,9 @@ def plans(draw: st.DrawFn) -> Plan:
     around = (endings, draw(st.booleans()), draw(st.sampled_from(["", "\ufeff"])))
     if draw(st.booleans()):
         heads = [["# Plan", ""], ["---", "sow:", "  default_agent: a", "---", "# Plan", "**Status**: pending"], ["# P"]]
-        return Plan("a.md", draw(st.sampled_from(heads)), [draw(markdown_task(each)) for each in numbers], *around)
+        return Plan("a.md", draw(st.sampled_from(heads)), [draw(markdown_task(number)) for number in numbers], *around)
     heads = [["tasks:"], ["plan:", "  metadata: {status: pending}", "  tasks:"], ["name: 'ü'", "tasks: # all"]]
-    tasks = [draw(st.one_of(block_task(each), flow_task(each))) for each in numbers]
+    tasks = [draw(st.one_of(block_task(number), flow_task(number))) for number in numbers]
     return Plan("a.yaml", draw(st.sampled_from(heads)), tasks, *around)
 
 
@@ -237,10 +237,10 @@ def test_only_the_place_of_a_status_changes(data: st.DataObject):
     statuses = data.draw(wanted(plan))
     old, new = plan.text({}), plan.text(statuses)
     assert with_statuses(old, plan.file, statuses) == new
-    found = {
+    result = {
         task.number: task.status for task in reader.read([PlanSource(plan.file, new.removeprefix("\ufeff"))]).tasks
     }
-    assert found == {task.number: statuses.get(task.number, task.status) for task in plan.tasks}
+    assert result == {task.number: statuses.get(task.number, task.status) for task in plan.tasks}
     assert with_statuses(new, plan.file, statuses) == new
 
 

@@ -51,7 +51,7 @@ NAMES = {
 
 @all_of("text", NAMES)
 def test_the_name_of_a_plan(text: str):
-    """The name stands at the top, below plan, or in the metadata; without one, the file's name is taken."""
+    """The name is at the top, below plan, or in the metadata; without one, the file's name is taken."""
     assert plan_of(f"{text}\ntasks:\n{TASK}", name="plan.yaml").name == NAMES[text]
 
 
@@ -94,7 +94,7 @@ def test_both_names_of_dependencies_add_up():
 
 
 def test_files_are_a_list_or_a_text():
-    """Paths stand in a list or between commas, with their remarks."""
+    """Paths are in a list or between commas, with their remarks."""
     assert first_task("files: [a.py, 'b.py (new)', '`c d.py`', 'e.py:3', ~]").files == [
         "a.py",
         "b.py",
@@ -129,20 +129,20 @@ def test_criteria_are_texts_or_mappings():
         "  - {criterion: three, verification: {command: make, expected: ok, description: d}}",
         "integration_criteria: {}".format("[four]"),
     )
-    assert [each.document() for each in task.success_criteria] == [
+    assert [item.document() for item in task.success_criteria] == [
         "one",
         "two",
         {"criterion": "three", "verification": {"command": "make", "expected": "ok", "description": "d"}},
     ]
-    assert [each.text for each in task.integration_criteria] == ["four"]
+    assert [item.text for item in task.integration_criteria] == ["four"]
 
 
 @all_of("key", ["test_first", "implementation", "verification", "commit", "completed_at", "code_quality"])
 @all_of("value", ["words", "{a: {b: [c, 1]}}", "[a, {b: c}]"])
 def test_structured_parts_reach_the_context(key: str, value: str):
     """What is structured is kept as it is for the agent, without a warning."""
-    wanted = {"words": "words", "{": {"a": {"b": ["c", "1"]}}, "[": ["a", {"b": "c"}]}
-    assert first_task(f"{key}: {value}").context == {key: wanted.get(value, wanted.get(value[0]))}
+    expected = {"words": "words", "{": {"a": {"b": ["c", "1"]}}, "[": ["a", {"b": "c"}]}
+    assert first_task(f"{key}: {value}").context == {key: expected.get(value, expected.get(value[0]))}
 
 
 def test_runtime_metadata_is_read_and_kept():

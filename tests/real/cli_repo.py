@@ -1,4 +1,4 @@
-"""A repository, a stub model and one real CLI between them, driven by the real `sow agent spawn` and `resume`."""
+"""A repository and a stub model for one real CLI, which `sow agent spawn` and `resume` start."""
 
 from __future__ import annotations
 
@@ -54,26 +54,24 @@ class CliRepo:
         """A task whose name tells the stub what the model is to do."""
         self.repo.ok("task", "create", "--name", f"Do the work [[{directive}]]", "--agent", agent)
 
-    def sow(self, *words: str, cwd: Path | None = None) -> Result:
+    def sow(self, *arguments: str, cwd: Path | None = None) -> Result:
         where = cwd or self.repo.root
-        done = subprocess.run(
-            [SOW, *words], cwd=where, env=self.repo.environment, capture_output=True, timeout=PATIENCE
+        result = subprocess.run(
+            [SOW, *arguments], cwd=where, env=self.repo.environment, capture_output=True, timeout=PATIENCE
         )
-        return Result(done)
+        return Result(result)
 
-    def spawn(self, *words: str, agent: str = "implementer") -> Result:
-        return self.sow("agent", "spawn", agent, "010", *words)
+    def spawn(self, *arguments: str, agent: str = "implementer") -> Result:
+        return self.sow("agent", "spawn", agent, "010", *arguments)
 
     def resume(self, text: str, cwd: Path | None = None) -> Result:
         return self.sow("agent", "resume", "010", text, cwd=cwd)
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """A spawn that goes on in the background."""
-        words = [SOW, "agent", "spawn", "implementer", "010", *more]
+        """A spawn that continues in the background."""
+        text = [SOW, "agent", "spawn", "implementer", "010", *more]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(
-            words, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes
-        )
+        process = subprocess.Popen(text, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes)
         self.started.append(process)
         return process
 
@@ -89,12 +87,12 @@ class CliRepo:
     def session(self, number: int = 1) -> dict[str, Any]:
         """What is on disk about a session."""
         path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
-        found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
-        return found
+        result: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+        return result
 
     def turn(self, number: int = 1, session: int = 1) -> dict[str, Any]:
-        found: dict[str, Any] = self.session(session)["turns"][number - 1]
-        return found
+        turns: dict[str, Any] = self.session(session)["turns"][number - 1]
+        return turns
 
     def output(self, number: int = 1, session: int = 1) -> str:
         """What the CLI printed in a turn."""
@@ -129,15 +127,15 @@ def wait_for(condition: Any, seconds: float = 60.0) -> Any:
     """Wait until something is so, and return it."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        found = condition()
-        if found:
-            return found
+        result = condition()
+        if result:
+            return result
         time.sleep(0.1)
     raise AssertionError("it did not happen in time")
 
 
 def stop(process: subprocess.Popen[bytes], number: int) -> tuple[int, str]:
-    """Signal a call of ours, and wait for its end."""
+    """Signal a call of sow, and wait for its end."""
     os.kill(process.pid, number)
-    _, said = process.communicate(timeout=60)
-    return process.returncode, said.decode()
+    _, output = process.communicate(timeout=60)
+    return process.returncode, output.decode()

@@ -1,4 +1,4 @@
-"""What every agent CLI must do for sow: the same tests for each, with the facts in which the CLIs differ."""
+"""The tests that every agent CLI must pass, with the facts in which the CLIs differ."""
 
 from __future__ import annotations
 
@@ -66,33 +66,33 @@ class Contract:
     def check_numbers(self, cli_repo: CliRepo, number: int, requests: int) -> None:
         """A turn's record has the tokens and the cost of its own requests, not of the whole session."""
         turn = cli_repo.turn(number)
-        found = (turn["input_tokens"], turn["output_tokens"])
-        assert found == (requests * TOKENS_IN, requests * TOKENS_OUT), turn
+        result = (turn["input_tokens"], turn["output_tokens"])
+        assert result == (requests * TOKENS_IN, requests * TOKENS_OUT), turn
         cost = turn["cost_usd"]
         assert cost is None if self.cost is None else cost == pytest.approx(requests * self.cost), turn
 
     def test_work_pause_resume_review_and_completion(
         self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path
     ) -> None:
-        """A task goes from spawn over a question and a review round to completion, and leaves what any executor leaves.
+        """A task goes from spawn over a question and a review to completion, and leaves what any executor leaves.
 
         All turns are one session, whose whole conversation the model is told again in each.
         """
         cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
         commands = [turn.commands() for turn in shared_scenario.TURNS]
-        for cue, words in zip(cues, commands, strict=True):
-            cli_repo.stub.plays[cue[7:-2]] = [f"sh:{each}" for each in words]
-        found = shared_scenario.play(cli_repo.repo, cues)
+        for cue, text in zip(cues, commands, strict=True):
+            cli_repo.stub.plays[cue[7:-2]] = [f"sh:{item}" for item in text]
+        result = shared_scenario.play(cli_repo.repo, cues)
         (tmp_path / "expected").mkdir()
-        assert found == shared_scenario.expected(tmp_path / "expected", _project_template, cues)
+        assert result == shared_scenario.expected(tmp_path / "expected", _project_template, cues)
         assert shared_scenario.turns(cli_repo.repo) == [shared_scenario.TURN_BY_TURN]
         before = 0
-        for number, words in enumerate(commands, 1):
-            assert cli_repo.turn(number)["tools"] == len(words)
+        for number, text in enumerate(commands, 1):
+            assert cli_repo.turn(number)["tools"] == len(text)
             assert DONE in cli_repo.readable(number) and cues[number - 1] in cli_repo.asked(before)
             assert number == 1 or (cues[0] in cli_repo.asked(before) and "status is paused" in cli_repo.asked(before))
-            self.check_numbers(cli_repo, number, len(words) + 1)
-            before += len(words) + 1
+            self.check_numbers(cli_repo, number, len(text) + 1)
+            before += len(text) + 1
         assert len(cli_repo.stub.requests()) == before
 
     def test_the_same_in_the_sandbox(self, cli_repo: CliRepo, tmp_path: Path, _project_template: Path) -> None:
@@ -146,7 +146,7 @@ class Contract:
         assert cli_repo.marked() == []
 
     def test_ctrl_c_in_mid_turn_leaves_no_process(self, cli_repo: CliRepo) -> None:
-        """Ctrl-C while a tool of the CLI runs ends both, and the same session goes on afterwards."""
+        """Ctrl-C while a tool of the CLI runs ends both, and the same session continues afterwards."""
         cli_repo.stub.plays["more"] = [NEEDS_REVIEW]
         self.make_sleeper(cli_repo)
         cli_repo.task("sh:./sleeper")
@@ -164,8 +164,8 @@ class Contract:
         cli_repo.task("hang:120")
         process = cli_repo.start("--timeout", self.patience)
         cli_repo.stub.wait()
-        said = process.communicate(timeout=60)[1].decode()
-        assert (process.returncode, cli_repo.turn()["outcome"]) == (1, "timeout"), said
+        output = process.communicate(timeout=60)[1].decode()
+        assert (process.returncode, cli_repo.turn()["outcome"]) == (1, "timeout"), output
         assert cli_repo.marked() == []
 
     def make_sleeper(self, cli_repo: CliRepo) -> None:
@@ -175,15 +175,15 @@ class Contract:
         path.chmod(0o755)
 
     def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, cli_repo: CliRepo, tmp_path: Path) -> None:
-        """With yolo_mode off it writes in its folder and on its desk, commits and calls sow, and no more is granted.
+        """With yolo_mode off it writes in its worktree and task folder, commits and calls sow, and no more is granted.
 
-        Another task's desk lies in that folder too: it is closed to a CLI whose capability record says so.
+        Another task's folder is there too: it is closed to a CLI whose capability record says so.
         """
         self.configure(cli_repo, yolo_mode=False)
         home = Path(cli_repo.repo.environment["HOME"])
         outside = [home / "outside-1", home / "outside-2"]
         made = cli_repo.repo.root / "made.txt"
-        mine, theirs = (cli_repo.repo.desk(task) / "made.md" for task in ("010", "020"))
+        mine, theirs = (cli_repo.repo.task_folder(task) / "made.md" for task in ("010", "020"))
         cli_repo.stub.plays["work"] = [
             self.writing(made),
             self.writing(mine),
@@ -220,8 +220,8 @@ class Contract:
         assert (result.code, cli_repo.status()) == (0, "completed"), result
         assert cli_repo.repo.git("show", "HEAD:made.txt").strip() == "made"
         assert not cli_repo.turn()["inferred"], "its call of sow was refused"
-        said = [text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result"]
-        assert any("it says made" in text for text in said) is self.runs_tests, said
+        texts = [text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result"]
+        assert any("it says made" in text for text in texts) is self.runs_tests, texts
         assert cli_repo.marked() == []
 
     def test_without_configuration_it_runs_the_tests(self, cli_repo: CliRepo) -> None:
@@ -234,14 +234,14 @@ class Contract:
         (root / "test_it.py").write_text("def test_it():\n    assert True\n")
         looks = ["ls -la", "cat test_it.py", "grep -rn assert test_it.py", "find . -name test_it.py"]
         steps = [*looks, "python3 -m pytest -q -p no:cacheprovider test_it.py", "sow task list", "npm install left-pad"]
-        cli_repo.stub.plays["work"] = [*(f"sh:{each}" for each in steps), NEEDS_REVIEW]
+        cli_repo.stub.plays["work"] = [*(f"sh:{step}" for step in steps), NEEDS_REVIEW]
         cli_repo.task("play:work")
         result = cli_repo.spawn()
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert not cli_repo.turn()["inferred"], "its call of sow was refused"
-        said = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
-        assert ("1 passed" in said) is self.runs_tests and "Do the work" in said, said
-        refused = [each.get("command") for each in cli_repo.repo.task("010").get("refusals", [])]
+        output = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
+        assert ("1 passed" in output) is self.runs_tests and "Do the work" in output, output
+        refused = [refusal.get("command") for refusal in cli_repo.repo.task("010").get("refusals", [])]
         assert "npm install left-pad" in refused
         assert not set(refused) & {*looks, "sow task list"}
 
@@ -255,9 +255,9 @@ class Contract:
         result = cli_repo.spawn(agent="reviewer")
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert len(cli_repo.stub.requests()) == 5
-        said = cli_repo.stub.conversations()[-1]
+        output = cli_repo.stub.conversations()[-1]
         head = cli_repo.repo.git("rev-parse", "HEAD").strip()
-        assert any(kind == "tool_result" and head in text for _, kind, text in said), said
+        assert any(kind == "tool_result" and head in text for _, kind, text in output), output
         assert cli_repo.resume("Look again [[play:write]]").code == 0
         assert not made.exists() and not touched.exists()
 
@@ -271,20 +271,22 @@ class Contract:
             "plan": ["sh:git log -1 --format=%H", f"sh:touch {made}", "text:" + plan.replace("{NEED}", "7")],
             "plan again": ["text:" + plan.replace("{NEED}", "None")],
         }
-        done = cli_repo.sow("plan", "new", "Add a crane [[play:plan]]", "--executor", self.name, "--json")
-        assert done.code == 0, done
-        assert "depends on task 7" in done.err and done.json["plan"] == "plans/crane.md", done
-        said = cli_repo.stub.conversations()[-1]
+        result = cli_repo.sow("plan", "new", "Add a crane [[play:plan]]", "--executor", self.name, "--json")
+        assert result.code == 0, result
+        assert "depends on task 7" in result.err and result.json["plan"] == "plans/crane.md", result
+        output = cli_repo.stub.conversations()[-1]
         head = cli_repo.repo.git("rev-parse", "HEAD").strip()
-        assert any(kind == "tool_result" and head in text for _, kind, text in said), said
-        assert any("line 4: task 1 depends on task 7" in text for _, _, text in said), said
+        assert any(kind == "tool_result" and head in text for _, kind, text in output), output
+        assert any("line 4: task 1 depends on task 7" in text for _, _, text in output), output
         assert not list(cli_repo.repo.root.rglob("made.txt"))
 
     def test_the_doctor_knows_it(self, cli_repo: CliRepo) -> None:
         """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
-        found = {each["name"]: each for each in cli_repo.sow("doctor", "--json").json["executors"]}[self.name]
-        assert (found["version"], found["trouble"]) == (install.PINNED[self.name][2], None)
-        assert (found["flags_known"], found["missing_flags"]) == (True, [])
+        result = {executor["name"]: executor for executor in cli_repo.sow("doctor", "--json").json["executors"]}[
+            self.name
+        ]
+        assert (result["version"], result["trouble"]) == (install.PINNED[self.name][2], None)
+        assert (result["flags_known"], result["missing_flags"]) == (True, [])
 
 
 class ObedientContract(Contract):
@@ -319,7 +321,7 @@ class ObedientContract(Contract):
         """One turn without sow around it: the adapter's command line, and what it makes of the end."""
         adapter, story = find_adapter(self.name), TurnSummary()
         call = adapter.spawn_command(request)
-        done = subprocess.run(
+        result = subprocess.run(
             [install.binary(self.name), *call.arguments],
             cwd=request.cwd,
             env={**cli_repo.repo.environment, **call.environment},
@@ -328,7 +330,7 @@ class ObedientContract(Contract):
             text=True,
             timeout=60,
         )
-        for line in done.stdout.splitlines():
+        for line in result.stdout.splitlines():
             for event in adapter.read(line):
                 story.add(event)
-        return adapter.outcome(ProcessEnd(code=done.returncode, stderr=done.stderr), story)
+        return adapter.outcome(ProcessEnd(code=result.returncode, stderr=result.stderr), story)

@@ -1,4 +1,4 @@
-"""Repositories that want to steer their agents: commands, permissions and variables in files that a CLI obeys."""
+"""Repositories that try to steer their agents by commands, permissions and variables in files that a CLI reads."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Steered(Contract):
         result = cli_repo.spawn()
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
         assert self.words in json.dumps(cli_repo.stub.requests()[0]["body"])
-        said = [text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result"]
-        assert "variable=" in said[0] and ("variable=yes" in said[0]) is steered
+        texts = [text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result"]
+        assert "variable=" in texts[0] and ("variable=yes" in texts[0]) is steered
         assert bool(list(cli_repo.repo.root.glob("steered*"))) is steered
 
 

@@ -1,4 +1,4 @@
-"""The real agent CLIs in pinned versions, kept in a cache of the user, and the settings that bind them to the stub."""
+"""Installs the real agent CLIs in pinned versions in a cache, and configures them to use the stub."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class InstallFailed(Exception):
 
 def chosen(text: str) -> list[str]:
     """The CLIs that somebody asked for, as in `claude,codex`; nothing asks for all of them."""
-    found = [each.strip() for each in text.split(",") if each.strip()] or list(PINNED)
-    unknown = [each for each in found if each not in PINNED]
+    result = [part.strip() for part in text.split(",") if part.strip()] or list(PINNED)
+    unknown = [item for item in result if item not in PINNED]
     if unknown:
         raise ValueError(f"CLIS: there is no {', '.join(unknown)}; the CLIs are {', '.join(PINNED)}")
-    return found
+    return result
 
 
 def main(text: str) -> int:
@@ -42,8 +42,8 @@ def main(text: str) -> int:
         for name in chosen(text):
             binary(name)
     except (InstallFailed, ValueError) as error:
-        said = f"missing download: {error}" if isinstance(error, InstallFailed) else f"error: {error}"
-        print(said, file=sys.stderr)
+        output = f"missing download: {error}" if isinstance(error, InstallFailed) else f"error: {error}"
+        print(output, file=sys.stderr)
         return 1
     return 0
 
@@ -59,10 +59,10 @@ def binary(name: str) -> str:
     folder = cache() / f"{name}-{version}"
     if not (folder / "ready").is_file():
         _install(name, folder)
-    found = sorted(folder.glob(inside))
-    if not found:
+    paths = sorted(folder.glob(inside))
+    if not paths:
         raise InstallFailed(f"{package} {version} is installed in {folder}, but it has no {inside}")
-    return str(found[0])
+    return str(paths[0])
 
 
 def _install(name: str, folder: Path) -> None:
@@ -88,11 +88,11 @@ def _install(name: str, folder: Path) -> None:
 
 def _run(words: list[str], package: str, version: str) -> None:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InstallFailed(f"cannot install {package} {version}: {error}") from None
-    if done.returncode:
-        raise InstallFailed(f"cannot install {package} {version}: {words[0]} says: {done.stderr.strip()[-2000:]}")
+    if result.returncode:
+        raise InstallFailed(f"cannot install {package} {version}: {words[0]} says: {result.stderr.strip()[-2000:]}")
 
 
 def _check_version(folder: Path, package: str, version: str) -> None:
@@ -107,14 +107,14 @@ def environment(name: str, home: str | Path, port: int) -> dict[str, str]:
     home = Path(home)
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
-    found: dict[str, str] = globals()[f"_{name}"](home, f"http://127.0.0.1:{port}")
-    return {"HOME": str(home), "TMPDIR": str(temporary), **_no_way_out(), **found}
+    result: dict[str, str] = globals()[f"_{name}"](home, f"http://127.0.0.1:{port}")
+    return {"HOME": str(home), "TMPDIR": str(temporary), **_no_way_out(), **result}
 
 
 def _no_way_out() -> dict[str, str]:
     """Every request that is not for this machine goes to a proxy that is not there."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-    nowhere = {name: "http://127.0.0.1:9" for each in names for name in (each, each.lower())}
+    nowhere = {name: "http://127.0.0.1:9" for text in names for name in (text, text.lower())}
     return {**nowhere, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
 
@@ -193,7 +193,7 @@ def _opencode(home: Path, url: str) -> dict[str, str]:
     switches = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
     return {
         "OPENCODE_CONFIG_CONTENT": json.dumps(config),
-        **{f"OPENCODE_DISABLE_{each}": "1" for each in switches},
+        **{f"OPENCODE_DISABLE_{switch}": "1" for switch in switches},
     }
 
 
@@ -212,8 +212,8 @@ def _copilot(home: Path, url: str) -> dict[str, str]:
 def _aider(home: Path, url: str) -> dict[str, str]:
     prices = {"input_cost_per_token": 3e-6, "output_cost_per_token": 15e-6}
     sizes = {"max_tokens": 8000, "max_input_tokens": 200000, "max_output_tokens": 8000}
-    known = {**sizes, **prices, "litellm_provider": "openai", "mode": "chat"}
-    _write(home / ".aider.model.metadata.json", json.dumps({"openai/stub-model": known}))
+    existing = {**sizes, **prices, "litellm_provider": "openai", "mode": "chat"}
+    _write(home / ".aider.model.metadata.json", json.dumps({"openai/stub-model": existing}))
     return {
         "OPENAI_API_KEY": "sk-dummy-openai",
         "OPENAI_API_BASE": f"{url}/v1",

@@ -1,4 +1,4 @@
-"""The installed layer as a real CLI sees it: the CLI is called as a person's session is, with their settings."""
+"""The installed layer as a real CLI reads it in a session that a person opens."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Session:
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.returncode == 0, done
         events = [json.loads(line) for line in done.stdout.splitlines()]
-        self.opening: dict[str, Any] = next(each for each in events if each.get("subtype") == "init")
+        self.opening: dict[str, Any] = next(event for event in events if event.get("subtype") == "init")
         self.answer = str(events[-1]["result"])
 
 
-def claude(repo: Repo, stub: Stub, prompt: str, *words: str, cwd: Path | None = None) -> Session:
+def claude(repo: Repo, stub: Stub, prompt: str, *arguments: str, cwd: Path | None = None) -> Session:
     """One turn of Claude Code, with everything on that a person has on."""
     repo.environment |= install.environment("claude", repo.environment["HOME"], stub.port)
     flags = ["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
-    return Session(run(repo, [install.binary("claude"), *flags, *words], prompt, cwd=cwd))
+    return Session(run(repo, [install.binary("claude"), *flags, *arguments], prompt, cwd=cwd))
 
 
 def run(repo: Repo, words: list[str], prompt: str = "", *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

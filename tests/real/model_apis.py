@@ -1,4 +1,4 @@
-"""Four ways to talk to a model: what a request says, and how an answer is written in the same tongue."""
+"""Four model APIs: how requests are read and answers are written."""
 
 from __future__ import annotations
 
@@ -85,29 +85,29 @@ def _plain(content: Any) -> str:
 
 def tools(api: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The tools that a request offers, by name, with the schema of what each takes."""
-    found = {}
-    for each in body.get("tools") or []:
+    result = {}
+    for entry in body.get("tools") or []:
         if api == ANTHROPIC:
-            found[each.get("name", "")] = each.get("input_schema") or {}
+            result[entry.get("name", "")] = entry.get("input_schema") or {}
         elif api == CHAT:
-            found[each["function"]["name"]] = each["function"].get("parameters") or {}
+            result[entry["function"]["name"]] = entry["function"].get("parameters") or {}
         elif api == GEMINI:
-            for tool in each.get("functionDeclarations") or []:
-                found[tool["name"]] = tool.get("parametersJsonSchema") or tool.get("parameters") or {}
+            for tool in entry.get("functionDeclarations") or []:
+                result[tool["name"]] = tool.get("parametersJsonSchema") or tool.get("parameters") or {}
         else:
-            found[each.get("name") or each.get("type", "")] = each.get("parameters") or {}
-    return found
+            result[entry.get("name") or entry.get("type", "")] = entry.get("parameters") or {}
+    return result
 
 
 def shell_call(offered: dict[str, dict[str, Any]], command: str) -> tuple[str, dict[str, Any]] | None:
     """A call of the shell tool that is on offer, with all that its schema requires."""
-    name = next((each for each in SHELL_TOOLS if each in offered), "")
+    name = next((shell_tool for shell_tool in SHELL_TOOLS if shell_tool in offered), "")
     if not name:
         return None
     schema = offered[name]
     properties = schema.get("properties") or {"command": {"type": "string"}}
-    key = next(each for each in ("command", "cmd", "script") if each in properties)
-    arguments: dict[str, Any] = {each: _filler(properties.get(each, {})) for each in schema.get("required", [])}
+    key = next(name for name in ("command", "cmd", "script") if name in properties)
+    arguments: dict[str, Any] = {item: _filler(properties.get(item, {})) for item in schema.get("required", [])}
     listed = str(properties[key].get("type", "")).lower() == "array"
     return name, {**arguments, key: ["bash", "-lc", command] if listed else command}
 
@@ -261,8 +261,8 @@ def _chat_usage() -> dict[str, int]:
 
 def _chat_events(answer: Answer, model: str) -> Iterator[tuple[str, Any]]:
     base = _completion(answer, model, "chat.completion.chunk")
-    said = {"tool_calls": [_chat_call(answer)]} if answer.tool else {"content": answer.text}
-    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None), (said, None)]
+    output = {"tool_calls": [_chat_call(answer)]} if answer.tool else {"content": answer.text}
+    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None), (output, None)]
     for delta, finish in [*deltas, ({}, "tool_calls" if answer.tool else "stop")]:
         yield "", {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
     yield "", {**base, "choices": [], "usage": _chat_usage()}

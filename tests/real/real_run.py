@@ -1,4 +1,4 @@
-"""A plan of three tasks that real CLIs work on and review, with the stub model behind them."""
+"""A plan of three tasks that real CLIs work on and review, with the stub model."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class RealRun(CliRepo):
     def work(self, task: str, word: str, judge: str) -> list[str]:
         """A turn: a file by the CLI's own tool, the task's test, the status, and what the reviewer's model plays."""
         path = self.repo.root / ".sow/local/worktrees" / task / f"{task}.txt"
-        words = json.dumps({"file_path": str(path), "content": f"{word}\n"})
+        text = json.dumps({"file_path": str(path), "content": f"{word}\n"})
         test = f"sh:python3 -B look.py {word} {task}.txt"
         return [
-            f"call:Write {words}",
+            f"call:Write {text}",
             test,
             f"sh:{SOW} task set --id {task} status needs_review",
             f"text:[[play:{judge}]]",
@@ -96,10 +96,10 @@ class RealRun(CliRepo):
 
     def check_states(self) -> None:
         tasks = {task: self.repo.task(task) for task in WORDS}
-        found = {task: (each["status"], each["iteration"], each["result"]) for task, each in tasks.items()}
+        result = {task: (value["status"], value["iteration"], value["result"]) for task, value in tasks.items()}
         done = {task: ("completed", 2 if task == "020" else 1, "GREEN") for task in WORDS}
-        assert found == done
-        verdicts = [(each["iteration"], each["verdict"]) for each in tasks["020"]["reviews"]]
+        assert result == done
+        verdicts = [(review["iteration"], review["verdict"]) for review in tasks["020"]["reviews"]]
         assert verdicts == [(1, "RED"), (2, "GREEN")]
         kinds = [turn["kind"] for turn in self.sessions("020", "implementer")[0]["turns"]]
         assert kinds == ["spawn", "resume"]
@@ -110,8 +110,8 @@ class RealRun(CliRepo):
 
     def sessions(self, task: str, role: str) -> list[dict[str, Any]]:
         paths = sorted((self.repo.root / ".sow/local/sessions" / task).glob("*/record.yaml"))
-        found = [yaml.safe_load(path.read_text())["session"] for path in paths]
-        return [each for each in found if each["role"] == role]
+        result = [yaml.safe_load(path.read_text())["session"] for path in paths]
+        return [session for session in result if session["role"] == role]
 
     def check_git(self) -> None:
         git = self.repo.git
@@ -127,17 +127,19 @@ class RealRun(CliRepo):
 
     def check_report(self, cost: float) -> None:
         report = self.repo.ok("runs", "show", "--format", "json").json
-        by_agent = {each["name"]: each for each in report["by_agent"]}
+        by_agent = {entry["name"]: entry for entry in report["by_agent"]}
         for role, (turns, each) in TURNS.items():
-            found, requests = by_agent[role], turns * each
-            assert found["turns"] == turns, report
-            assert (found["input_tokens"], found["output_tokens"]) == (requests * TOKENS_IN, requests * TOKENS_OUT)
-        told = [each for each in report["by_executor"] if each["cost_usd"] is not None]
-        assert {each["name"] for each in told} == {self.name}
-        requests = sum(turns * each for role, (turns, each) in TURNS.items() if role == "implementer" or not self.mixed)
+            result, requests = by_agent[role], turns * each
+            assert result["turns"] == turns, report
+            assert (result["input_tokens"], result["output_tokens"]) == (requests * TOKENS_IN, requests * TOKENS_OUT)
+        messages = [item for item in report["by_executor"] if item["cost_usd"] is not None]
+        assert {message["name"] for message in messages} == {self.name}
+        requests = sum(
+            turns * value for role, (turns, value) in TURNS.items() if role == "implementer" or not self.mixed
+        )
         assert abs(report["totals"]["cost_usd"] - requests * cost) < 1e-6
         assert (report["totals"]["retries"], report["totals"]["reviews"]) == (1, {"GREEN": 3, "RED": 1})
-        assert len(self.stub.requests()) == sum(turns * each for turns, each in TURNS.values())
+        assert len(self.stub.requests()) == sum(turns * value for turns, value in TURNS.values())
 
     @property
     def mixed(self) -> bool:

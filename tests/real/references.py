@@ -1,4 +1,4 @@
-"""What a real CLI may do with the documents that its task refers to, when it works in a worktree without yolo_mode."""
+"""What a real CLI may do with the references of its task, in a worktree without yolo_mode."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class ReadsReferences(Contract):
         cli_repo.repo.git("commit", "-q", "-m", "The plan")
         result = cli_repo.sow("run", "plan.md", "--review", "off", "--yes")
         assert (result.code, cli_repo.status()) == (0, "completed"), result
-        named = [each["path"] for each in cli_repo.repo.task("010")["context"]]
+        named = [file["path"] for file in cli_repo.repo.task("010")["context"]]
         assert named == [".sow/repos/payments/docs/refunds.md", ".sow/sinks/auth/tokens.md"]
-        said = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
-        assert ("MARZIPAN" in said, "NOUGAT" in said) == (True, self.reads_links), said
+        output = "\n".join(text for _, kind, text in cli_repo.stub.conversations()[-1] if kind == "tool_result")
+        assert ("MARZIPAN" in output, "NOUGAT" in output) == (True, self.reads_links), output
         assert not (sink / "made.md").exists()
         assert not (linked / "made.md").exists()

@@ -32,9 +32,13 @@ class ClaudeSession:
         self.stub = stub
         home = Path(repo.environment["HOME"])
         repo.environment |= install.environment("claude", home, stub.port)
-        known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        existing = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         accepted = {"approved": [repo.environment["ANTHROPIC_API_KEY"][-20:]], "rejected": []}
-        state = {"hasCompletedOnboarding": True, "customApiKeyResponses": accepted, "projects": {str(repo.root): known}}
+        state = {
+            "hasCompletedOnboarding": True,
+            "customApiKeyResponses": accepted,
+            "projects": {str(repo.root): existing},
+        }
         (home / ".claude.json").write_text(json.dumps(state))
         executor = {"type": "claude", "settings": {"binary": install.binary("claude")}}
         config = {"agents": {"executors": {"claude": executor}, "bindings": {"orchestrator": "claude"}}}
@@ -44,9 +48,9 @@ class ClaudeSession:
         self.seen = 0  # how much of it was waited for
 
     def __enter__(self) -> ClaudeSession:
-        words = [sys.executable, "-c", SPAWN, "sh", "-c", SIZED, SOW, "continue"]
+        text = [sys.executable, "-c", SPAWN, "sh", "-c", SIZED, SOW, "continue"]
         self.process = subprocess.Popen(
-            words,
+            text,
             cwd=self.repo.root,
             env={**self.repo.environment, "TERM": "xterm-256color"},
             stdin=subprocess.PIPE,
@@ -64,13 +68,13 @@ class ClaudeSession:
 
     def until(self, text: str, keys: bytes = b"") -> None:
         """Wait until a text is shown that was not waited for yet, and press keys meanwhile; spaces do not count."""
-        wanted = text.replace(" ", "").encode()
+        expected = text.replace(" ", "").encode()
         end = time.monotonic() + PATIENCE
-        while (found := plain(self.shown).find(wanted, self.seen)) < 0:
+        while (result := plain(self.shown).find(expected, self.seen)) < 0:
             assert time.monotonic() < end, f"{text!r} is not shown: {plain(self.shown)[self.seen :].decode()}"
             self.press(keys)
             self._read(0.5 if keys else 0.2)
-        self.seen = found + len(wanted)
+        self.seen = result + len(expected)
 
     def _read(self, seconds: float) -> None:
         assert self.process.stdout

@@ -1,10 +1,10 @@
-"""A model server for tests: it speaks four dialects on 127.0.0.1 and does what the prompt's directives say.
+"""A model server for tests on 127.0.0.1: it speaks four APIs and follows the directives of the prompt.
 
-A directive stands in the prompt: `[[text:T]]`, `[[sh:COMMAND]]` (call the CLI's own shell tool, then answer
+A directive is in the prompt: `[[text:T]]`, `[[sh:COMMAND]]` (call the CLI's own shell tool, then answer
 `STUB-DONE` and what the tool said), `[[loop:N:COMMAND]]`, `[[call:TOOL {"json": "arguments"}]]`, `[[status:429]]`,
 `[[status:529x2]]` (fail twice, then answer `recovered`), `[[hang:SECONDS]]` (send the head of a stream and stall), and
 `[[play:NAME]]`: the steps in `stub.plays[NAME]`, directives without brackets, one for each request of the turn.
-The last text of a user that has a directive counts, so a conversation that goes on is not confused by its past.
+The last text of a user that has a directive counts, so a conversation that continues is not confused by its past.
 After a text that has a phrase of `stub.phrases`, `[[play:NAME]]` is `stub.plays[NAME + suffix]`, with that suffix.
 In a command or a text, `{NAME}` is what the pattern `stub.patterns[NAME]` found last in the conversation.
 """
@@ -66,11 +66,11 @@ class Stub:
         """The requests to a model so far, oldest first: t, api, method, path, headers, body, decision, tools."""
         with self.lock:
             entries = [json.loads(line) for line in self.log_path.read_text().splitlines()]
-        return [each for each in entries if each["api"] and api in ("", each["api"])]
+        return [entry for entry in entries if entry["api"] and api in ("", entry["api"])]
 
     def conversations(self) -> list[list[Said]]:
         """What each request to a model says, as (role, kind, text)."""
-        return [normalize(each["api"], each["body"]) for each in self.requests()]
+        return [normalize(request["api"], request["body"]) for request in self.requests()]
 
     def wait(self, count: int = 1, seconds: float = 60) -> None:
         """Until so many requests to a model have come."""
@@ -88,8 +88,8 @@ def directive(said: list[Said], phrases: dict[str, str]) -> tuple[str, list[str]
         if role != "user" or kind != "text":
             continue
         if "[[" in text and "]]" in text.rpartition("[[")[2]:
-            found = text.rpartition("[[")[2].partition("]]")[0]
-            return found + suffix, [text for _, kind, text in said[start or index + 1 :] if kind == "tool_result"]
+            result = text.rpartition("[[")[2].partition("]]")[0]
+            return result + suffix, [text for _, kind, text in said[start or index + 1 :] if kind == "tool_result"]
         if not suffix:
             suffix = next((value for phrase, value in phrases.items() if phrase in text), "")
             start = index + 1 if suffix else 0
@@ -167,8 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200 if counts else 404, {"input_tokens": 100, "totalTokens": 100} if counts else {"error": {}})
             return
         self.stub.first = self.stub.first or time.time()
-        wanted, results = directive(normalize(api, body), self.stub.phrases)
-        plan = steps(self.stub, wanted)
+        expected, results = directive(normalize(api, body), self.stub.phrases)
+        plan = steps(self.stub, expected)
         step = plan[len(results)] if len(results) < len(plan) else "end"
         verb, _, rest = step.partition(":")
         if verb == "status":
@@ -181,8 +181,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _said(self, api: str, body: dict[str, Any], verb: str, rest: str, results: list[str]) -> Answer:
         offered = model_apis.tools(api, body)
         for name, pattern in self.stub.patterns.items() if verb in ("sh", "text") else ():
-            found = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
-            rest = rest.replace(f"{{{name}}}", found[-1] if found else "")
+            matches = re.findall(pattern, "\n".join(text for _, _, text in normalize(api, body)))
+            rest = rest.replace(f"{{{name}}}", matches[-1] if matches else "")
         if verb == "sh":
             call = model_apis.shell_call(offered, rest)
             return Answer(tool=call[0], arguments=call[1]) if call else Answer("there is no shell tool")

@@ -1,4 +1,4 @@
-"""The real aider against the stub model. It runs no command, so its task's status is inferred from what it did."""
+"""The real aider against the stub model. It runs no command, so its task's status is inferred."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EDIT = "text:Here it is.\n\nmade.txt\n```\nmade\n```\n"
 @pytest.fixture
 def cli_repo(repo: Repo, tmp_path: Path) -> Iterator[CliRepo]:
     with Stub(tmp_path / "stub.jsonl") as stub:
-        found = CliRepo("aider", repo, stub)
-        found.settings(model="openai/stub-model")
+        result = CliRepo("aider", repo, stub)
+        result.settings(model="openai/stub-model")
         try:
-            yield found
+            yield result
         finally:
-            found.close()
+            result.close()
 
 
 def edits(number: int) -> str:
@@ -39,24 +39,24 @@ def edits(number: int) -> str:
 
 
 def test_work_pause_resume_review_and_completion(cli_repo: CliRepo, tmp_path: Path, _project_template: Path) -> None:
-    """It asks and hands in by edits of the files on its desk, and leaves what any executor leaves.
+    """It asks and hands in by edits of the files in its task folder, and leaves what any executor leaves.
 
     It runs no command, so it leaves no note; its question is in its log.
     """
     cli_repo.settings("--edit-format", "diff", model="openai/stub-model")
     cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
     cli_repo.stub.plays |= {f"turn-{number}": [edits(number)] for number in (1, 2, 3)}
-    found = shared_scenario.play(cli_repo.repo, cues)
+    result = shared_scenario.play(cli_repo.repo, cues)
     (tmp_path / "expected").mkdir()
     expected = shared_scenario.expected(tmp_path / "expected", _project_template, cues)
-    assert found == [{path: text for path, text in each.items() if path != shared_scenario.NOTES} for each in expected]
+    assert result == [{path: text for path, text in item.items() if path != shared_scenario.NOTES} for item in expected]
     assert shared_scenario.turns(cli_repo.repo) == [shared_scenario.TURN_BY_TURN]
     kept = cli_repo.repo.root / ".sow/local/litter/.aider.tags.cache.v4/cache.db"
     assert kept.is_file() and list(cli_repo.repo.root.glob(".aider*")) == []
     assert "this is all that it would show you" in cli_repo.asked(0)
     assert f"in {shared_scenario.TASK_FOLDER}/state.yaml change `status: in_progress`" in cli_repo.asked(0)
     asked = [cli_repo.asked(number) for number in range(len(cli_repo.stub.requests()))]
-    assert any(all(cue in each for cue in cues) for each in asked), "the last turn knows the first"
+    assert any(all(cue in text for cue in cues) for text in asked), "the last turn knows the first"
 
 
 def test_work_review_sent_back_and_completion(cli_repo: CliRepo) -> None:
@@ -121,7 +121,7 @@ def test_a_lost_history_starts_afresh_with_the_packet(cli_repo: CliRepo) -> None
 
 @pytest.mark.parametrize(("status", "code", "outcome"), [("429", 4, "limited"), ("503", 1, "overloaded")])
 def test_a_busy_model_is_a_typed_outcome(cli_repo: CliRepo, status: str, code: int, outcome: str) -> None:
-    """aider would retry for over a minute; after a few tries it is stopped, and the turn says what it was."""
+    """aider would retry for over a minute; after a few retries it is stopped, and the turn has the reason."""
     cli_repo.task(f"status:{status}")
     result = cli_repo.spawn()
     assert (result.code, cli_repo.turn()["outcome"], cli_repo.status()) == (code, outcome, "in_progress"), result
@@ -145,7 +145,7 @@ def test_an_error_that_was_overcome_is_none(cli_repo: CliRepo) -> None:
 
 
 def test_a_kill_in_mid_turn_leaves_no_process(cli_repo: CliRepo) -> None:
-    """Ctrl-C while aider waits for the model ends it, and the session can go on."""
+    """Ctrl-C while aider waits for the model ends it, and the session can continue."""
     cli_repo.task("hang:300")
     process = cli_repo.start()
     wait_for(lambda: cli_repo.stub.requests())
@@ -187,6 +187,6 @@ def test_a_judge_changes_nothing(cli_repo: CliRepo) -> None:
 
 def test_the_doctor_knows_it(cli_repo: CliRepo) -> None:
     """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
-    found = {each["name"]: each for each in cli_repo.sow("doctor", "--json").json["executors"]}["aider"]
-    assert (found["version"], found["trouble"]) == (PINNED["aider"][2], None)
-    assert (found["flags_known"], found["missing_flags"]) == (True, [])
+    aider = {executor["name"]: executor for executor in cli_repo.sow("doctor", "--json").json["executors"]}["aider"]
+    assert (aider["version"], aider["trouble"]) == (PINNED["aider"][2], None)
+    assert (aider["flags_known"], aider["missing_flags"]) == (True, [])

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 
 
 def phases(repo: Repo) -> dict[str, str]:
-    return {each["name"]: each["status"] for each in repo.ok("phase", "list", "--json").json["phases"]}
+    return {phase["name"]: phase["status"] for phase in repo.ok("phase", "list", "--json").json["phases"]}
 
 
 class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
@@ -58,7 +58,9 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
         result = cli_repo.sow("agent", "spawn", "painter", "010", "--executor", "claude")
         assert result.code == 0, result
         assert "use the painter subagent to: " in cli_repo.asked(0)
-        offered = [set(each["tools"]) for each in cli_repo.stub.requests() if each["decision"] == "text:painted"]
+        offered = [
+            set(request["tools"]) for request in cli_repo.stub.requests() if request["decision"] == "text:painted"
+        ]
         assert offered == [{"Read"}]
 
     def test_refused_commands_are_named(self, cli_repo: CliRepo) -> None:
@@ -76,15 +78,18 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
         cli_repo.task("play:work")
         result = cli_repo.spawn()
         assert (result.code, cli_repo.status()) == (0, "needs_review"), result
-        found = [(each["tool"], each.get("command"), each["count"]) for each in cli_repo.repo.task("010")["refusals"]]
-        assert found == [
+        refusals = [
+            (refusal["tool"], refusal.get("command"), refusal["count"])
+            for refusal in cli_repo.repo.task("010")["refusals"]
+        ]
+        assert refusals == [
             ("Bash", "npm install left-pad", 1),
             ("Bash", "npm install left-pad --save", 1),
             ("Bash", "ls /root/elsewhere", 1),
             ("Write", "/etc/sow-test", 1),
         ]
         assert "4 commands refused: npm install left-pad, " in result.err
-        assert all(each["reason"] for each in cli_repo.repo.task("010")["refusals"])
+        assert all(refusal["reason"] for refusal in cli_repo.repo.task("010")["refusals"])
         text = cli_repo.readable(1)
         assert text.count("[refused] ") == 4 and "[output] commit " in text
 
@@ -106,7 +111,7 @@ class TestLayer:
             yield stub
 
     def test_the_installed_layer_is_loaded(self, task_repo: Repo, stub: Stub) -> None:
-        """Claude Code lists our commands and agents, and at its start it hears where the work stands."""
+        """Claude Code lists our commands and agents, and its session starts with the state of the work."""
         task_repo.ok("install", "claude")
         before = set(
             layer.claude(task_repo, stub, "[[text:ok]]", "--setting-sources", "user").opening["slash_commands"]
@@ -137,10 +142,10 @@ class TestLayer:
         assert told in layer.asked(stub)
 
     def test_the_hook_keeps_state_from_being_edited(self, task_repo: Repo, stub: Stub) -> None:
-        """A write to a state file is refused with our hint, even where all permissions are given; others go on."""
+        """A write to a state file is refused with our hint, even where all permissions are given; others continue."""
         task_repo.ok("install", "claude")
         before = task_repo.state("010")
-        state, other = task_repo.desk("010") / "state.yaml", task_repo.root / "other.txt"
+        state, other = task_repo.task_folder("010") / "state.yaml", task_repo.root / "other.txt"
         for path in (state, other):
             call = {"file_path": str(path), "content": "mine"}
             answer = layer.claude(task_repo, stub, f"[[call:Write {json.dumps(call)}]]").answer
@@ -171,7 +176,7 @@ class TestLayer:
             session.told("phase review is pending")
         assert phases(task_repo) == {"discovery": "active", "review": "pending", "implementation": "pending"}
         entries = task_repo.ok("log", "--list", "--json").json["entries"]
-        assert [(each["agent"], each["action"]) for each in entries][-4:] == [
+        assert [(entry["agent"], entry["action"]) for entry in entries][-4:] == [
             ("orchestrator", "note"),
             ("orchestrator", "phase_add"),
             ("ada", "phase_approve"),
@@ -195,9 +200,9 @@ class TestLayer:
         place = str(ROOT / market)
         claude = install.binary("claude")
         layer.claude(task_repo, stub, "[[text:ok]]")
-        for words in (["validate", place], ["marketplace", "add", place], ["install", "sow@sow"]):
-            done = layer.run(task_repo, [claude, "plugin", *words])
-            assert done.returncode == 0, done
+        for item in (["validate", place], ["marketplace", "add", place], ["install", "sow@sow"]):
+            result = layer.run(task_repo, [claude, "plugin", *item])
+            assert result.returncode == 0, result
         opening = layer.claude(task_repo, stub, "/sow:project:new Add a shop [[text:ok]]").opening
         assert {"sow:continue", "sow:project:new", "sow:run"} <= set(opening["slash_commands"])
         assert {"sow:implementer", "sow:verifier"} <= set(opening["agents"])
@@ -211,6 +216,8 @@ class TestLayer:
         call = {"description": "Unique?", "context": "Writing the store", "task": "010"}
         prompt = f"[[call:mcp__sow__note_add {json.dumps(call)}]]"
         session = layer.claude(task_repo, stub, prompt, "--mcp-config", servers)
-        assert [(each["name"], each["status"]) for each in session.opening["mcp_servers"]] == [("sow", "connected")]
+        assert [(mcp_server["name"], mcp_server["status"]) for mcp_server in session.opening["mcp_servers"]] == [
+            ("sow", "connected")
+        ]
         assert "note_001" in session.answer
         assert task_repo.task("010")["notes"][0]["description"] == "Unique?"

@@ -60,9 +60,9 @@ class TestCodex(IgnoresSteering):
     def test_the_installed_layer_is_loaded(self, cli_repo: CliRepo, more: list[str]) -> None:
         """Every session is told of sow by AGENTS.md, and a skill that is named brings our words."""
         cli_repo.repo.ok("install", "codex", *more)
-        words = [install.binary("codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]
-        done = layer.run(cli_repo.repo, words, "$sow-project-new Add a shop [[text:ok]]")
-        assert done.returncode == 0, done
+        text = [install.binary("codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]
+        result = layer.run(cli_repo.repo, text, "$sow-project-new Add a shop [[text:ok]]")
+        assert result.returncode == 0, result
         asked = cli_repo.asked(-1) + json.dumps(cli_repo.stub.requests()[-1]["body"])
         assert "a system of work for coding agents" in asked
         assert "You are the orchestrator from here on" in asked and "Add a shop" in asked

@@ -53,9 +53,9 @@ class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
         """A typed command reaches the model as our words, and GEMINI.md tells every session of sow."""
         cli_repo.repo.ok("install", "gemini")
         cli_repo.repo.environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
-        words = [install.binary("gemini"), "-m", self.model, "--yolo", "-o", "json"]
-        done = layer.run(cli_repo.repo, [*words, "-p", "/project:new Add a shop [[text:ok]]"])
-        assert done.returncode == 0, done
+        arguments = [install.binary("gemini"), "-m", self.model, "--yolo", "-o", "json"]
+        result = layer.run(cli_repo.repo, [*arguments, "-p", "/project:new Add a shop [[text:ok]]"])
+        assert result.returncode == 0, result
         asked = cli_repo.asked(-1) + json.dumps(cli_repo.stub.requests()[-1]["body"])
         assert "Start a project for this goal:\n\nAdd a shop" in asked
         assert "a system of work for coding agents" in asked

@@ -26,13 +26,13 @@ class TestOpenCode(ReadsReferences):
     network = "all"  # it looks for packages, which would be told as a refused connection
 
     def check_busy(self, cli_repo: CliRepo, status: str, code: int, outcome: str) -> None:
-        """It tries six times without a word, and waits between as long as the server says."""
+        """It tries six times without output, and waits as long as the server says."""
         cli_repo.stub.retry_after = "1"
         super().check_busy(cli_repo, status, code, outcome)
         assert len(cli_repo.stub.requests()) <= 6
 
     def test_a_session_goes_on_in_its_own_folder(self, cli_repo: CliRepo) -> None:
-        """A resume from another folder, in which OpenCode would hang for ever, runs where the session was made."""
+        """A resume from another folder, in which OpenCode would hang forever, runs where the session was made."""
         cli_repo.stub.plays |= {"work": [PAUSED], "more": ["sh:pwd > where.txt", NEEDS_REVIEW]}
         cli_repo.task("play:work")
         cli_repo.spawn()
@@ -43,7 +43,7 @@ class TestOpenCode(ReadsReferences):
         assert (cli_repo.repo.root / "where.txt").read_text() == f"{cli_repo.repo.root}\n"
 
     def test_a_repository_cannot_widen_its_permissions(self, cli_repo: CliRepo) -> None:
-        """What its opencode.json grants is not granted, and what its AGENTS.md says is heard all the same."""
+        """What its opencode.json grants is not granted, and its AGENTS.md is read all the same."""
         cli_repo.settings(yolo_mode=False)
         wide = {"permission": {"bash": "allow"}, "agent": {"build": {"permission": {"bash": "allow"}}}}
         (cli_repo.repo.root / "opencode.json").write_text(json.dumps(wide))

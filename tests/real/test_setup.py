@@ -1,4 +1,4 @@
-"""The tools of these tests themselves: the installer and the stub model; no CLI is run here."""
+"""Tests the installer and the stub model, without a CLI."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def body(api: str, *said: tuple[str, str]) -> dict[str, Any]:
     """A request in one of the dialects: texts of the user and of the model, and results of tools."""
     tools = {"anthropic": {"name": "Bash", "input_schema": SHELL}, "chat": CHAT_TOOL, "gemini": GEMINI_TOOL}
     tools["responses"] = {"type": "function", "name": "exec_command", "parameters": SHELL}
-    words = [_message(api, role, text) for role, text in said]
+    texts = [_message(api, role, text) for role, text in said]
     key = {"responses": "input", "gemini": "contents"}.get(api, "messages")
-    return {"model": "m", "stream": True, key: words, "tools": [tools[api]]}
+    return {"model": "m", "stream": True, key: texts, "tools": [tools[api]]}
 
 
 def _message(api: str, role: str, text: str) -> dict[str, Any]:
@@ -50,9 +50,9 @@ def ask(stub: Stub, path: str, data: dict[str, Any]) -> tuple[int, str]:
     connection = HTTPConnection("127.0.0.1", stub.port, timeout=10)
     connection.request("POST", path, json.dumps(data))
     answer = connection.getresponse()
-    said = answer.read().decode()
+    output = answer.read().decode()
     connection.close()
-    return answer.status, said
+    return answer.status, output
 
 
 @pytest.mark.parametrize("api", PATHS)
@@ -60,12 +60,12 @@ def test_the_stub_calls_the_shell_and_tells_what_it_said(api: str, tmp_path: Pat
     """In each dialect the stub calls the shell tool that is on offer, and then answers with the tool's words."""
     with Stub(tmp_path / "log") as stub:
         _, first = ask(stub, PATHS[api], body(api, ("user", "old [[text:no]]"), ("user", "go [[sh:ls -l]]")))
-        said = (("user", "go [[sh:ls -l]]"), ("tool", "file one"))
-        _, second = ask(stub, PATHS[api], body(api, *said))
+        output = (("user", "go [[sh:ls -l]]"), ("tool", "file one"))
+        _, second = ask(stub, PATHS[api], body(api, *output))
         assert "ls -l" in first and "why" in first
         assert DONE in second and "file one" in second
-        assert [each["decision"] for each in stub.requests()] == ["sh:ls -l", "end"]
-        assert [kind for _, kind, _ in normalize(api, body(api, *said))] == ["text", "tool_result"]
+        assert [request["decision"] for request in stub.requests()] == ["sh:ls -l", "end"]
+        assert [kind for _, kind, _ in normalize(api, body(api, *output))] == ["text", "tool_result"]
 
 
 @pytest.mark.parametrize("api", PATHS)
@@ -76,8 +76,8 @@ def test_the_stub_refuses_as_often_as_it_is_told(api: str, tmp_path: Path) -> No
         assert [status for status, _ in answers] == [529, 529, 200]
         assert "stub 529" in answers[0][1] and "recovered" in answers[2][1]
         stub.plays["two"] = ["text:one", "text:two"]
-        said = (("user", "[[play:two]]"), ("tool", "x"))
-        assert "two" in ask(stub, PATHS[api], body(api, *said))[1]
+        output = (("user", "[[play:two]]"), ("tool", "x"))
+        assert "two" in ask(stub, PATHS[api], body(api, *output))[1]
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def test_what_is_missing_is_named_once_before_the_tests(npm: Path, capfd: pytest
     """The step before the tests ends with one sentence that names the package, and does not go on to the next one."""
     write(npm, "echo 'network is unreachable' >&2", "exit 1")
     assert install.main("gemini,codex") == 1
-    said = capfd.readouterr().err
-    assert said.startswith("missing download: cannot install @google/gemini-cli 0.61.0: npm says: network is unreach")
+    errors = capfd.readouterr().err
+    assert errors.startswith("missing download: cannot install @google/gemini-cli 0.61.0: npm says: network is unreach")
     assert Path(f"{npm}.calls").read_text() == "called\n"
     assert install.main("gemini, nobody") == 1 and "there is no nobody" in capfd.readouterr().err
 
@@ -133,6 +133,6 @@ def test_another_version_than_the_pinned_one_is_refused(npm: Path) -> None:
 def test_what_is_installed_is_found_again(npm: Path, tmp_path: Path) -> None:
     """The second call finds the first one's work in the user's cache."""
     write(npm, *installing("0.61.0"))
-    found = {install.binary("gemini") for _ in range(2)}
-    assert found == {str(tmp_path / "cache/sow-real-clis/gemini-0.61.0/node_modules/.bin/gemini")}
+    numbers = {install.binary("gemini") for _ in range(2)}
+    assert numbers == {str(tmp_path / "cache/sow-real-clis/gemini-0.61.0/node_modules/.bin/gemini")}
     assert Path(f"{npm}.calls").read_text() == "called\n"

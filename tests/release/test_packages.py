@@ -20,10 +20,10 @@ PROGRAMS = Path(sys.executable).parent
 NEEDED = ["hatchling", "pip", "py-yaml12", "PyYAML", "setuptools"]
 
 
-def run(*words: str, environment: dict[str, str] | None = None, cwd: Path | None = None) -> str:
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
+def run(*arguments: str, environment: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+    result = subprocess.run(arguments, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, f"{arguments}: {result.stdout}{result.stderr}"
+    return result.stdout
 
 
 @pytest.fixture(scope="session")
@@ -42,13 +42,13 @@ def commit(packages: Path) -> str:
 
 
 def wheel(packages: Path) -> str:
-    (found,) = packages.glob("*.whl")
-    return str(found)
+    (result,) = packages.glob("*.whl")
+    return str(result)
 
 
 def sdist(packages: Path) -> str:
-    (found,) = packages.glob("*.tar.gz")
-    return str(found)
+    (result,) = packages.glob("*.tar.gz")
+    return str(result)
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_install_sh(installer: str, packages: Path, machine: dict[str, str], com
     add_program(machine, installer)
     script = str(shutil.copy(ROOT / "install.sh", tmp_path))
     for _ in range(2):
-        told = run("sh", script, wheel(packages), environment=machine, cwd=tmp_path)
-        assert told == (
+        result = run("sh", script, wheel(packages), environment=machine, cwd=tmp_path)
+        assert result == (
             f"installed sow {sow.__version__} ({commit}) in {machine['HOME']}/.local/bin\nnext: sow doctor\n"
         )
     check(f"{machine['HOME']}/.local/bin/sow", machine, commit, tmp_path / "work")
@@ -113,8 +113,8 @@ def test_install_from_a_clone(
 ) -> None:
     """In a clone, `./install.sh .` builds and installs it."""
     add_program(machine, installer)
-    told = run("./install.sh", ".", environment=machine, cwd=packages / "clone")
-    assert told.startswith(f"installed sow {sow.__version__} ({commit}) in ")
+    result = run("./install.sh", ".", environment=machine, cwd=packages / "clone")
+    assert result.startswith(f"installed sow {sow.__version__} ({commit}) in ")
 
 
 def test_the_wheel_has_what_the_checkout_has(packages: Path) -> None:
@@ -122,4 +122,4 @@ def test_the_wheel_has_what_the_checkout_has(packages: Path) -> None:
     listed = run(sys.executable, "-m", "zipfile", "-l", wheel(packages)).splitlines()
     packed = {line.split()[0] for line in listed if line.startswith("sow/")}
     files = run("git", "ls-files", "src/sow", cwd=packages / "clone").split()
-    assert packed == {each.removeprefix("src/") for each in files} | {"sow/commit.txt"}
+    assert packed == {file.removeprefix("src/") for file in files} | {"sow/commit.txt"}

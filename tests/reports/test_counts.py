@@ -1,4 +1,4 @@
-"""The numbers and words of a run agree in its live output, its reports, the inbox and the task."""
+"""The counts and words of a run agree in its live output, its reports, the inbox and the task."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ raise SystemExit(1)
 
 
 def row(plan_repo: PlanRepo) -> dict[str, object]:
-    found: dict[str, object] = plan_repo.repo.ok("runs", "show", "--format", "json").json["tasks"][0]
-    return found
+    tasks: dict[str, object] = plan_repo.repo.ok("runs", "show", "--format", "json").json["tasks"][0]
+    return tasks
 
 
 def test_three_refused_iterations_are_three(plan_repo: PlanRepo) -> None:
@@ -32,7 +32,7 @@ def test_three_refused_iterations_are_three(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_turns_that_time_out_are_counted(plan_repo: PlanRepo) -> None:
-    """Three turns that time out are three tries (C6)."""
+    """Three turns that time out are three iterations (C6)."""
     plan_repo.act("implementer-010", "sleep 60\n")
     plan_repo.plan("First")
     assert plan_repo.run("--retries", "2", "--timeout", "1s").code == 1
@@ -50,8 +50,8 @@ def test_the_notes_of_a_yellow_review_are_shown_everywhere(plan_repo: PlanRepo) 
     assert "YELLOW by quality-control: round 2 of 010" in result.out
     assert row(plan_repo)["why"] is None
     repo = plan_repo.repo
-    for words in (("runs", "show"), ("runs", "report", "--format", "md"), ("runs", "report", "--format", "html")):
-        assert "YELLOW by quality-control: round 2 of 010" in repo.ok(*words).out, words
+    for case in (("runs", "show"), ("runs", "report", "--format", "md"), ("runs", "report", "--format", "html")):
+        assert "YELLOW by quality-control: round 2 of 010" in repo.ok(*case).out, case
     shown = repo.ok("task", "show", "010").out
     assert "iteration 1: RED by quality-control\niteration 2: YELLOW by quality-control: round 2 of 010\n" in shown
 
@@ -84,7 +84,7 @@ def test_the_list_of_runs_counts_like_the_report(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_turns_of_work_are_counted_around_an_answer(plan_repo: PlanRepo) -> None:
-    """Work, a question with an answer, and work after a RED review are three tries and one retry (C6)."""
+    """Work, a question with an answer, and work after a RED review are three iterations and one retry (C6)."""
     ask = "sow note add --description 'Which colour?' --context 'the form'\n"
     ask += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
     plan_repo.act("implementer-010-1", ask)
@@ -95,13 +95,13 @@ def test_turns_of_work_are_counted_around_an_answer(plan_repo: PlanRepo) -> None
     plan_repo.repo.ok("answer", "1", "Green")
     assert plan_repo.run().code == 0
     assert plan_repo.turns("010") == 3
-    found = row(plan_repo)
-    assert (found["tries"], found["retries"], found["iterations"]) == (3, 1, 3)
+    result = row(plan_repo)
+    assert (result["tries"], result["retries"], result["iterations"]) == (3, 1, 3)
 
 
 @pytest.mark.full
 def test_an_abandoned_task_that_never_ran_has_no_tries(plan_repo: PlanRepo) -> None:
-    """A task that is given up before its first turn has no tries (C6)."""
+    """A task that is abandoned before its first turn has no iterations (C6)."""
     plan_repo.act("implementer-010", "exit 1\n")
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run("--retries", "0").code == 1
@@ -112,7 +112,7 @@ def test_an_abandoned_task_that_never_ran_has_no_tries(plan_repo: PlanRepo) -> N
 
 @pytest.mark.full
 def test_turns_after_an_answer_to_red_work_are_counted(plan_repo: PlanRepo) -> None:
-    """Work that was RED twice, then answered and accepted, has three tries and one retry (C6)."""
+    """Work that was RED twice, then answered and accepted, has three iterations and one retry (C6)."""
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     plan_repo.judge("010", "RED", "RED", "GREEN")
     plan_repo.plan("First")
@@ -132,9 +132,9 @@ def test_a_question_about_red_work_is_no_iteration(plan_repo: PlanRepo) -> None:
         assert plan_repo.run("--retries", "0").code == code
         assert plan_repo.task("010")["iteration"] == iteration
         assert f"iteration {iteration}\n" in plan_repo.repo.ok("task", "show", "010").out
-        found = row(plan_repo)
-        assert (found["iterations"], found["tries"]) == (iteration, iteration)
-        assert [review["iteration"] for review in found["reviews"]] == list(range(1, iteration + 1))
+        result = row(plan_repo)
+        assert (result["iterations"], result["tries"]) == (iteration, iteration)
+        assert [review["iteration"] for review in result["reviews"]] == list(range(1, iteration + 1))
         assert facts_of(plan_repo.repo).task("010")["iterations"] == iteration
         if code:
             plan_repo.repo.ok("answer", str(iteration), f"Shorter, {iteration}")

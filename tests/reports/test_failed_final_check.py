@@ -19,21 +19,21 @@ def asking(plan_repo: PlanRepo) -> PlanRepo:
 
 
 def test_counts_and_results_agree(asking: PlanRepo) -> None:
-    """The failed final check is counted, its task is RED, and the question is no second try."""
-    told = asking.repo.ok("runs", "report", "--format", "json").json
-    rows = {row["id"]: row for row in told["tasks"]}
+    """The failed final check is counted, its task is RED, and the question is no second iteration."""
+    document = asking.repo.ok("runs", "report", "--format", "json").json
+    rows = {row["id"]: row for row in document["tasks"]}
     assert [(rows[ident]["result"], rows[ident]["tries"]) for ident in ("010", "020")] == [("GREEN", 1), ("RED", 1)]
-    assert told["totals"]["checks"]["failed"] == 1
+    assert document["totals"]["checks"]["failed"] == 1
     assert "1 failed" in asking.repo.ok("runs", "show").out
 
 
 @pytest.mark.full
 def test_a_try_after_a_question_is_no_retry(asking: PlanRepo) -> None:
-    """After a question and one more turn, the report has two tries, and none of `--retries` is used (C6)."""
+    """After a question and one more turn, the report has two iterations, and none of `--retries` is used (C6)."""
     asking.act("implementer-020", "rm bad.txt\ntouch good.txt\n")
     asking.repo.ok("answer", "020", "send back")
     result = asking.run("--yes", "--retries", "0")
     assert result.code == 0, result
-    told = asking.repo.ok("runs", "report", "--format", "json").json
-    row = next(row for row in told["tasks"] if row["id"] == "020")
+    document = asking.repo.ok("runs", "report", "--format", "json").json
+    row = next(row for row in document["tasks"] if row["id"] == "020")
     assert (row["result"], row["tries"], row["retries"]) == ("GREEN", 2, 0)

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file: all of its facts, nothing to fetch, and nothing of an agent but its letters."""
+"""The report of a run as one HTML file: all facts, no network, and texts of agents only as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.journals import START, Tale, stamp
+from support.journals import START, MadeUpRun, stamp
 from support.quick_cases import few_of
 
 from sow.reports import html_page, run_report, timeline
@@ -68,39 +68,43 @@ def inert(text: str) -> Parsed:
     assert names <= {name.lower() for name in ATTRIBUTES}
     assert not [name for name in names if name.startswith("on") or name in REACHING]
     assert not re.findall(r"url\((?!#)|@import|expression\(|://", parsed.style)
-    bad = [each for each in text if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") and each not in "\n\t"]
+    bad = [
+        character
+        for character in text
+        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character not in "\n\t"
+    ]
     assert bad == []
     assert not set(text) & set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u200e\u200f\ufeff")
     return parsed
 
 
 @pytest.fixture
-def tale(repo: Repo) -> Tale:
+def journal(repo: Repo) -> MadeUpRun:
     """A run with a task that is done, one that failed, one that waits for it, one that asks, and a second call."""
-    for words in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"], ["Sessions"]):
-        repo.ok("task", "create", "--name", *words)
+    for item in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"], ["Sessions"]):
+        repo.ok("task", "create", "--name", *item)
     repo.ok("task", "set", "--id", "020", "status", "in_progress")
     repo.ok("task", "set", "--id", "020", "status", "failed")
-    made = Tale(repo, ["010", "020", "030", "040"])
+    made = MadeUpRun(repo, ["010", "020", "030", "040"])
     made.begin(needs={"030": ["020"]}, settings={"max_concurrency": 2})
-    with made.at_once():
+    with made.in_time_order():
         made.work(1, 61, "010")
-        made.tell(59, "check", task="010", iteration=1, command="make test", exit=0, seconds=1, passed=True)
-        made.tell(60, "reviewed", task="010", iteration=1, verdict="GREEN", by="reviewer", findings=0, feedback="")
+        made.add(59, "check", task="010", iteration=1, command="make test", exit=0, seconds=1, passed=True)
+        made.add(60, "reviewed", task="010", iteration=1, verdict="GREEN", by="reviewer", findings=0, feedback="")
         made.work(1, 31, "020", "failed", executor="codex", cost_usd=None)
-        made.tell(32, "limit", executor="codex", until=START + 50, reason="usage limit")
-        made.tell(62, "task_started", task="040", iteration=1)
+        made.add(32, "limit", executor="codex", until=START + 50, reason="usage limit")
+        made.add(62, "task_started", task="040", iteration=1)
         made.turn(62, 70, "040")
-        made.tell(70, "question", task="040", number=3, text="Which store?")
-        made.tell(70, "task_ended", task="040", status="paused", seconds=8)
+        made.add(70, "question", task="040", number=3, text="Which store?")
+        made.add(70, "task_ended", task="040", status="paused", seconds=8)
     made.folder.append_event("run_started", at=stamp(4000), t=0, recovered=True, tasks=[])
     made.folder.append_event("answered", at=stamp(4001), t=1, task="040", number=3, origin="ada")
     return made
 
 
-def test_the_file_has_all_of_the_run(repo: Repo, tale: Tale) -> None:
+def test_the_file_has_all_of_the_run(repo: Repo, journal: MadeUpRun) -> None:
     """Outcome, sums, the timeline, tasks with reviews and evidence, questions, cost and the next steps are in it."""
-    tale.end(4010, code=1)
+    journal.end(4010, code=1)
     parsed = inert(repo.ok("runs", "report", "--format", "html").out)
     for text in (
         "Add a login",
@@ -122,12 +126,12 @@ def test_the_file_has_all_of_the_run(repo: Repo, tale: Tale) -> None:
         "no call of sow was alive for 1h 6m",
         "limit of an executor, codex, 00:32 to 00:50 (18s): codex pauses",
     ):
-        assert any(text in each for each in parsed.texts), (text, parsed.shown)
+        assert any(text in item for item in parsed.texts), (text, parsed.shown)
     assert {"svg", "table", "dl", "ol"} <= set(parsed.tags)
 
 
 def test_the_answer_is_in_it(plan_repo: Any) -> None:
-    """What a person answered stands below the question, in every form for programs and people."""
+    """What a person answered is below the question, in every form for programs and people."""
     ask = "sow note add --description 'Which port?' --context x --category requirements\n"
     plan_repo.act("implementer-010-1", f"{ask}sow note escalate 1 --reason 'only you'\nsow task set status paused\n")
     plan_repo.plan("First")
@@ -153,21 +157,21 @@ def test_it_names_one_time_and_the_changed_files(plan_repo: Any) -> None:
 
 @pytest.mark.full
 def test_the_details_of_a_question_keep_their_lines(plan_repo: Any) -> None:
-    """What the run found about the work stands below its question in the table, each thing on a line of its own."""
+    """What the run found about the work is below its question in the table, each thing on a line of its own."""
     finding = "printf 'Quality Control: RED\\n\\nFeedback: all wrong\\n- a.txt: is   empty\\n- b.txt: is missing\\n'\n"
     plan_repo.act("quality-control-010", finding)
     plan_repo.plan("First")
     assert plan_repo.run("--retries", "0").code == 4
     parsed = inert(plan_repo.repo.ok("runs", "report", "--format", "html").out)
-    (shown,) = [each for each in parsed.texts if each.startswith("asks: ")]
+    (shown,) = [text for text in parsed.texts if text.startswith("asks: ")]
     asked = plan_repo.task("010")["question"]["text"]
-    told = [" ".join(line.split()) for line in f"asks: {asked}".split("\n") if line]
-    assert shown.split("\n") == told
-    assert {"What was found:", "- b.txt: is missing"} <= set(told)
+    lines = [" ".join(line.split()) for line in f"asks: {asked}".split("\n") if line]
+    assert shown.split("\n") == lines
+    assert {"What was found:", "- b.txt: is missing"} <= set(lines)
     assert "td .why { white-space: pre-line;" in parsed.style
 
 
-def test_it_goes_into_a_file(repo: Repo, tale: Tale) -> None:
+def test_it_goes_into_a_file(repo: Repo, journal: MadeUpRun) -> None:
     """`--out` writes the same bytes, and reading a run changes nothing else."""
     before = repo.snapshot()
     page = repo.ok("runs", "report", "--format", "html").out
@@ -177,7 +181,7 @@ def test_it_goes_into_a_file(repo: Repo, tale: Tale) -> None:
     assert repo.snapshot() == before
 
 
-def test_nothing_is_fetched_and_nothing_runs(repo: Repo, tale: Tale) -> None:
+def test_nothing_is_fetched_and_nothing_runs(repo: Repo, journal: MadeUpRun) -> None:
     """No script, no link, no address of anything; and the file itself forbids them to the browser."""
     page = repo.ok("runs", "report", "--format", "html").out
     parsed = inert(page)
@@ -187,9 +191,9 @@ def test_nothing_is_fetched_and_nothing_runs(repo: Repo, tale: Tale) -> None:
     assert not re.search(r"https?:|//[a-z]", page)
 
 
-def test_a_journal_that_cannot_be_read_is_a_remark(repo: Repo, tale: Tale) -> None:
+def test_a_journal_that_cannot_be_read_is_a_remark(repo: Repo, journal: MadeUpRun) -> None:
     """Without its journal the file has all the rest, and says what is missing."""
-    path = Path(tale.folder.journal_path)
+    path = Path(journal.folder.journal_path)
     path.unlink()
     path.mkdir()
     parsed = inert(repo.ok("runs", "report", "--format", "html").out)
@@ -197,7 +201,7 @@ def test_a_journal_that_cannot_be_read_is_a_remark(repo: Repo, tale: Tale) -> No
     assert "Store users" in parsed.shown
 
 
-def test_dark_narrow_and_paper(repo: Repo, tale: Tale) -> None:
+def test_dark_narrow_and_paper(repo: Repo, journal: MadeUpRun) -> None:
     """One file serves a dark screen, a phone and a printer."""
     style = inert(repo.ok("runs", "report", "--format", "html").out).style
     for query in ("prefers-color-scheme: dark", "max-width: 640px", "@media print"):
@@ -212,44 +216,44 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def spoil(tale: Tale, text: str) -> None:
+def spoil(journal: MadeUpRun, text: str) -> None:
     """Put a text into every place of the journal that an agent or a plan can fill."""
     tasks = [{"id": "010", "number": text, "name": text, "agent": text, "needs": [text]}]
-    tale.tell(80, "run_started", tasks=tasks, name=text)
+    journal.add(80, "run_started", tasks=tasks, name=text)
     fields = ("text", "reason", "executor", "role", "feedback", "verdict", "by", "command", "origin", "kind", "outcome")
     for event in (
         *("task_started", "turn_started", "turn_ended", "step", "check", "reviewed", "sent_back", "conflict", "merged"),
         *("question", "answered", "limit", "budget", "waiting"),
     ):
-        tale.tell(81, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))
-    tale.tell(82, "question", task="010", number=text, text=text)
-    tale.tell(83, "task_ended", task="010", status=text, result=text)
+        journal.add(81, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))
+    journal.add(82, "question", task="010", number=text, text=text)
+    journal.add(83, "task_ended", task="010", status=text, result=text)
 
 
-@few_of("text", HOSTILE, 3, always=["<img src=x onerror=x>"], ids=[ascii(each) for each in HOSTILE])
-def test_hostile_texts_are_letters(repo: Repo, tale: Tale, text: str) -> None:
+@few_of("text", HOSTILE, 3, always=["<img src=x onerror=x>"], ids=[ascii(item) for item in HOSTILE])
+def test_hostile_texts_are_letters(repo: Repo, journal: MadeUpRun, text: str) -> None:
     """Whatever a plan or an agent writes is shown as it is written, and is no part of the page."""
-    usual = set(inert(_page(tale)).tags)
-    spoil(tale, text)
-    tale.folder.run["name"] = f"n{text}"
-    parsed = inert(_page(tale))
+    usual = set(inert(_page(journal)).tags)
+    spoil(journal, text)
+    journal.folder.run["name"] = f"n{text}"
+    parsed = inert(_page(journal))
     assert set(parsed.tags) <= usual | {"rect", "path", "p", "small"}
     if text.isprintable() and text.isascii():
         assert f"n{text}" in parsed.shown
 
 
-def _page(tale: Tale) -> str:
-    return run_report.render(tale.home, tale.folder, "html")
+def _page(journal: MadeUpRun) -> str:
+    return run_report.render(journal.home, journal.folder, "html")
 
 
 SEQUENCES = ("\x1b[31m<b>x", "\x1b]52;c;AA==\x07</td>", "\x9b31m&amp;", "a\r\n<i>", "\u2066<u>\u2069", "é<script>")
 
 
-@pytest.mark.parametrize("text", SEQUENCES, ids=[ascii(each) for each in SEQUENCES])
-def test_sequences_split_at_every_byte(repo: Repo, tale: Tale, text: str) -> None:
+@pytest.mark.parametrize("text", SEQUENCES, ids=[ascii(sequence) for sequence in SEQUENCES])
+def test_sequences_split_at_every_byte(repo: Repo, journal: MadeUpRun, text: str) -> None:
     """A sequence that comes in two pieces, cut anywhere, even within a letter, is as harmless as in one."""
     data = text.encode()
-    document = run_report.report_data(tale.home, tale.folder)
+    document = run_report.report_data(journal.home, journal.folder)
     for place in range(len(data) + 1):
         one, two = data[:place].decode("utf-8", "surrogateescape"), data[place:].decode("utf-8", "surrogateescape")
         row = document["tasks"][0]
@@ -345,10 +349,10 @@ def test_only_our_own_tags() -> None:
 )
 def test_later_is_never_further_left(length: float, gaps: list[tuple[float, float]], moments: list[float]) -> None:
     """On the axis time goes from left to right within the picture, whatever gaps there are; gaps do not overlap."""
-    ordered = sorted({each for gap in gaps for each in gap})
+    ordered = sorted({item for gap in gaps for item in gap})
     apart = [{"from": one, "to": two} for one, two in zip(ordered[::2], ordered[1::2], strict=False)]
     axis = Axis(0.0, length, apart)
-    places = [axis.x(each) for each in sorted(moments)]
+    places = [axis.x(moment) for moment in sorted(moments)]
     assert places == sorted(places)
     assert LEFT <= places[0] <= places[-1] <= WIDTH - RIGHT + 1
     assert len(axis.ticks()) < 80
@@ -358,8 +362,8 @@ def test_later_is_never_further_left(length: float, gaps: list[tuple[float, floa
 def test_many_tasks(repo: Repo) -> None:
     """Of thousands of tasks the picture and the table show so many that a browser can, and say so."""
     idents = [f"{number}0".zfill(3) for number in range(1, 2501)]
-    made = Tale(repo, idents)
-    with made.at_once():
+    made = MadeUpRun(repo, idents)
+    with made.in_time_order():
         made.begin()
         for number, ident in enumerate(idents):
             made.work(number, number + 2, ident)
@@ -370,7 +374,7 @@ def test_many_tasks(repo: Repo) -> None:
 
 def test_a_run_in_which_nobody_worked(repo: Repo) -> None:
     """Before the first turn there is a page, without a picture."""
-    made = Tale(repo, ["010"])
+    made = MadeUpRun(repo, ["010"])
     document = timeline.document(made.folder.journal(), run=RUN, live=False)
     assert chart(document) == ""
     assert "0 of 1 task completed" in inert(_page(made)).shown

@@ -1,4 +1,4 @@
-"""The command that a hint names goes on with a run as its user had asked for it, from where they are."""
+"""The command in a hint continues a run with the options that the user gave, from the user's folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.journals import Tale
+from support.journals import MadeUpRun
 from support.plan_repo import WORK, PlanRepo
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
@@ -20,15 +20,15 @@ ASKED = ("--executor", "hand", "--agent", "documenter", "--review", "off", "--re
 LIMITS = ("--max-cost", "1.5", "--timeout", "45m", "--max-wait", "90s", "--schedule", "waves", "--max-concurrency", "1")
 
 
-def next_commands(plan_repo: PlanRepo, **more: Path) -> list[str]:
+def next_commands(plan_repo: PlanRepo, **options: Path) -> list[str]:
     """What the report says to do."""
-    return [step["command"] for step in plan_repo.repo.ok("runs", "show", "--json", **more).json["next"]]
+    return [step["command"] for step in plan_repo.repo.ok("runs", "show", "--json", **options).json["next"]]
 
 
-def cut_off(plan_repo: PlanRepo, *words: str, role: str = "implementer") -> None:
+def cut_off(plan_repo: PlanRepo, *arguments: str, role: str = "implementer") -> None:
     """A run that Ctrl-C ended while its first worker was at work."""
     plan_repo.act(f"{role}-010-1", SLOW)
-    run = plan_repo.start(*words)
+    run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / f"{role}-010-1.cwd").exists())
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=300)
@@ -36,7 +36,7 @@ def cut_off(plan_repo: PlanRepo, *words: str, role: str = "implementer") -> None
 
 
 def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
-    """Typed as it is printed, it goes on with the same run, tasks and settings; every command prints the same."""
+    """Typed as it is printed, it continues with the same run, tasks and settings; every command prints the same."""
     plan_repo.act("documenter", WORK)
     plan_repo.plan("First", "Second", "Third")
     plan_repo.repo.git("mv", "plan.yaml", "my plan.yaml")
@@ -48,9 +48,9 @@ def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
     (idle,) = plan_repo.repo.ok("status", "--json").json["idle"]
     assert idle["do"] == command
     assert f"continue it: {command}" in plan_repo.repo.sow("doctor").out
-    words = shlex.split(command)
-    assert words[:3] == ["sow", "run", "my plan.yaml"]
-    result = plan_repo.repo.sow(*words[1:])
+    parts = shlex.split(command)
+    assert parts[:3] == ["sow", "run", "my plan.yaml"]
+    result = plan_repo.repo.sow(*parts[1:])
     assert result.code == 0, result
     (after,) = plan_repo.runs()
     assert (after["settings"], after["tasks"]) == (asked["settings"], ["010", "030"])
@@ -59,7 +59,7 @@ def test_the_command_goes_on_as_it_was_asked(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_what_the_config_says_is_not_repeated(plan_repo: PlanRepo) -> None:
-    """Only what differs from the user's settings now is an option: what they say is said already."""
+    """Only what differs from the user's settings now is an option: what they say is reported already."""
     plan_repo.configure(run={"retries": 0, "max_wait": "1h"}, review={"enabled": False})
     plan_repo.plan("First")
     cut_off(plan_repo)
@@ -89,7 +89,7 @@ def test_what_was_asked_for_goes_over_the_plan_again(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_the_options_are_those_of_the_last_call(plan_repo: PlanRepo) -> None:
-    """Who goes on without an option is not told of it again."""
+    """Who continues without an option is not told of it again."""
     plan_repo.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
     plan_repo.plan("First")
     assert plan_repo.run("--retries", "2", "--yes").code == 4
@@ -103,9 +103,9 @@ def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(plan_repo: PlanR
     """Without the journal the hint has what the run's state tells."""
     plan_repo.plan("First")
     cut_off(plan_repo, "--retries", "5", "--yes")
-    (journal,) = plan_repo.repo.root.glob(".sow/local/runs/*/journal.jsonl")
-    journal.unlink()
-    journal.mkdir()
+    (path,) = plan_repo.repo.root.glob(".sow/local/runs/*/journal.jsonl")
+    path.unlink()
+    path.mkdir()
     (idle,) = plan_repo.repo.ok("status", "--json").json["idle"]
     assert idle["do"] == "sow run plan.yaml --retries 5"
 
@@ -127,8 +127,8 @@ def test_a_spent_budget_is_to_be_raised(plan_repo: PlanRepo, where: str) -> None
     plan_repo.simulated("paid", "implementer", turns)
     plan_repo.configure(review={"enabled": False}, budgets={"run_usd": 0.0001} if where == "config" else {})
     plan_repo.plan("First", "Second < 1")
-    words = ("--max-cost", "0.0001") if where == "call" else ()
-    assert plan_repo.run(*words).code == 4
+    arguments = ("--max-cost", "0.0001") if where == "call" else ()
+    assert plan_repo.run(*arguments).code == 4
     step = plan_repo.repo.ok("runs", "show", "--json").json["next"][0]
     assert "is spent" in step["text"]
     assert step["text"].endswith(": raise it, and continue with the open task")
@@ -203,19 +203,19 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     plans = [{"path": ".sow/orchestration/workflow_coordination_plan.md", "digest": "b" * 64}]
     settings = {"max_concurrency": 2, "schedule": "ready", "isolation": "none", "review": "off", "retries": 0}
     asked = ["max_concurrency", "review", "update_plan", "yes"]
-    tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
-    tale.begin(asked=asked)
+    journal = MadeUpRun(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
+    journal.begin(asked=asked)
     command = f"sow --root {repo.root} workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms --yes"
-    assert resume_command.resume_command(tale.folder, ANY_FOLDER) == command
+    assert resume_command.resume_command(journal.folder, ANY_FOLDER) == command
 
 
 def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     """Where no project tells which tasks there were besides, none is named."""
-    tale = Tale(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
+    journal.begin()
     command = f"sow --root {repo.root} run {repo.root}/plan.md"
-    assert resume_command.resume_command(tale.folder, ANY_FOLDER) == command
-    assert run_report.report_data(tale.home, tale.folder)["next"][-1]["command"] == command
+    assert resume_command.resume_command(journal.folder, ANY_FOLDER) == command
+    assert run_report.report_data(journal.home, journal.folder)["next"][-1]["command"] == command
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""The report of a run: what it says, where it knows it from, and that no journal is too torn for it."""
+"""The report of a run: its contents, its sources, and damaged journals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from conftest import Repo, fresh_environment
 from hypothesis import given
 from hypothesis import strategies as st
-from support.claim_holder import held
-from support.journals import START, Tale, stamp
+from support.claim_holder import hold_claim
+from support.journals import START, MadeUpRun, stamp
 
 from sow.reports import report_text, run_report
 from sow.store.formats import VERSION
@@ -44,25 +44,25 @@ def crew(tmp_path: Path, environment: dict[str, str], _crew_template: Path) -> R
     return Repo(tmp_path / "repo", environment)
 
 
-def put(repo: Repo, tale: Tale, ident: str, **facts: Any) -> None:
+def put(repo: Repo, journal: MadeUpRun, ident: str, **facts: Any) -> None:
     """Give a task's state these fields, as the run would."""
-    project = projects.load(tale.home)
-    desk = find(tale.home, project, ident)
-    loaded = desk.load()
-    desk.save(loaded, {**loaded["task"], **facts}, project["project_id"])  # type: ignore[typeddict-item]
+    project = projects.load(journal.home)
+    task_folder = find(journal.home, project, ident)
+    loaded = task_folder.load()
+    task_folder.save(loaded, {**loaded["task"], **facts}, project["project_id"])  # type: ignore[typeddict-item]
 
 
-def done(repo: Repo, tale: Tale, ident: str) -> None:
+def done(repo: Repo, journal: MadeUpRun, ident: str) -> None:
     approval = {"by": "ada", "at": stamp(9), "iteration": 1}
-    put(repo, tale, ident, status="completed", completed_at=stamp(9), started_at=stamp(1), approval=approval)
+    put(repo, journal, ident, status="completed", completed_at=stamp(9), started_at=stamp(1), approval=approval)
 
 
 def record(
-    tale: Tale, ident: str, t: float, *, role: str = "implementer", executor: str = "claude-code", **turn: Any
+    journal: MadeUpRun, ident: str, t: float, *, role: str = "implementer", executor: str = "claude-code", **turn: Any
 ) -> None:
     """A session's record with one turn, as the machine would have kept it."""
     made = sessions.create(
-        TaskFolder(tale.home, "implementation", ident),
+        TaskFolder(journal.home, "implementation", ident),
         {
             "number": 1,
             "key": "6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21",
@@ -103,14 +103,14 @@ def test_reasons_are_told_once(crew):
 
 def test_tasks_by_outcome(crew):
     """A task is completed, failed, waiting with its question, or blocked with what it waits for."""
-    tale = Tale(crew, IDS)
-    tale.begin(needs={"020": ["010"], "030": ["010"], "050": ["040"]})
-    tale.work(1, 5, "010", "failed")
-    tale.work(5, 8, "040", "paused")
-    tale.end(9, "waiting", 4)
-    put(crew, tale, "010", status="failed")
-    put(crew, tale, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
-    rows = by_id(run_report.report_data(tale.home, tale.folder))
+    journal = MadeUpRun(crew, IDS)
+    journal.begin(needs={"020": ["010"], "030": ["010"], "050": ["040"]})
+    journal.work(1, 5, "010", "failed")
+    journal.work(5, 8, "040", "paused")
+    journal.end(9, "waiting", 4)
+    put(crew, journal, "010", status="failed")
+    put(crew, journal, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
+    rows = by_id(run_report.report_data(journal.home, journal.folder))
     assert {ident: row["outcome"] for ident, row in rows.items()} == {
         "010": "failed",
         "020": "blocked",
@@ -121,27 +121,27 @@ def test_tasks_by_outcome(crew):
     assert rows["020"]["waits_for"] == [{"id": "010", "plan_id": "1", "outcome": "failed"}]
     assert rows["050"]["waits_for"] == [{"id": "040", "plan_id": "4", "outcome": "waiting"}]
     assert rows["040"]["question"] == {"number": 3, "text": "Which store?"}
-    assert run_report.report_data(tale.home, tale.folder)["counts"]["blocked"] == 3
+    assert run_report.report_data(journal.home, journal.folder)["counts"]["blocked"] == 3
 
 
 def test_the_facts_of_a_task(crew):
     """Ids, agent, executor, iterations, result, retries, verdicts, checks, times, estimate, cost and tokens."""
-    tale = Tale(crew, ["010"])
-    tale.begin()
-    tale.tell(1, "task_started", task="010", iteration=1, slot=0)
-    tale.turn(1, 31, "010")
-    tale.tell(32, "check", task="010", iteration=1, kind="test", command="make test", exit=1, seconds=1, passed=False)
-    tale.turn(33, 43, "010", role="reviewer", executor="codex", kind="review")
-    tale.tell(44, "reviewed", task="010", iteration=1, verdict="RED", by="reviewer", findings=2, feedback="no test")
-    tale.tell(44, "sent_back", task="010", iteration=1, reason="no test")
-    tale.turn(45, 55, "010", kind="resume", iteration=2)
-    tale.tell(56, "check", task="010", iteration=2, kind="test", command="make test", exit=0, seconds=1, passed=True)
-    tale.tell(57, "reviewed", task="010", iteration=2, verdict="GREEN", by="reviewer", findings=0, feedback="")
-    tale.tell(58, "merged", task="010", iteration=2, commit="c" * 40)
-    tale.tell(61, "task_ended", task="010", status="completed", result="GREEN", seconds=60, retry_count=1)
-    tale.end(61)
-    done(crew, tale, "010")
-    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
+    journal = MadeUpRun(crew, ["010"])
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1, slot=0)
+    journal.turn(1, 31, "010")
+    journal.add(32, "check", task="010", iteration=1, kind="test", command="make test", exit=1, seconds=1, passed=False)
+    journal.turn(33, 43, "010", role="reviewer", executor="codex", kind="review")
+    journal.add(44, "reviewed", task="010", iteration=1, verdict="RED", by="reviewer", findings=2, feedback="no test")
+    journal.add(44, "sent_back", task="010", iteration=1, reason="no test")
+    journal.turn(45, 55, "010", kind="resume", iteration=2)
+    journal.add(56, "check", task="010", iteration=2, kind="test", command="make test", exit=0, seconds=1, passed=True)
+    journal.add(57, "reviewed", task="010", iteration=2, verdict="GREEN", by="reviewer", findings=0, feedback="")
+    journal.add(58, "merged", task="010", iteration=2, commit="c" * 40)
+    journal.add(61, "task_ended", task="010", status="completed", result="GREEN", seconds=60, retry_count=1)
+    journal.end(61)
+    done(crew, journal, "010")
+    (row,) = run_report.report_data(journal.home, journal.folder)["tasks"]
     expected = {
         "id": "010",
         "plan_id": "1",
@@ -170,35 +170,37 @@ def test_the_facts_of_a_task(crew):
         "conflicts": 0,
     }
     assert {key: row[key] for key in expected} == expected
-    assert [(each["verdict"], each["findings"]) for each in row["reviews"]] == [("RED", 2), ("GREEN", 0)]
+    assert [(review["verdict"], review["findings"]) for review in row["reviews"]] == [("RED", 2), ("GREEN", 0)]
 
 
 def test_the_plan_s_id_comes_from_the_task_first(crew):
     """Where the task's state knows its plan, that is what is shown."""
-    tale = Tale(crew, ["010"])
-    tale.begin()
-    put(crew, tale, "010", source={"plan": "plan.md", "id": "2.5", "digest": "d" * 64})
-    assert run_report.report_data(tale.home, tale.folder)["tasks"][0]["plan_id"] == "2.5"
+    journal = MadeUpRun(crew, ["010"])
+    journal.begin()
+    put(crew, journal, "010", source={"plan": "plan.md", "id": "2.5", "digest": "d" * 64})
+    assert run_report.report_data(journal.home, journal.folder)["tasks"][0]["plan_id"] == "2.5"
 
 
 def test_speed_up_against_one_after_the_other(crew):
     """Three turns of ten seconds at once are three times as fast; what was waited is shown apart."""
-    tale = Tale(crew, IDS[:3])
-    tale.begin()
+    journal = MadeUpRun(crew, IDS[:3])
+    journal.begin()
     for ident in IDS[:3]:
-        tale.tell(0, "turn_started", task=ident, iteration=1, role="implementer", executor="e", kind="spawn", model="")
+        journal.add(
+            0, "turn_started", task=ident, iteration=1, role="implementer", executor="e", kind="spawn", model=""
+        )
     for ident in IDS[:3]:
-        tale.tell(
+        journal.add(
             10, "turn_ended", task=ident, iteration=1, role="implementer", executor="e", kind="spawn", outcome="done",
             status="needs_review", seconds=10.0, cost_usd=None, input_tokens=None, output_tokens=None, tools=1,
         )  # fmt: skip
-    tale.tell(10, "waiting", reason="a question", until=None)
-    tale.tell(30, "answered", task="010", number=1, origin="ada")
-    tale.tell(30, "limit", executor="e", until=START + 70, reason="usage limit")
-    tale.tell(30, "waiting", reason="e is limited", until=START + 70)
-    tale.tell(40, "waiting", reason="e is limited", until=START + 70)
-    tale.tell(70, "run_ended", status="ended", exit=0, seconds=70, completed=0, failed=0, blocked=0, waiting=0)
-    total = run_report.report_data(tale.home, tale.folder)["totals"]
+    journal.add(10, "waiting", reason="a question", until=None)
+    journal.add(30, "answered", task="010", number=1, origin="ada")
+    journal.add(30, "limit", executor="e", until=START + 70, reason="usage limit")
+    journal.add(30, "waiting", reason="e is limited", until=START + 70)
+    journal.add(40, "waiting", reason="e is limited", until=START + 70)
+    journal.add(70, "run_ended", status="ended", exit=0, seconds=70, completed=0, failed=0, blocked=0, waiting=0)
+    total = run_report.report_data(journal.home, journal.folder)["totals"]
     assert (total["wall_seconds"], total["busy_seconds"], total["work_seconds"]) == (70, 10, 30)
     assert (total["waited_for_people_seconds"], total["waited_for_limits_seconds"]) == (20, 40)
     assert total["speed_up"] == 3.0
@@ -206,31 +208,31 @@ def test_speed_up_against_one_after_the_other(crew):
 
 def test_a_wait_beside_work_is_no_standstill(crew):
     """While a turn runs, nothing waits as a whole."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.tell(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
-    tale.tell(2, "waiting", reason="a question", until=None)
-    tale.tell(9, "step", task="010", text="running make test")
-    assert run_report.report_data(tale.home, tale.folder)["totals"]["waited_for_people_seconds"] == 0
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
+    journal.add(2, "waiting", reason="a question", until=None)
+    journal.add(9, "step", task="010", text="running make test")
+    assert run_report.report_data(journal.home, journal.folder)["totals"]["waited_for_people_seconds"] == 0
 
 
 def test_unknown_cost_is_said_and_never_zero(crew):
     """A turn without a cost counts as unknown; where none is known, there is no sum."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.work(1, 5, "010", cost_usd=None, input_tokens=None, output_tokens=None)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.work(1, 5, "010", cost_usd=None, input_tokens=None, output_tokens=None)
+    document = run_report.report_data(journal.home, journal.folder)
     assert (document["totals"]["cost_usd"], document["totals"]["cost_unknown_turns"]) == (None, 1)
     assert "- cost: unknown" in run_report.render_markdown(document)
-    tale.work(6, 9, "020", role="documenter", executor="codex")
-    document = run_report.report_data(tale.home, tale.folder)
+    journal.work(6, 9, "020", role="documenter", executor="codex")
+    document = run_report.report_data(journal.home, journal.folder)
     assert (document["totals"]["cost_usd"], document["totals"]["cost_unknown_turns"]) == (0.25, 1)
     assert "- cost: $0.25 and 1 turn of unknown cost" in run_report.render_markdown(document)
-    assert [(each["name"], each["cost_usd"]) for each in document["by_agent"]] == [
+    assert [(entry["name"], entry["cost_usd"]) for entry in document["by_agent"]] == [
         ("implementer", None),
         ("documenter", 0.25),
     ]
-    assert [(each["name"], each["output_tokens"]) for each in document["by_executor"]] == [
+    assert [(entry["name"], entry["output_tokens"]) for entry in document["by_executor"]] == [
         ("claude-code", None),
         ("codex", 100),
     ]
@@ -238,21 +240,21 @@ def test_unknown_cost_is_said_and_never_zero(crew):
 
 def test_a_run_that_was_killed_and_went_on(crew):
     """Two calls are one run: what lay between them counts nowhere, and the cut-off turn as long as it was seen."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.tell(1, "task_started", task="010", iteration=1, slot=0)
-    tale.tell(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
-    tale.tell(11, "step", task="010", text="running make test")
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1, slot=0)
+    journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
+    journal.add(11, "step", task="010", text="running make test")
     later = {"at": stamp(50_000)}
-    tale.begin(0, recovered=True, **later)
-    tale.tell(1, "task_started", task="010", iteration=1, slot=0, **later)
-    tale.tell(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="recovery", **later)
-    tale.tell(
+    journal.begin(0, recovered=True, **later)
+    journal.add(1, "task_started", task="010", iteration=1, slot=0, **later)
+    journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="recovery", **later)
+    journal.add(
         5, "turn_ended", task="010", iteration=1, role="implementer", executor="e", kind="recovery", outcome="done",
         status="needs_review", seconds=4.0, cost_usd=0.5, input_tokens=1, output_tokens=1, tools=1, **later,
     )  # fmt: skip
-    tale.tell(6, "task_ended", task="010", status="completed", result="GREEN", seconds=5, retry_count=0, **later)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal.add(6, "task_ended", task="010", status="completed", result="GREEN", seconds=5, retry_count=0, **later)
+    document = run_report.report_data(journal.home, journal.folder)
     assert (document["run"]["calls"], document["run"]["recovered"]) == (2, 1)
     assert document["totals"]["wall_seconds"] == 11 + 6
     assert document["totals"]["work_seconds"] == 10 + 4
@@ -262,11 +264,11 @@ def test_a_run_that_was_killed_and_went_on(crew):
 
 def test_a_run_whose_start_is_torn_is_told_apart_by_its_clock(crew):
     """Where the line of a second start is lost, time that runs backwards shows that a new call began."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.work(1, 100, "010", "failed")
-    tale.work(2, 7, "010")
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.work(1, 100, "010", "failed")
+    journal.work(2, 7, "010")
+    document = run_report.report_data(journal.home, journal.folder)
     assert document["run"]["calls"] == 2
     assert document["totals"]["wall_seconds"] == 100 + 5
 
@@ -274,22 +276,22 @@ def test_a_run_whose_start_is_torn_is_told_apart_by_its_clock(crew):
 @pytest.mark.parametrize("jump", [3600, -3600, 86400 * 365, -86400 * 365])
 def test_a_clock_that_jumps_changes_no_figure(crew, jump):
     """The machine's time may jump within a call: durations follow the run's own clock."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.tell(1, "task_started", task="010", iteration=1, slot=0)
-    tale.turn(2, 12, "010", at=stamp(jump))
-    tale.tell(15, "task_ended", task="010", status="completed", result="GREEN", seconds=14, retry_count=0)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1, slot=0)
+    journal.turn(2, 12, "010", at=stamp(jump))
+    journal.add(15, "task_ended", task="010", status="completed", result="GREEN", seconds=14, retry_count=0)
+    document = run_report.report_data(journal.home, journal.folder)
     assert document["totals"]["wall_seconds"] == 15
     assert by_id(document)["010"]["active_seconds"] == 14
 
 
 def test_without_the_runs_own_clock_times_are_taken_from_the_stamps(crew):
     """An entry without `t` still has a time; one that jumps back counts as no time."""
-    tale = Tale(crew, IDS[:1])
+    journal = MadeUpRun(crew, IDS[:1])
     for t, event in ((0, "run_started"), (5, "task_started"), (2, "step"), (12, "task_ended")):
-        tale.folder.append_event(event, at=stamp(t), task="010", status="completed")
-    document = run_report.report_data(tale.home, tale.folder)
+        journal.folder.append_event(event, at=stamp(t), task="010", status="completed")
+    document = run_report.report_data(journal.home, journal.folder)
     assert document["totals"]["wall_seconds"] == 15
     assert by_id(document)["010"]["active_seconds"] == 10
 
@@ -299,18 +301,18 @@ TOLD = {"outcome": "done", "cost_usd": 1.5, "input_tokens": 7, "output_tokens": 
 
 def test_what_the_journal_lost_comes_from_the_session_records(crew):
     """A turn whose end is torn takes its cost from the record, and one that is missing altogether is added once."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.tell(1, "turn_started", task="010", iteration=1, role="implementer", executor="claude-code", kind="spawn")
-    tale.work(1, 30, "020")
-    tale.tell(30, "step", task="010", text="running make test")
-    record(tale, "010", 1, ended_at=stamp(21), **TOLD)
-    record(tale, "010", 25, role="reviewer", ended_at=stamp(29), **TOLD)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.add(1, "turn_started", task="010", iteration=1, role="implementer", executor="claude-code", kind="spawn")
+    journal.work(1, 30, "020")
+    journal.add(30, "step", task="010", text="running make test")
+    record(journal, "010", 1, ended_at=stamp(21), **TOLD)
+    record(journal, "010", 25, role="reviewer", ended_at=stamp(29), **TOLD)
+    document = run_report.report_data(journal.home, journal.folder)
     assert by_id(document)["010"]["turns"] == 2
     assert by_id(document)["010"]["cost_usd"] == 3.0
     assert by_id(document)["020"]["cost_usd"] == 0.25
-    assert [(each["name"], each["work_seconds"]) for each in document["by_agent"]] == [
+    assert [(entry["name"], entry["work_seconds"]) for entry in document["by_agent"]] == [
         ("implementer", 49),
         ("reviewer", 20),
     ]
@@ -318,79 +320,79 @@ def test_what_the_journal_lost_comes_from_the_session_records(crew):
 
 def test_several_turns_that_the_journal_has_as_one(crew):
     """Where a limit, another executor or a reminder made several turns of one, the records say what all cost."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
     begun = {"task": "010", "iteration": 1, "role": "implementer", "kind": "spawn"}
-    tale.tell(1, "turn_started", executor="claude-code", **begun)
-    tale.tell(30, "turn_ended", executor="codex", **begun, **TOLD)
-    record(tale, "010", 1, ended_at=stamp(2), **{**TOLD, "outcome": "limited", "cost_usd": 0.25})
-    record(tale, "010", 3, executor="codex", ended_at=stamp(20), **{**TOLD, "cost_usd": 0.5})
-    record(tale, "010", 21, executor="codex", ended_at=stamp(30), **TOLD)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal.add(1, "turn_started", executor="claude-code", **begun)
+    journal.add(30, "turn_ended", executor="codex", **begun, **TOLD)
+    record(journal, "010", 1, ended_at=stamp(2), **{**TOLD, "outcome": "limited", "cost_usd": 0.25})
+    record(journal, "010", 3, executor="codex", ended_at=stamp(20), **{**TOLD, "cost_usd": 0.5})
+    record(journal, "010", 21, executor="codex", ended_at=stamp(30), **TOLD)
+    document = run_report.report_data(journal.home, journal.folder)
     assert (document["totals"]["turns"], document["totals"]["cost_usd"]) == (3, 2.25)
-    assert {each["name"]: each["turns"] for each in document["by_executor"]} == {"codex": 2, "claude-code": 1}
+    assert {entry["name"]: entry["turns"] for entry in document["by_executor"]} == {"codex": 2, "claude-code": 1}
     assert by_id(document)["010"]["executor"] == "codex"
 
 
 def test_a_turn_that_another_executor_took_over_is_one_turn(crew):
     """Without records, the journal's turn ends under the name of the executor that ended it."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
     begun = {"task": "010", "iteration": 1, "role": "implementer", "kind": "spawn"}
-    tale.tell(1, "turn_started", executor="claude-code", **begun)
-    tale.tell(30, "turn_ended", executor="codex", **begun, **TOLD)
-    document = run_report.report_data(tale.home, tale.folder)
-    assert [(each["name"], each["turns"]) for each in document["by_executor"]] == [("codex", 1)]
+    journal.add(1, "turn_started", executor="claude-code", **begun)
+    journal.add(30, "turn_ended", executor="codex", **begun, **TOLD)
+    document = run_report.report_data(journal.home, journal.folder)
+    assert [(entry["name"], entry["turns"]) for entry in document["by_executor"]] == [("codex", 1)]
 
 
 def test_broken_records_cost_only_themselves(crew):
     """A record that cannot be read is a remark, and the journal's facts stand."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.work(1, 5, "010")
-    record(tale, "010", 1, ended_at=stamp(5), **TOLD)
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.work(1, 5, "010")
+    record(journal, "010", 1, ended_at=stamp(5), **TOLD)
     (crew.root / ".sow/local/sessions/010/1/record.yaml").write_text("schema_version: [")
-    document = run_report.report_data(tale.home, tale.folder)
+    document = run_report.report_data(journal.home, journal.folder)
     assert "the sessions of task 010 cannot be read" in document["remarks"][0]
     assert document["totals"]["cost_usd"] == 0.25
 
 
 def test_turns_outside_of_the_run_are_not_its_own(crew):
     """What a person had an agent do before or after the run is no part of it."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin(100)
-    tale.tell(200, "run_ended", status="ended", exit=0, seconds=100, completed=0, failed=0, blocked=0, waiting=0)
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin(100)
+    journal.add(200, "run_ended", status="ended", exit=0, seconds=100, completed=0, failed=0, blocked=0, waiting=0)
     for t in (50, 500):
-        record(tale, "010", t, ended_at=stamp(t + 5), outcome="done", cost_usd=1.0)
-    assert run_report.report_data(tale.home, tale.folder)["totals"]["turns"] == 0
+        record(journal, "010", t, ended_at=stamp(t + 5), outcome="done", cost_usd=1.0)
+    assert run_report.report_data(journal.home, journal.folder)["totals"]["turns"] == 0
 
 
 def test_runs_within_one_second_have_each_their_own_turns(crew):
     """A turn belongs to the run whose journal tells of it, although another run was alive in the same second."""
-    first = Tale(crew, IDS)
+    first = MadeUpRun(crew, IDS)
     first.begin()
     first.turn(0, 1, "010", role="implementer", executor="claude-code")
     first.end(1, "stopped", 130)
-    second = Tale(crew, IDS, id="20990101-000000-0002", started_at=stamp(1))
+    second = MadeUpRun(crew, IDS, id="20990101-000000-0002", started_at=stamp(1))
     second.begin(1)
     second.turn(1, 2, "010", role="implementer", executor="claude-code")
     second.end(2)
-    third = Tale(crew, IDS, id="20990101-000000-0003", started_at=stamp(2))
+    third = MadeUpRun(crew, IDS, id="20990101-000000-0003", started_at=stamp(2))
     third.begin(2)
     third.end(2)
     for t in (0, 1):
         record(second, "010", t, ended_at=stamp(t + 1), outcome="done", cost_usd=1.0 + t, seconds=1.0)
-    known = [run_report.report_data(tale.home, tale.folder)["totals"] for tale in (first, second, third)]
-    assert [each["turns"] for each in known] == [1, 1, 0]
-    assert [each["cost_usd"] for each in known[:2]] == [1.0, 2.0]
+    totals = [run_report.report_data(journal.home, journal.folder)["totals"] for journal in (first, second, third)]
+    assert [total["turns"] for total in totals] == [1, 1, 0]
+    assert [total["cost_usd"] for total in totals[:2]] == [1.0, 2.0]
 
 
 def test_a_run_without_a_journal(crew):
     """States and records tell what they can, and the report says that the journal is missing."""
-    tale = Tale(crew, IDS[:2])
-    done(crew, tale, "010")
-    record(tale, "010", 3, ended_at=stamp(9), outcome="done", cost_usd=1.0, seconds=6.0)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:2])
+    done(crew, journal, "010")
+    record(journal, "010", 3, ended_at=stamp(9), outcome="done", cost_usd=1.0, seconds=6.0)
+    document = run_report.report_data(journal.home, journal.folder)
     assert {ident: row["outcome"] for ident, row in by_id(document).items()} == {"010": "completed", "020": "pending"}
     assert document["totals"]["cost_usd"] == 1.0
     assert "it has no journal" in document["remarks"][0]
@@ -398,21 +400,21 @@ def test_a_run_without_a_journal(crew):
 
 def test_a_journal_that_cannot_be_read_is_a_remark(crew):
     """A folder in the journal's place costs the history and not the report."""
-    tale = Tale(crew, IDS[:1])
-    os.mkdir(tale.folder.journal_path)
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:1])
+    os.mkdir(journal.folder.journal_path)
+    document = run_report.report_data(journal.home, journal.folder)
     assert "its journal cannot be read" in document["remarks"][0]
     assert document["counts"]["total"] == 1
 
 
 def test_a_project_that_is_gone(crew):
     """After `sow project delete` the journal still tells what became of the tasks."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.work(1, 5, "010")
-    tale.end(6)
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.work(1, 5, "010")
+    journal.end(6)
     shutil.rmtree(crew.project)
-    document = run_report.report_data(tale.home, tale.folder)
+    document = run_report.report_data(journal.home, journal.folder)
     assert {ident: row["outcome"] for ident, row in by_id(document).items()} == {"010": "completed", "020": "unknown"}
     assert by_id(document)["010"]["name"] == "Task 1"
     assert "the journal alone" in document["remarks"][0]
@@ -420,52 +422,52 @@ def test_a_project_that_is_gone(crew):
 
 def test_another_project_lends_no_state(crew):
     """Tasks with the same ids in another project are not those of this run."""
-    tale = Tale(crew, IDS[:1], project_id="6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21")
-    tale.begin()
-    tale.work(1, 5, "010")
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:1], project_id="6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21")
+    journal.begin()
+    journal.work(1, 5, "010")
+    document = run_report.report_data(journal.home, journal.folder)
     assert by_id(document)["010"]["name"] == "Task 1"
     assert "is not on branch feat/auth" in document["remarks"][0]
 
 
 def test_a_run_that_ended_stays_as_it_ended(crew):
     """What was done to a task after the run does not change the run's report."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.work(1, 5, "010", "failed")
-    tale.end(6, code=1)
-    done(crew, tale, "010")
-    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.work(1, 5, "010", "failed")
+    journal.end(6, code=1)
+    done(crew, journal, "010")
+    (row,) = run_report.report_data(journal.home, journal.folder)["tasks"]
     assert (row["outcome"], row["status"]) == ("failed", "completed")
 
 
 def test_a_run_that_goes_on_has_running_tasks(crew):
     """While a process holds the run, its begun tasks are running; when it is gone, the run is stopped."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.tell(1, "task_started", task="010", iteration=1, slot=0)
-    with held(crew, "run", tale.folder.id):
-        document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1, slot=0)
+    with hold_claim(crew, "run", journal.folder.id):
+        document = run_report.report_data(journal.home, journal.folder)
         assert (document["run"]["live"], document["run"]["status"]) == (True, "running")
         assert by_id(document)["010"]["outcome"] == "running"
-        assert document["next"][-1]["command"] == f"sow runs stop {tale.folder.id}"
-    document = run_report.report_data(tale.home, tale.folder)
+        assert document["next"][-1]["command"] == f"sow runs stop {journal.folder.id}"
+    document = run_report.report_data(journal.home, journal.folder)
     assert (document["run"]["live"], document["run"]["status"]) == (False, "stopped")
     assert by_id(document)["010"]["outcome"] == "pending"
 
 
 def test_what_to_do_next(crew):
-    """Questions come first, then failures, then how to go on, each with its command."""
-    tale = Tale(crew, IDS)
-    tale.begin()
-    tale.work(1, 5, "010", "failed")
-    tale.work(5, 8, "040", "paused")
-    tale.tell(8, "merged", task="020", iteration=1, commit="b" * 40)
-    tale.end(9, "waiting", 4)
-    put(crew, tale, "010", status="failed")
-    put(crew, tale, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
-    done(crew, tale, "020")
-    assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
+    """Questions come first, then failures, then how to continue, each with its command."""
+    journal = MadeUpRun(crew, IDS)
+    journal.begin()
+    journal.work(1, 5, "010", "failed")
+    journal.work(5, 8, "040", "paused")
+    journal.add(8, "merged", task="020", iteration=1, commit="b" * 40)
+    journal.end(9, "waiting", 4)
+    put(crew, journal, "010", status="failed")
+    put(crew, journal, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
+    done(crew, journal, "020")
+    assert [step["command"] for step in run_report.report_data(journal.home, journal.folder)["next"]] == [
         'sow answer 3 "…"',
         "sow task show 010",
         f"sow --root {crew.root} run {crew.root}/plan.md --retry-failed",
@@ -476,30 +478,30 @@ def test_what_to_do_next(crew):
 
 def test_what_to_do_when_all_is_done(crew):
     """A run that ended well is looked at; one that could not reach the user's branch is integrated."""
-    tale = Tale(crew, IDS[:1])
-    tale.begin()
-    tale.work(1, 5, "010")
-    tale.tell(5, "merged", task="010", iteration=1, commit="b" * 40)
-    done(crew, tale, "010")
-    tale.end(6)
-    assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.work(1, 5, "010")
+    journal.add(5, "merged", task="010", iteration=1, commit="b" * 40)
+    done(crew, journal, "010")
+    journal.end(6)
+    assert [step["command"] for step in run_report.report_data(journal.home, journal.folder)["next"]] == [
         "git log --stat aaaaaaaaaaaa..feat/auth"
     ]
-    tale.end(7, "waiting", 4)
-    assert run_report.report_data(tale.home, tale.folder)["next"][0]["command"] == "sow integrate"
+    journal.end(7, "waiting", 4)
+    assert run_report.report_data(journal.home, journal.folder)["next"][0]["command"] == "sow integrate"
 
 
 def test_questions_and_how_long_they_waited(crew):
     """Each question has its answer's origin and its wait, also when the answer came to a later call."""
-    tale = Tale(crew, IDS[:2])
-    tale.begin()
-    tale.tell(5, "question", task="010", number=1, text="Which store?")
-    tale.tell(9, "answered", task="010", number=1, origin="ada")
-    tale.tell(10, "question", task="020", number=2, text="Which port?")
-    tale.begin(0, at=stamp(100))
-    tale.tell(1, "answered", task="020", number=2, origin="a standing answer", at=stamp(110))
-    document = run_report.report_data(tale.home, tale.folder)
-    assert [(each["origin"], each["waited_seconds"]) for each in document["questions"]] == [
+    journal = MadeUpRun(crew, IDS[:2])
+    journal.begin()
+    journal.add(5, "question", task="010", number=1, text="Which store?")
+    journal.add(9, "answered", task="010", number=1, origin="ada")
+    journal.add(10, "question", task="020", number=2, text="Which port?")
+    journal.begin(0, at=stamp(100))
+    journal.add(1, "answered", task="020", number=2, origin="a standing answer", at=stamp(110))
+    document = run_report.report_data(journal.home, journal.folder)
+    assert [(question["origin"], question["waited_seconds"]) for question in document["questions"]] == [
         ("ada", 4),
         ("a standing answer", 100),
     ]
@@ -508,7 +510,7 @@ def test_questions_and_how_long_they_waited(crew):
 
 def test_reviews_and_evidence_of_the_state_stand_in_for_the_journal(crew):
     """Where the journal tells of no review and no check, the task's own state does, but of this run only."""
-    tale = Tale(crew, ["010"])
+    journal = MadeUpRun(crew, ["010"])
     review = {"iteration": 1, "verdict": "GREEN", "by": "reviewer", "findings": []}
     proof = {
         "kind": "test",
@@ -521,15 +523,15 @@ def test_reviews_and_evidence_of_the_state_stand_in_for_the_journal(crew):
     }
     put(
         crew,
-        tale,
+        journal,
         "010",
         reviews=[{**review, "verdict": "RED", "at": stamp(-50)}, {**review, "at": stamp(5)}],
         evidence=[{**proof, "at": stamp(-50)}, {**proof, "at": stamp(5)}, {**proof, "at": stamp(6), "passed": False}],
         retry_count=2,
         result="GREEN",
     )
-    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
-    assert [each["verdict"] for each in row["reviews"]] == ["GREEN"]
+    (row,) = run_report.report_data(journal.home, journal.folder)["tasks"]
+    assert [review["verdict"] for review in row["reviews"]] == ["GREEN"]
     assert row["checks"] == {"passed": 1, "failed": 1}
     assert (row["retries"], row["result"]) == (2, "GREEN")
 
@@ -539,13 +541,13 @@ HOSTILE = "a|b `c` <script> [x](y) \\ \x1b[31m\nnext \u202e ```"
 
 def test_no_text_becomes_a_part_of_the_page(crew):
     """Names, questions and reasons stay inside their cell or line, whatever they hold."""
-    tale = Tale(crew, ["010"], name="Add a | login")
-    tale.begin()
-    tale.tell(1, "question", task="010", number=1, text=HOSTILE)
-    tale.tell(2, "limit", executor=HOSTILE, until=None, reason=HOSTILE)
-    tale.work(3, 4, "010", "failed", role=HOSTILE, executor=HOSTILE)
+    journal = MadeUpRun(crew, ["010"], name="Add a | login")
+    journal.begin()
+    journal.add(1, "question", task="010", number=1, text=HOSTILE)
+    journal.add(2, "limit", executor=HOSTILE, until=None, reason=HOSTILE)
+    journal.work(3, 4, "010", "failed", role=HOSTILE, executor=HOSTILE)
     shutil.rmtree(crew.project)
-    page = run_report.render_markdown(run_report.report_data(tale.home, tale.folder))
+    page = run_report.render_markdown(run_report.report_data(journal.home, journal.folder))
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert "<script>" not in page.replace("\\<script\\>", "")
@@ -557,47 +559,47 @@ def test_no_text_becomes_a_part_of_the_page(crew):
 
 def test_the_document_is_plain_json(crew):
     """What `facts` returns is the same after a round through JSON."""
-    tale = Tale(crew, IDS)
-    tale.begin()
-    tale.work(1, 5, "010")
-    document = run_report.report_data(tale.home, tale.folder)
+    journal = MadeUpRun(crew, IDS)
+    journal.begin()
+    journal.work(1, 5, "010")
+    document = run_report.report_data(journal.home, journal.folder)
     assert json.loads(run_report.render_json(document)) == document
     assert list(run_report.FORMATS) == ["md", "json", "html"]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Iterator[Tale]:
+def whole(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Iterator[MadeUpRun]:
     """A run with every kind of event, shared by many examples; each writes the journal anew."""
     folder = tmp_path_factory.mktemp("whole")
     shutil.copytree(_project_template, folder / "repo", symlinks=True)
     repo = Repo(folder / "repo", fresh_environment(folder / "home"))
     repo.ok("task", "create", "--name", "Login")
     repo.ok("task", "create", "--name", "Logout", "--depends-on", "010")
-    tale = Tale(repo, ["010", "020"])
-    tale.begin(settings={"max_concurrency": 2})
-    tale.work(1, 5, "010", "paused")
-    tale.tell(5, "question", task="010", number=1, text="Which?")
-    tale.tell(6, "waiting", reason="a question", until=None)
-    tale.tell(9, "answered", task="010", number=1, origin="ada")
-    tale.tell(9, "limit", executor="claude-code", until=START + 70, reason="usage")
-    tale.tell(9, "breaker", until=START + 70, failures=3)
-    tale.tell(9, "budget", reason="spent")
-    tale.begin(0, recovered=True)
-    tale.work(1, 5, "010")
-    tale.tell(5, "collected", task="010", iteration=1, commit="c" * 40, files=2, remarks=[])
-    tale.tell(5, "check", task="010", iteration=1, kind="test", command="true", exit=0, seconds=1, passed=True)
-    tale.tell(6, "reviewed", task="010", iteration=1, verdict="RED", by="reviewer", findings=1, feedback="no")
-    tale.tell(6, "sent_back", task="010", iteration=1, reason="no")
-    tale.tell(7, "conflict", task="010", paths=["a.py"])
-    tale.tell(8, "merged", task="010", iteration=2, commit="d" * 40)
-    tale.end(9)
-    yield tale
+    journal = MadeUpRun(repo, ["010", "020"])
+    journal.begin(settings={"max_concurrency": 2})
+    journal.work(1, 5, "010", "paused")
+    journal.add(5, "question", task="010", number=1, text="Which?")
+    journal.add(6, "waiting", reason="a question", until=None)
+    journal.add(9, "answered", task="010", number=1, origin="ada")
+    journal.add(9, "limit", executor="claude-code", until=START + 70, reason="usage")
+    journal.add(9, "breaker", until=START + 70, failures=3)
+    journal.add(9, "budget", reason="spent")
+    journal.begin(0, recovered=True)
+    journal.work(1, 5, "010")
+    journal.add(5, "collected", task="010", iteration=1, commit="c" * 40, files=2, remarks=[])
+    journal.add(5, "check", task="010", iteration=1, kind="test", command="true", exit=0, seconds=1, passed=True)
+    journal.add(6, "reviewed", task="010", iteration=1, verdict="RED", by="reviewer", findings=1, feedback="no")
+    journal.add(6, "sent_back", task="010", iteration=1, reason="no")
+    journal.add(7, "conflict", task="010", paths=["a.py"])
+    journal.add(8, "merged", task="010", iteration=2, commit="d" * 40)
+    journal.end(9)
+    yield journal
 
 
-def looked_at(tale: Tale, journal: bytes) -> dict[str, Any]:
+def looked_at(run: MadeUpRun, journal: bytes) -> dict[str, Any]:
     """The report of a run with this journal, in every form."""
-    Path(tale.folder.journal_path).write_bytes(journal)
-    document = run_report.report_data(tale.home, tale.folder)
+    Path(run.folder.journal_path).write_bytes(journal)
+    document = run_report.report_data(run.home, run.folder)
     for render in run_report.FORMATS.values():
         assert render(document)
     assert json.loads(run_report.render_json(document)) == json.loads(json.dumps(document))
@@ -658,14 +660,14 @@ def test_the_version_is_that_of_the_schema(whole):
     ],
 )
 def test_the_pace_in_words(factor, busy, words):
-    """Who was slower is told so, and of a few seconds nothing is said."""
+    """Who was slower is told so, and of a few seconds nothing is reported."""
     assert report_text.speed({"speed_up": factor, "busy_seconds": busy}) == words
 
 
 def test_where_nothing_was_done_there_is_nothing_to_look_at(crew):
     """A call that found all tasks completed shows no log of commits that are not there."""
-    tale = Tale(crew, IDS[:1])
-    done(crew, tale, "010")
-    tale.begin()
-    tale.end(1)
-    assert run_report.report_data(tale.home, tale.folder)["next"] == []
+    journal = MadeUpRun(crew, IDS[:1])
+    done(crew, journal, "010")
+    journal.begin()
+    journal.end(1)
+    assert run_report.report_data(journal.home, journal.folder)["next"] == []

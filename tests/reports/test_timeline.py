@@ -1,4 +1,4 @@
-"""The timeline of a run: spans, marks, gaps and changes of status, from a journal that may hold anything."""
+"""The timeline of a run: spans, marks, gaps and changes of status, from any journal."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def drawn(*entries: dict[str, Any], live: bool = False) -> dict[str, Any]:
 
 def spans(shown: dict[str, Any], *kinds: str) -> list[tuple[Any, ...]]:
     """Task, kind, begin, end (in seconds from the start) and outcome of each span."""
-    found = [each for each in shown["spans"] if not kinds or each["kind"] in kinds]
-    ends = [None if each["to"] is None else round(each["to"] - START, 3) for each in found]
+    result = [span for span in shown["spans"] if not kinds or span["kind"] in kinds]
+    ends = [None if item["to"] is None else round(item["to"] - START, 3) for item in result]
     return [
-        (each["task"], each["kind"], round(each["from"] - START, 3), end, each["outcome"])
-        for each, end in zip(found, ends, strict=True)
+        (turn["task"], turn["kind"], round(turn["from"] - START, 3), end, turn["outcome"])
+        for turn, end in zip(result, ends, strict=True)
     ]
 
 
@@ -65,11 +65,11 @@ def test_a_task_from_its_work_to_its_merge():
         ("010", "review", 9, 12, "GREEN"),
         ("010", "merge", 12.5, 13, "merged"),
     ]
-    assert [(each[1], each[2]) for each in shown["changes"] if each[1] == "010" and not each[3]] == [
+    assert [(change[1], change[2]) for change in shown["changes"] if change[1] == "010" and not change[3]] == [
         ("010", "pending"), ("010", "in_progress"), ("010", "needs_review"), ("010", "needs_review"),
         ("010", "completed"),
     ]  # fmt: skip
-    assert [(each["kind"], each["task"]) for each in shown["marks"]] == [("ended", None)]
+    assert [(mark["kind"], mark["task"]) for mark in shown["marks"]] == [("ended", None)]
     assert (shown["from"], shown["to"], shown["now"]) == (START, START + 15, None)
     assert shown["lanes"][1] == {"id": "020", "name": "Part 020", "plan_id": "2"}
 
@@ -89,7 +89,7 @@ def test_a_question_is_a_wait_until_its_answer():
     assert spans(shown) == [("010", "wait", 3, 60, "answered")]
     assert shown["spans"][0]["role"] == "person"
     assert shown["gaps"] == [{"from": START + 5, "to": START + 60}]
-    assert [each["kind"] for each in shown["marks"]] == ["question", "ended", "recovered", "answered"]
+    assert [mark["kind"] for mark in shown["marks"]] == ["question", "ended", "recovered", "answered"]
 
 
 def test_what_a_killed_call_left_open_is_cut_off():
@@ -118,7 +118,7 @@ def test_limits_and_queues_are_waits():
         (None, "wait", 2, 30, ""),
         ("010", "wait", 31, 35, ""),
     ]
-    assert [each["kind"] for each in shown["marks"]] == ["limit", "conflict", "sent_back"]
+    assert [mark["kind"] for mark in shown["marks"]] == ["limit", "conflict", "sent_back"]
 
 
 def test_seconds_are_told_to_the_millisecond():
@@ -131,10 +131,10 @@ def test_seconds_are_told_to_the_millisecond():
 
 def test_a_large_run_tells_only_of_changes(monkeypatch: pytest.MonkeyPatch):
     """Where there are more tasks than anybody replays step by step, steps without a change of status are left out."""
-    told = [begin(), entry(1, "task_started", task="010"), entry(2, "step", task="010", text="thinks")]
-    assert len(drawn(*told)["changes"]) == 4
+    messages = [begin(), entry(1, "task_started", task="010"), entry(2, "step", task="010", text="thinks")]
+    assert len(drawn(*messages)["changes"]) == 4
     monkeypatch.setattr(timeline, "MOST_STEPS", 1)
-    assert len(drawn(*told)["changes"]) == 3
+    assert len(drawn(*messages)["changes"]) == 3
 
 
 EVENTS = (
@@ -174,20 +174,20 @@ entries = st.lists(
 def test_told_in_parts_is_told_as_a_whole(told: list[dict[str, Any]], data: st.DataObject):
     """However a journal is read in pieces, what the pieces add up to is the timeline of the whole; nothing is odd."""
     cut = data.draw(st.integers(0, len(told)))
-    line, found, marks, gaps = RunHistory(), {}, [], []
+    line, result, marks, gaps = RunHistory(), {}, [], []
     for part in (told[:cut], told[cut:]):
-        for each in part:
-            gain = line.add(JournalEntry(each))
-            found |= {span["id"]: span for span in gain.spans}
+        for session in part:
+            gain = line.add(JournalEntry(session))
+            result |= {span["id"]: span for span in gain.spans}
             marks += gain.marks
             gaps += gain.gaps
     whole = document(told, run="r", live=True, now=0.0)
-    assert whole["spans"] == list(found.values())
+    assert whole["spans"] == list(result.values())
     assert (whole["marks"], whole["gaps"]) == (marks, gaps)
     assert all(span["to"] is None or span["from"] <= span["to"] for span in whole["spans"])
     times = [change[0] for change in whole["changes"]]
     assert times == sorted(times)
-    open_turns = [(each["task"], each["role"], each["executor"]) for each in whole["spans"] if _is_open_turn(each)]
+    open_turns = [(span["task"], span["role"], span["executor"]) for span in whole["spans"] if _is_open_turn(span)]
     assert len(open_turns) == len(set(open_turns))
     before = document(told[:cut], run="r", live=True)["spans"]
     ids = {span["id"] for span in whole["spans"]}

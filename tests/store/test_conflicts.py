@@ -1,4 +1,4 @@
-"""Two people on one project: logs merge, and conflicts in state are explained and resolved."""
+"""Two people in one project: logs merge, and conflicts in state are explained and resolved."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_an_older_project_gets_the_file_from_sow_init(repo: Repo):
     attributes = repo.project / ".gitattributes"
     before = attributes.read_text()
     attributes.unlink()
-    finding = next(each for each in repo.ok("doctor", "--json").json["findings"] if ".gitattributes" in each["what"])
+    finding = next(
+        finding for finding in repo.ok("doctor", "--json").json["findings"] if ".gitattributes" in finding["what"]
+    )
     assert (finding["state"], finding["hint"]) == ("warning", "add it: sow init")
     assert repo.ok("init").out == "created .sow/project/.gitattributes\n"
     assert attributes.read_text() == before
@@ -72,8 +74,8 @@ def test_doctor_finds_the_marks_of_a_conflict_in_a_log(task_repo: Repo, name: st
     path.write_text("<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n")
     result = task_repo.sow("doctor", "--json")
     assert result.code == 1
-    problems = [each for each in result.json["findings"] if each["state"] == "problem"]
-    assert [each["what"] for each in problems] == [f".sow/project/{name}:1: git left a merge conflict here"]
+    problems = [finding for finding in result.json["findings"] if finding["state"] == "problem"]
+    assert [problem["what"] for problem in problems] == [f".sow/project/{name}:1: git left a merge conflict here"]
     task_repo.ok("project", "resolve", "ours")
     assert path.read_text() == "a\nb\n"
 
@@ -172,7 +174,7 @@ def test_two_tasks_with_the_same_id_are_both_kept(two_clones, side: str, other: 
     assert not pull(mine, theirs)
     folder = ".sow/project/phases/implementation/tasks/040"
     findings = mine.sow("doctor", "--json").json["findings"]
-    problems = [each["what"].split(":")[0] for each in findings if each["state"] == "problem"]
+    problems = [finding["what"].split(":")[0] for finding in findings if finding["state"] == "problem"]
     assert problems == [f"{folder}/description.md", f"{folder}/state.yaml"]
     result = mine.ok("project", "resolve", side)
     assert f"both sides added task 040: that of {other} is 050 now\n" in result.out

@@ -1,4 +1,4 @@
-"""The seal of a repository's git settings: what it copies, when it is used again, and how changes are undone."""
+"""The seal of a repository's git settings: what it copies, when it is reused, and how changes are undone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
         file.write("[bare]\n\tkey\n")
     (bare_repo.root / ".git/more").write_text("[inner]\n\tvalue = 1\n")
     bare_repo.git("config", "include.path", "more")
-    before = [each for each in listed(home) if each.startswith(("odd.", "bare.key", "inner."))]
+    before = [line for line in listed(home) if line.startswith(("odd.", "bare.key", "inner."))]
     with git_watch.sealed_repository(home):
         inside = listed(home)
         bare_repo.git("config", "odd.later", "1")
         assert "odd.later\n1" not in listed(home)
-    assert [each for each in inside if each.startswith(("odd.", "bare.key", "inner."))] == before
-    assert not [each for each in inside if each.startswith("include.")]
+    assert [line for line in inside if line.startswith(("odd.", "bare.key", "inner."))] == before
+    assert not [line for line in inside if line.startswith("include.")]
     assert "odd.later\n1" not in listed(home)  # until the user decides
     git_watch.accept_changes(home)
     assert "odd.later\n1" in listed(home)
@@ -178,19 +178,19 @@ def test_a_partial_clone_fetches_what_is_missing(bare_repo: Repo, home: Home, tm
     for name in ("own", "planted"):
         url = f"file://{bare_repo.root}"
         bare_repo.git("clone", "-q", "--no-checkout", "--filter=blob:none", url, str(tmp_path / name))
-    words = ["cat-file", "blob", "HEAD:file.txt"]
+    texts = ["cat-file", "blob", "HEAD:file.txt"]
     own = home_at(tmp_path / "own")
     with git_watch.sealed_repository(own):
-        assert git.run(words, cwd=own.root) == "content\n"
+        assert git.run(texts, cwd=own.root) == "content\n"
     planted = home_at(tmp_path / "planted")
     config = tmp_path / "planted/.git/config"
     text = config.read_text()
     config.write_text(text.replace("promisor = true", "").replace("partialclonefilter = blob:none", ""))
     with git_watch.sealed_repository(planted):
         config.write_text(text)
-        assert git.attempt(words, cwd=planted.root).code != 0
+        assert git.run_unchecked(texts, cwd=planted.root).code != 0
     git_watch.accept_changes(planted)
-    assert git.run(words, cwd=planted.root) == "content\n"
+    assert git.run(texts, cwd=planted.root) == "content\n"
 
 
 def sealed_folder(home: Home) -> Path:
@@ -204,7 +204,7 @@ def test_worktrees_of_one_repository_share_a_seal_until_the_last_one_ends(
     """The end of a run leaves the seal that a run in another worktree of the repository uses."""
     bare_repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
     homes = [home, home_at(tmp_path / "linked")]
-    runs = [git_watch.sealed_repository(each) for each in homes]
+    runs = [git_watch.sealed_repository(home) for home in homes]
     for run in runs:
         run.__enter__()
     folder = sealed_folder(home)

@@ -1,4 +1,4 @@
-"""Migration: what is planned, what is refused before anything is written, and what is written."""
+"""Migration: the preview, what is refused before anything is written, and the result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from conftest import SOW
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 from support.old_projects import put
 
 from sow.errors import InvalidFile, SowError, SystemFailure, Waiting
@@ -53,7 +53,7 @@ def test_the_plan_names_every_file_and_writes_nothing(old):
 
 
 def test_a_renamed_field_keeps_its_place(old):
-    """The new name stands where the old one stood, and the file counts one more revision."""
+    """The new name is where the old one stood, and the file counts one more revision."""
     old.ok("migrate", "--yes")
     lines = old.state("020").splitlines()
     assert lines[:8] == [
@@ -70,7 +70,7 @@ def test_a_renamed_field_keeps_its_place(old):
 
 def test_a_field_that_is_there_already_is_kept(old):
     """A default is added only where the field is missing; so is a rename where there is nothing to rename."""
-    path = old.desk("030") / "state.yaml"
+    path = old.task_folder("030") / "state.yaml"
     rewrite(path, ("  assignee: implementer\n", "  assigned_agent: implementer\n  priority: high\n"))
     step = migration.plan(home_of(old))[-1]
     assert step.lines == ["Updating field: schema_version"]
@@ -80,7 +80,7 @@ def test_a_field_that_is_there_already_is_kept(old):
 def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
     """A task that came from an old branch is brought up to date, and nothing else is touched."""
     task_repo.ok("task", "create", "--name", "Other")
-    path = task_repo.desk("010") / "state.yaml"
+    path = task_repo.task_folder("010") / "state.yaml"
     rewrite(path, ('"1.2.0"', '"0.9.0"'), ("assigned_agent", "assignee"), ("  priority: medium\n", ""))
     before = task_repo.snapshot()
     assert task_repo.ok("status", "--json").json["broken"].keys() == {"010"}
@@ -126,7 +126,7 @@ def test_an_unknown_version_is_refused(old, version, message):
 )
 def test_a_broken_old_task_is_left_and_hurts_no_other(old, changes, message):
     """A task that would not be valid afterwards is named with its place and left as it is; the others are migrated."""
-    path = old.desk("020") / "state.yaml"
+    path = old.task_folder("020") / "state.yaml"
     rewrite(path, *changes)
     before = path.read_bytes()
     assert message in migration.unreadable(home_of(old))[0]
@@ -161,7 +161,7 @@ def test_what_changed_since_the_question_is_not_overwritten(old):
 def test_the_last_good_copies_are_migrated_too(old):
     """A state file that breaks after the migration comes back as the migration wrote it."""
     old.ok("migrate", "--yes")
-    (old.desk("020") / "state.yaml").write_text("task: [\n")
+    (old.task_folder("020") / "state.yaml").write_text("task: [\n")
     result = old.ok("task", "set", "--id", "020", "status", "needs_review")
     assert "the last good state is back" in result.err
     assert (old.task("020")["status"], old.task("020")["priority"]) == ("needs_review", "medium")
@@ -170,7 +170,7 @@ def test_the_last_good_copies_are_migrated_too(old):
 def test_a_project_that_somebody_runs_is_not_migrated(old):
     """While another process has the project, the migration waits, naming it, and changes nothing."""
     before = old.snapshot()
-    with held(old) as pid:
+    with hold_claim(old) as pid:
         result = old.sow("migrate", "--yes")
         assert result.code == 4
         assert f"error: project is claimed by pid {pid} on " in result.err
@@ -211,7 +211,7 @@ def test_a_worker_may_not_migrate(old):
 def test_on_a_terminal_it_asks(old, typed, code, last):
     """On a terminal the changes are shown and asked about; only a yes changes anything."""
     before = old.snapshot()
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", ON_TERMINAL, SOW, "migrate"],
         cwd=old.root,
         env={**old.environment, "TERM": "xterm"},
@@ -219,8 +219,8 @@ def test_on_a_terminal_it_asks(old, typed, code, last):
         capture_output=True,
         timeout=300,
     )
-    shown = done.stdout.decode()
-    assert done.returncode == code, shown
+    shown = result.stdout.decode()
+    assert result.returncode == code, shown
     assert "  - Renaming field: assignee → assigned_agent" in shown
     assert "Change 5 files? [y/N] " in shown
     assert last in shown

@@ -1,4 +1,4 @@
-"""No secret of the environment gets into a file that is committed, whichever command takes the text."""
+"""No secret of the environment gets into a committed file, through any command that takes text."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ ENTRIES = {
 @pytest.mark.parametrize("calls", ENTRIES.values(), ids=ENTRIES)
 def test_no_command_writes_a_secret(task_repo: Repo, calls: list[tuple[str, ...]]):
     """Every command that takes a text strikes the values of secret variables out of it (F53)."""
-    for words in calls:
-        task_repo.ok(*words, **KEY)
+    for call in calls:
+        task_repo.ok(*call, **KEY)
     assert left_in(task_repo.root) == []
     assert any(b"********" in path.read_bytes() for path in (task_repo.root / ".sow").rglob("*") if path.is_file())
 

@@ -1,4 +1,4 @@
-"""sow project save: one commit of what is ours; whatever else the user has in the air stays there."""
+"""sow project save: one commit of sow's files; all other changes of the user stay uncommitted."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def committed(repo: Repo) -> list[str]:
     return repo.git("show", "--name-only", "--format=", "HEAD").split()
 
 
-def make_dirty(repo: Repo, dice: random.Random) -> None:
+def make_dirty(repo: Repo, rng: random.Random) -> None:
     """A working tree in the middle of things: committed, staged, changed, removed, renamed and new files."""
     names = [f"{folder}f{number}.txt" for folder in ("", "src/", "a b/") for number in range(4)]
     for name in names:
         path = repo.root / name
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(dice.randbytes(dice.randrange(2000)))
+        path.write_bytes(rng.randbytes(rng.randrange(2000)))
     repo.git("add", *names)
     repo.git("commit", "-q", "-m", "theirs")
     for name in names:
         path = repo.root / name
-        for act in dice.sample(("change", "stage", "remove", "untrack", "rename", "nothing"), 2):
+        for act in rng.sample(("change", "stage", "remove", "untrack", "rename", "nothing"), 2):
             if act == "change" and path.exists():
-                path.write_bytes(dice.randbytes(500))
+                path.write_bytes(rng.randbytes(500))
             elif act == "stage":
                 repo.git("add", "-A", "--", name) if path.exists() else None
             elif act == "remove" and path.exists():
@@ -119,7 +119,7 @@ def test_a_second_save_has_nothing_to_do(repo):
 def test_what_was_removed_is_removed_in_the_commit(task_repo):
     """A file that is gone from the project is gone from the next commit."""
     task_repo.ok("project", "save")
-    (task_repo.desk("010") / "description.md").unlink()
+    (task_repo.task_folder("010") / "description.md").unlink()
     task_repo.ok("project", "save")
     assert committed(task_repo) == [".sow/project/phases/implementation/tasks/010/description.md"]
 

@@ -1,4 +1,4 @@
-"""What the turns of a run know of state files: nothing is read twice without need, and no change is missed."""
+"""The watcher of state files reads nothing twice without need, and misses no change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conftest import Repo
 
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 from sow.store.state_watcher import FRESH, SCAN_INTERVAL_FACTOR, STEP, Snapshot, StateWatcher
 
 LONG_AGO = float("-inf")
@@ -49,7 +49,7 @@ def test_an_edit_within_the_same_moment_is_seen(task_repo: Repo) -> None:
 
 
 def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -> None:
-    """A turn that began while another went on did not look by itself, and finds what was edited all the same."""
+    """A turn that began while another continued did not look by itself, and finds what was edited all the same."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
@@ -58,7 +58,7 @@ def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -
 
 
 def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
-    """What was edited while no turn went on is no edit of the next one."""
+    """What was edited while no turn continued is no edit of the next one."""
     seen, project, path = opened(task_repo)
     Snapshot(seen.home, project, seen).hand_edits()
     append(path)
@@ -66,8 +66,8 @@ def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
     assert Snapshot(seen.home, project, seen).hand_edits() == []
 
 
-def test_a_desk_that_is_gone_is_an_edit(task_repo: Repo) -> None:
-    """Removing a whole desk by hand is found, with the text that was there."""
+def test_a_folder_that_is_gone_is_an_edit(task_repo: Repo) -> None:
+    """Removing a whole task folder by hand is found, with the text that was there."""
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     os.rename(os.path.dirname(path), f"{seen.home.root}/elsewhere")
@@ -99,7 +99,7 @@ def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
 
 
 def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> None:
-    """Where two turns share a scan, the second one does not judge what the first one has taken back since."""
+    """Where two turns share a scan, the second one does not judge what the first one has undone since."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
@@ -111,7 +111,7 @@ def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> N
 
 @pytest.mark.parametrize("taken_back", [True, False])
 def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo, taken_back: bool) -> None:
-    """Whoever begins after that knows the file as it should be, whether it was put right by then or not."""
+    """A turn that begins after that knows the correct file, whether it was restored by then or not."""
     seen, project, path = opened(task_repo)
     with open(path) as file:
         before = file.read()
@@ -121,7 +121,9 @@ def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo
     if taken_back:
         edit.revert(seen.home)
     later = Snapshot(seen.home, project, seen)
-    assert [each.expected for each in (*later.hand_edits(), *other.hand_edits())] == [before] * (0 if taken_back else 2)
+    assert [hand_edit.expected for hand_edit in (*later.hand_edits(), *other.hand_edits())] == [before] * (
+        0 if taken_back else 2
+    )
 
 
 def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> None:
@@ -133,17 +135,17 @@ def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> N
     seen.scanned = time.monotonic() + 3600  # just now, however slow this machine is
     later = Snapshot(seen.home, project, seen)
     os.unlink(path)
-    assert [(each.current, each.expected) for each in later.hand_edits()] == [(None, edit.expected)]
+    assert [(hand_edit.current, hand_edit.expected) for hand_edit in later.hand_edits()] == [(None, edit.expected)]
 
 
 def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None:
     """A state that was written through sow before and after the scan of another turn is no edit by hand."""
     seen, project, _ = opened(task_repo)
-    desk = desks.find(seen.home, project, "010")
+    own_folder = task_folder.find(seen.home, project, "010")
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     for turn in (first, second):
-        loaded = desk.load()
-        desk.save(loaded, loaded["task"], project["project_id"])
+        loaded = own_folder.load()
+        own_folder.save(loaded, loaded["task"], project["project_id"])
         turn.ended_at = first.ended_at = second.ended_at = min(time.monotonic(), first.ended_at)
         assert turn.hand_edits() == []
 
@@ -170,7 +172,7 @@ def over(turn: Snapshot, own: str = "") -> list[str]:
     return [edit.path for edit in turn.hand_edits(own)]
 
 
-def test_where_a_look_takes_long_a_turn_looks_at_its_own_desk_and_owes_the_rest(task_repo: Repo) -> None:
+def test_where_a_look_takes_long_a_turn_looks_at_its_own_folder_and_owes_the_rest(task_repo: Repo) -> None:
     """What it wrote elsewhere is found by the next turn for which it is time, also one that began later."""
     seen, project, own, other = shared(task_repo)
     first = Snapshot(seen.home, project, seen)
@@ -204,7 +206,7 @@ def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) ->
 
 
 def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
-    """All is looked at where that was not done just now, where nobody runs several turns, and for an unknown desk."""
+    """All is looked at where that was not done just now, where nobody runs several turns, and for an unknown folder."""
     seen, project, _, other = shared(task_repo)
     turns = [Snapshot(seen.home, project, seen) for _ in range(4)]
     append(other)
@@ -228,7 +230,7 @@ def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:
 
 
 def test_a_phase_that_is_gone_is_an_edit(task_repo: Repo) -> None:
-    """With the folder of all its desks every one of them is found to be gone, and found again when it is back."""
+    """With the folder of all tasks each of them is found to be gone, and found again when it is back."""
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     folder = os.path.dirname(os.path.dirname(path))

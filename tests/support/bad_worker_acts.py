@@ -1,4 +1,4 @@
-"""What workers do in their worktrees besides their work: each act returns the commits that it made."""
+"""Acts of workers in their worktrees besides their work; each returns the commits that it made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A warm process that calls sow again and again: thousands of calls in the time of a few starts.
+"""A process with all imports done that calls sow thousands of times in a short time.
 
 It is a process of its own because each call has its own folder and environment, and because a bomb may end it.
 """
@@ -59,9 +59,9 @@ class Caller:
         self.process.kill()
         self.process.communicate()
 
-    def call(self, *words: str, cwd: object, environment: dict[str, str], stdin: bytes = b"") -> Answer:
+    def call(self, *arguments: str, cwd: object, environment: dict[str, str], stdin: bytes = b"") -> Answer:
         """One call in the warm process itself."""
-        call = Call(words=list(words), cwd=str(cwd), environment=environment, stdin=stdin)
+        call = Call(words=list(arguments), cwd=str(cwd), environment=environment, stdin=stdin)
         return self._ask([call], bounded=False)[0]
 
     def bounded(self, calls: list[Call]) -> list[Answer]:
@@ -108,8 +108,8 @@ def _load_all() -> None:
 
 
 def _command(details: tuple[Any, ...]) -> list[str]:
-    words = details[1] if len(details) > 1 else details[0]
-    return [os.fsdecode(word) for word in words] if isinstance(words, (list, tuple)) else [os.fsdecode(words)]
+    text = details[1] if len(details) > 1 else details[0]
+    return [os.fsdecode(word) for word in text] if isinstance(text, (list, tuple)) else [os.fsdecode(text)]
 
 
 def _run(call: Call, started: list[list[str]]) -> Answer:
@@ -130,8 +130,8 @@ def _run(call: Call, started: list[list[str]]) -> Answer:
         traceback.print_exc()
         code = 1
     seconds = time.process_time() - before
-    said = [each.getvalue().decode("utf-8", "surrogateescape") for each in (out, err)]
-    return Answer(code=code, out=said[0], err=said[1], started=list(started), seconds=seconds)
+    output = [item.getvalue().decode("utf-8", "surrogateescape") for item in (out, err)]
+    return Answer(code=code, out=output[0], err=output[1], started=list(started), seconds=seconds)
 
 
 def _in_child(calls: list[Call], started: list[list[str]]) -> list[Answer]:

@@ -1,4 +1,4 @@
-"""A process that supervises a worker: it holds a channel until its input ends.
+"""A process that supervises a worker: it keeps a channel open until its input ends.
 
 The commands are those of sow, or a few plain ones that show what a command sees.
 """

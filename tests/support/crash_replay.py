@@ -1,22 +1,22 @@
-"""A scene that is killed at one of its boundaries and played to its end, as often as one likes."""
+"""Kills a run at any of its crash points and repeats it to its end, as often as needed."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from support.plan_crash_scene import Scene, was_killed
+from support.plan_crash_scene import PlanCrashScene, was_killed
 
 TRIES = 3  # the same plan takes a few steps more or less, as its tasks meet
 
 
-class Stage:
+class CrashReplay:
     """A scene at the beginning of each of its calls: the first one, and those that follow an answer.
 
-    Sessions know the folder that they began in, so every try plays in the same one, which is put back before.
+    Sessions know the folder that they began in, so every try plays in the same one, which is restored before.
     """
 
-    def __init__(self, folder: Path, scene: Scene) -> None:
+    def __init__(self, folder: Path, scene: PlanCrashScene) -> None:
         self.folder = folder
         self.scene = scene
         self.counts: list[int] = []
@@ -70,23 +70,25 @@ class Stage:
             + self.scene.complaints()
             + self._too_many(begun, may)
         )
-        return [f"{where}: {each}" for each in wrong]
+        return [f"{where}: {item}" for item in wrong]
 
     def _differences(self) -> list[str]:
-        found = self.scene.end()
+        differences = self.scene.end()
         return [
-            f"{key}: {found.get(key)} is not {value}" for key, value in self.wanted.items() if found.get(key) != value
+            f"{key}: {differences.get(key)} is not {value}"
+            for key, value in self.wanted.items()
+            if differences.get(key) != value
         ]
 
     def _repeated(self) -> list[str]:
-        """Feedback that stands twice; a worker that was cut off may be better the second time, and hear less."""
-        found = {ident: [each.partition("\n")[2] for each in texts] for ident, texts in self.scene.feedback().items()}
+        """Feedback that was given twice; a worker that was interrupted may work better the second time and get less."""
+        result = {ident: [text.partition("\n")[2] for text in texts] for ident, texts in self.scene.feedback().items()}
         return [
-            f"{ident}: it was said twice: {texts}" for ident, texts in found.items() if len(set(texts)) < len(texts)
+            f"{ident}: it was said twice: {texts}" for ident, texts in result.items() if len(set(texts)) < len(texts)
         ]
 
     def _retried(self) -> list[str]:
-        """Tasks that used up more tries than without a kill."""
+        """Tasks that used up more retries than without a kill."""
         return [
             f"{ident}: {task.get('retry_count', 0)} tries, {self.tries.get(ident, 0)} would do"
             for ident, task in self.scene.states().items()

@@ -1,4 +1,4 @@
-"""A small crew whose run is killed somewhere, and everything that must hold when it was run to its end."""
+"""A small crew whose run is killed somewhere, and what must hold after it ran to its end."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from conftest import Repo, Result, fresh_environment
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.system.crash_points import CROSSINGS, VARIABLE
-from support.plan_crash_scene import Scene
-from support.workflow_repo import Flow
+from support.plan_crash_scene import PlanCrashScene
+from support.workflow_repo import WorkflowRepo
 
 NEEDS = {"data": [], "page": [], "api": ["data", "page"]}
 ARCHITECT = "solution_architect_agent"
@@ -30,12 +30,12 @@ SAME = {  # times, stamps, epochs and ids
     r"[0-9a-f]{8}-[0-9a-f-]{27}": "ID",
 }
 
-# What every doer does: it looks at its desk first, as its contract says, so a turn can be cut off and repeated.
+# What every doer does: it reads its folder first, as its contract says, so a turn can be cut off and repeated.
 DOER = """\
 #!/bin/sh
 ledger={ledger}
-desk=orchestration/agents/$SOW_TASK
-notes=$desk/completion_drive/session_current.json
+folder=orchestration/agents/$SOW_TASK
+notes=$folder/completion_drive/session_current.json
 cp orchestration/state.yaml "$ledger/.$$"
 mv "$ledger/.$$" "$ledger/start-$(date +%s%N)-$SOW_TASK"
 
@@ -58,11 +58,11 @@ case $SOW_TASK in
     api) ask "Which hash?" security ;;
     page) noted "Names are short" detail; sow note resolve 1 --resolution "as everywhere" ;;
 esac
-test -e $desk/verification_results.json && text=two
-mkdir -p $desk/task_output
+test -e $folder/verification_results.json && text=two
+mkdir -p $folder/task_output
 case $SOW_TASK in
-    solution_architect_agent) echo "Use the first." > $desk/task_output/decision.md ;;
-    *) echo $text > $desk/task_output/$SOW_TASK.txt ;;
+    solution_architect_agent) echo "Use the first." > $folder/task_output/decision.md ;;
+    *) echo $text > $folder/task_output/$SOW_TASK.txt ;;
 esac
 sow workflow set status completion_drive_review
 sow workflow set status ready_for_verification
@@ -70,16 +70,16 @@ sow workflow set status ready_for_verification
 
 
 def scenario(folder: Path) -> dict[str, Any]:
-    """Doers that look at their desk, verifiers that look at the work, and an architect that goes by what it is told."""
+    """Doers that read their folder, verifiers that look at the work, and an architect that goes by what it is told."""
     doer = [[{"run": ["sh", str(folder / "doer.sh")]}, {"say": "That is all."}]]
-    told = {"run": ["sh", "-c", f"echo $SOW_TASK >> {folder}/ledger/judges"]}
+    messages = {"run": ["sh", "-c", f"echo $SOW_TASK >> {folder}/ledger/judges"]}
     passed, failed = {"say": "Verification: PASSED"}, {"say": "Verification: FAILED\n\nFeedback: it is too short"}
     holds = ["grep", "-q", "two", "orchestration/agents/api/task_output/api.txt"]
     return {
         **dict.fromkeys([*NEEDS, ARCHITECT], doer),
-        **{f"{name}_verifier": [[told, passed]] for name in ("data", "page", "solution")},
-        "api_verifier": [[told, {"if": {"run": holds, "then": [passed], "else": [failed]}}]],
-        "workflow_architect": [[told, _choice()]],
+        **{f"{name}_verifier": [[messages, passed]] for name in ("data", "page", "solution")},
+        "api_verifier": [[messages, {"if": {"run": holds, "then": [passed], "else": [failed]}}]],
+        "workflow_architect": [[messages, _choice()]],
     }
 
 
@@ -87,8 +87,8 @@ def _choice() -> dict[str, Any]:
     """What the architect says: an answer is written down, data's question is the person's, api's is technical."""
 
     def ruling(**decision: str) -> list[dict[str, Any]]:
-        said = {"decisions": [{"note": "note_001", **decision}], "plan_changed": False}
-        return [{"say": json.dumps({"nonce": "{nonce}", **said})}]
+        output = {"decisions": [{"note": "note_001", **decision}], "plan_changed": False}
+        return [{"say": json.dumps({"nonce": "{nonce}", **output})}]
 
     technical = ruling(route="solution_architect", question="Which hash?")
     sort = {"told": "Agent data", "then": ruling(route="user", question="Which colour?"), "else": technical}
@@ -101,7 +101,7 @@ def _choice() -> dict[str, Any]:
     return {"if": person}
 
 
-class CrewScene(Scene):
+class CrewCrashScene(PlanCrashScene):
     """One repository with a designed and approved workflow, and the ledgers in which its agents write."""
 
     def __init__(self, folder: Path, template: Path) -> None:
@@ -113,7 +113,7 @@ class CrewScene(Scene):
         shutil.copytree(template, folder / "repo", symlinks=True)
         self.repo = Repo(folder / "repo", fresh_environment(folder / "home"))
         (folder / "doer.sh").write_text(DOER.replace("{ledger}", str(self.ledger)))
-        self.flow = Flow(self.repo, folder).begin("user_management")
+        self.flow = WorkflowRepo(self.repo, folder).begin("user_management")
         self.flow.crew(NEEDS, groups=[["data", "page"], "api"]).scripted(scenario(folder))
         verified = self.repo.sow("workflow", "verify", "--executor", "simulated", "--yes")
         assert verified.code == 0, verified
@@ -127,8 +127,8 @@ class CrewScene(Scene):
         return self.repo.sow("workflow", "run", "--executor", "script", "--json", **environment)
 
     def states(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = self.flow.state["members"]
-        return found
+        members: dict[str, dict[str, Any]] = self.flow.state["members"]
+        return members
 
     def begun(self) -> list[tuple[str, dict[str, Any]]]:
         """Every start of a doer, the first one first, with the state as it found it."""
@@ -141,14 +141,14 @@ class CrewScene(Scene):
 
     def still_to_start(self) -> dict[str, int]:
         """How often each doer may still start, if nothing of it is handed in but what is on disk; see Scene."""
-        found = {}
+        result = {}
         for name, state in self.states().items():
-            turns = [turn for each in self.records() if each["task"] == name for turn in each["turns"]]
+            turns = [turn for record in self.records() if record["task"] == name for turn in record["turns"]]
             last = turns[-1] if turns else {"ended_at": "", "status": ""}
             ended_well = last.get("outcome") == "done" and "status" not in last
             may = 0 if state["status"] not in AT_WORK or ended_well else 1
-            found[name] = may + ("ended_at" not in last) - state["iteration"]
-        return found
+            result[name] = may + ("ended_at" not in last) - state["iteration"]
+        return result
 
     def feedback(self) -> dict[str, list[str]]:
         return {}
@@ -156,11 +156,11 @@ class CrewScene(Scene):
     def documents(self) -> dict[str, Any]:
         """Every file below orchestration/, without times and ids."""
         folder = self.flow.orchestration
-        found = {}
+        result = {}
         for path in sorted(folder.rglob("*")):
             if stat.S_ISREG(path.lstat().st_mode):
-                found[plain(str(path.relative_to(folder)))] = _document(path)
-        return found
+                result[plain(str(path.relative_to(folder)))] = _document(path)
+        return result
 
     def end(self) -> dict[str, Any]:
         documents = self.documents()
@@ -180,8 +180,8 @@ class CrewScene(Scene):
 
     def complaints(self) -> list[str]:
         wrong = super().complaints()
-        wrong += [f"{name} started before {each} was verified" for name, state in self.begun()
-                  for each in NEEDS.get(name, ()) if state[each]["status"] not in DONE_STATUSES]  # fmt: skip
+        wrong += [f"{name} started before {item} was verified" for name, state in self.begun()
+                  for item in NEEDS.get(name, ()) if state[item]["status"] not in DONE_STATUSES]  # fmt: skip
         kept = [f"{name} {note['description']}" for name, session in self.sessions() for note in session["notes"]]
         wrong += [f"lost: {line}" for line in self.lines("notes") if line not in kept]
         judges = self.lines("judges")
@@ -215,7 +215,7 @@ def _document(path: Path) -> Any:
     if path.name == "state.yaml":
         return {**yaml.safe_load(text)["workflow"]}
     if path.name in ("cleanup_log.json", "archive_index.json"):
-        entries = [entry for each in json.loads(text).values() for entry in each]
+        entries = [entry for load in json.loads(text).values() for entry in load]
         return sorted(
             json.dumps({key: entry[key] for key in entry if key not in ("digest", "reason")}) for entry in entries
         )

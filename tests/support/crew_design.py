@@ -1,4 +1,4 @@
-"""A small design of a workflow in which nothing is wrong, and ways to spoil it."""
+"""A small valid design of a workflow, and ways to break it."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def plan(*edits: tuple[str, str], text: str = TEXT) -> WorkflowPlan:
     return workflow_plan.read(text)
 
 
-def findings(design: WorkflowPlan, told: dict[str, str | None] | None = None, **more: object) -> list[DesignProblem]:
+def findings(design: WorkflowPlan, told: dict[str, str | None] | None = None, **options: object) -> list[DesignProblem]:
     """All complaints about a plan with these instructions."""
     given = {**INSTRUCTIONS, **(told or {})}
-    existing = more.get("existing", {"docs/api.md"})
+    existing = options.get("existing", {"docs/api.md"})
     return design_checks.findings(design, given, KNOWN, existing=existing)  # type: ignore[arg-type]
 
 
 def places(found: list[DesignProblem], *, error: bool = True) -> list[str]:
     """`file:line rule` of each complaint."""
-    return [f"{each.location} {each.rule}" for each in found if each.error is error]
+    return [f"{finding.location} {finding.rule}" for finding in found if finding.error is error]

@@ -1,4 +1,4 @@
-"""What a dashboard shows of a repository, asked without a server in between."""
+"""Reads the dashboard's data of a repository without a server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def facts_of(repo: Repo, **environment: str) -> DashboardData:
 
 def fresh(facts: DashboardData) -> dict[str, Any]:
     """The state after a look at everything, however short ago the last one was."""
-    facts.watch.look(whole=True)
+    facts.watch.refresh(whole=True)
     return facts.state()
 
 
-def told(feed: EventFeed, *kinds: str, seconds: float = 0.3) -> list[Any]:
+def sent_events(feed: EventFeed, *kinds: str, seconds: float = 0.3) -> list[Any]:
     """What a feed says until it is silent for so long, or what it says of some kinds."""
-    found = []
+    result = []
     while events := feed.next(seconds):
-        found += [(kind, data) for _, kind, data in events if not kinds or kind in kinds]
-    return found
+        result += [(kind, data) for _, kind, data in events if not kinds or kind in kinds]
+    return result

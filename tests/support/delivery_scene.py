@@ -22,11 +22,11 @@ class Scene:
         """Run a plan on the branch feat/harbour, and push main before that."""
         self.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
         self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)))
-        done = self.plans.run()
-        assert done.code == 0, done
+        result = self.plans.run()
+        assert result.code == 0, result
 
-    def deliver(self, *words: str, **more: Any) -> Result:
-        return self.repo.sow("deliver", *words, **more)
+    def deliver(self, *arguments: str, **options: Any) -> Result:
+        return self.repo.sow("deliver", *arguments, **options)
 
     def push_as_person(self, path: str, text: str, branch: str = "feat/harbour") -> str:
         """Let a person push a change of one file to the branch; return the commit."""
@@ -40,13 +40,13 @@ class Scene:
     @property
     def pull(self) -> dict[str, Any]:
         """The only request."""
-        (found,) = self.server.pulls.values()
-        return found
+        (result,) = self.server.pulls.values()
+        return result
 
     def delivery(self) -> dict[str, Any]:
         """The record of the delivery."""
-        (found,) = (run["delivery"] for run in self.plans.runs() if "delivery" in run)
-        return dict(found)
+        (result,) = (run["delivery"] for run in self.plans.runs() if "delivery" in run)
+        return dict(result)
 
     def pushed_files(self, branch: str = "feat/harbour") -> list[str]:
         return self.server.git("ls-tree", "-r", "--name-only", branch).split()

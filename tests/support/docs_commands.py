@@ -1,4 +1,4 @@
-"""The calls of sow that stand in a text, and what the real command line makes of them."""
+"""Finds the calls of sow in a text and parses them with the real command line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def calls(text: str) -> tuple[list[str], list[str]]:
         if len(mark) >= 3 and (not fence or mark == fence):
             fence = "" if fence else mark
         elif fence:
-            said = ASSIGNMENTS.sub("", line.strip().removeprefix("$ ").removeprefix("cd shop && "))
-            fenced += [said] if said.startswith("sow ") else []
+            output = ASSIGNMENTS.sub("", line.strip().removeprefix("$ ").removeprefix("cd shop && "))
+            fenced += [output] if output.startswith("sow ") else []
         else:
             inline += re.findall(r"`(sow [^`]*)`", line)
     return fenced, inline
@@ -58,15 +58,15 @@ def check(line: str) -> None:
 
 def check_mention(line: str) -> None:
     """A call that is only mentioned: a command that exists, and flags that it has."""
-    words = line.split()[1:]
-    if words[0] == "help":
-        words = [word for word in words[1:] if word not in ("all", "COMMAND")]
-        if words:
-            find(words)
+    parts = line.split()[1:]
+    if parts[0] == "help":
+        parts = [word for word in parts[1:] if word not in ("all", "COMMAND")]
+        if parts:
+            find(parts)
         return
-    if words == ["--version"] or (len(words) == 1 and _is_group(words[0])):
+    if parts == ["--version"] or (len(parts) == 1 and _is_group(parts[0])):
         return
-    command, left = find(words)
+    command, left = find(parts)
     flags = {option.flag for option in (*GLOBAL, *command.options)}
     pattern = any(PLACEHOLDER.fullmatch(word) for word in left)  # then its other words are values
     odd = [word for word in left if word not in flags and (word[0] == "-" or not pattern)]

@@ -1,4 +1,4 @@
-"""Small real repositories of several ecosystems whose code is installed into an environment of the user's checkout."""
+"""Small repositories of several ecosystems whose code is installed into an environment of the user's checkout."""
 
 from __future__ import annotations
 

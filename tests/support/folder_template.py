@@ -1,4 +1,4 @@
-"""A folder that is made once, kept in memory and written anew for each test."""
+"""A folder that is made once, kept in memory, and written for each test."""
 
 from __future__ import annotations
 

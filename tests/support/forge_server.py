@@ -1,4 +1,4 @@
-"""A GitHub of the test's own on 127.0.0.1: the REST and GraphQL calls that sow makes, and git over the same TLS.
+"""A small GitHub on 127.0.0.1: the REST and GraphQL calls that sow makes, and git over the same TLS.
 
 It can fail, be slow, limit the rate and lie: `fail` answers the next calls to a path with something else.
 """
@@ -105,10 +105,10 @@ class ForgeServer:
     def url(self, owner: str = OWNER, name: str = NAME) -> str:
         return f"https://{self.host}/{owner}/{name}.git"
 
-    def git(self, *words: str, owner: str = OWNER, name: str = NAME, stdin: str = "") -> str:
+    def git(self, *arguments: str, owner: str = OWNER, name: str = NAME, stdin: str = "") -> str:
         """Run git in a repository of the forge."""
-        done = subprocess.run(
-            ["git", "-C", str(self.repositories / owner / f"{name}.git"), *words],
+        result = subprocess.run(
+            ["git", "-C", str(self.repositories / owner / f"{name}.git"), *arguments],
             input=stdin,
             capture_output=True,
             text=True,
@@ -119,8 +119,8 @@ class ForgeServer:
                 **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()},
             },
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        assert result.returncode == 0, result.stderr
+        return result.stdout.strip()
 
     def add_repository(self, owner: str = OWNER, name: str = NAME) -> None:
         path = self.repositories / owner / f"{name}.git"
@@ -150,8 +150,8 @@ class ForgeServer:
     def comment_on_line(self, number: int, path: str, line: int, body: str, *, author: str = "ada") -> int:
         ident, sha = self.next_number(), self.head_of(self.pulls[number])
         place = {"path": path, "line": line, "original_line": line, "commit_id": sha, "original_commit_id": sha}
-        said = {"id": ident, "user": self.person(author), "body": body, "created_at": now(), **place}
-        self.line_comments.setdefault(number, []).append(said)
+        output = {"id": ident, "user": self.person(author), "body": body, "created_at": now(), **place}
+        self.line_comments.setdefault(number, []).append(output)
         return ident
 
     def person(self, login: str) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class ForgeServer:
             if sha not in self.seen:
                 self.seen.add(sha)
                 return []
-            self.checks[sha] = [self.check_run(**each) for each in self.ci(sha)]
+            self.checks[sha] = [self.check_run(**item) for item in self.ci(sha)]
         return self.checks[sha]
 
     def check_run(
@@ -303,7 +303,7 @@ class ForgeHandler(BaseHTTPRequestHandler):
         ):
             self._send(403, {}, f"Permission to {path} denied to {forge.user}.")
             return
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", "http-backend"],
             input=body,
             capture_output=True,
@@ -323,7 +323,7 @@ class ForgeHandler(BaseHTTPRequestHandler):
                 "REMOTE_USER": forge.user,
             },
         )
-        head, _, rest = done.stdout.partition(b"\r\n\r\n")
+        head, _, rest = result.stdout.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().splitlines() if ": " in line)
         status = int(headers.pop("Status", "200").split()[0])
         self.send_response(status)
@@ -367,18 +367,18 @@ def _issue(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> 
 
 def _issues(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) -> Answer:
     label, page = query.get("labels", [""])[0], int(query.get("page", ["1"])[0])
-    found = [
-        _issue_view(forge, each)
-        for each in forge.issues.values()
-        if each["state"] == "open" and (not label or {"name": label} in each["labels"])
+    issues = [
+        _issue_view(forge, issue)
+        for issue in forge.issues.values()
+        if issue["state"] == "open" and (not label or {"name": label} in issue["labels"])
     ]
-    found += [{"number": number, "pull_request": {}, "title": "A request"} for number in forge.pulls]
+    issues += [{"number": number, "pull_request": {}, "title": "A request"} for number in forge.pulls]
     size = 2  # small pages, so that tests see several
     headers = {}
-    if len(found) > page * size:
+    if len(issues) > page * size:
         where = f"https://{forge.host}/api/v3/repos/{owner}/{name}/issues?labels={label}&state=open&page={page + 1}"
         headers["Link"] = f'<{where}>; rel="next"'
-    return 200, headers, found[(page - 1) * size : page * size]
+    return 200, headers, issues[(page - 1) * size : page * size]
 
 
 def _talk(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
@@ -414,8 +414,8 @@ def _pull_view(forge: ForgeServer, pull: dict[str, Any]) -> dict[str, Any]:
 
 def _pulls(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) -> Answer:
     head, state = query["head"][0], query["state"][0]
-    found = [each for each in forge.pulls.values() if f"{each['owner']}:{each['branch']}" == head]
-    return 200, {}, [_pull_view(forge, each) for each in found if each["state"] == state]
+    pulls = [pull for pull in forge.pulls.values() if f"{pull['owner']}:{pull['branch']}" == head]
+    return 200, {}, [_pull_view(forge, pull) for pull in pulls if pull["state"] == state]
 
 
 def _open_pull(forge: ForgeServer, owner: str, name: str, *, body: Any, **_: Any) -> Answer:
@@ -530,7 +530,7 @@ ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
 def _graphql(forge: ForgeServer, *, body: Any, **_: Any) -> Answer:
     if "viewer" in body["query"]:
         return 200, {}, {"data": {"viewer": {"login": forge.user}}}
-    pull = next((each for each in forge.pulls.values() if each["node_id"] == body["variables"]["id"]), None)
+    pull = next((pull for pull in forge.pulls.values() if pull["node_id"] == body["variables"]["id"]), None)
     if pull is None:
         return 200, {}, {"errors": [{"message": "Could not resolve to a node"}]}
     pull["draft"] = "convertPullRequestToDraft" in body["query"]

@@ -1,4 +1,4 @@
-"""A warm process that makes each call of sow a fork of itself: a process of its own, without the start of Python.
+"""Runs each call of sow in a fork of a process with all imports done, without the start of Python.
 
 The child has its folder, environment, arguments, streams and name as a shell would give them. What happens before our
 first line is not proven this way: a call in whose environment Python starts otherwise is left to the real command, and
@@ -52,7 +52,7 @@ class ForkServer:
                 given.write(stdin)
                 given.seek(0)
                 request = json.dumps([words, cwd, environment]).encode()
-                streams = [each.fileno() for each in (given, out, err)]
+                streams = [item.fileno() for item in (given, out, err)]
                 socket.send_fds(self.socket, [len(request).to_bytes(SIZE)], streams)
                 self.socket.sendall(request)
                 code = self._wait(timeout)
@@ -107,19 +107,19 @@ def serve(wire: socket.socket, program: str) -> None:
         if not child:
             wire.close()
             _play(program, streams, *json.loads(request))
-        for each in streams:
-            os.close(each)
+        for stream in streams:
+            os.close(stream)
         wire.sendall(child.to_bytes(SIZE))
         wire.sendall(os.waitpid(child, 0)[1].to_bytes(SIZE))
 
 
 def modules() -> list[str]:
-    """Every module of ours that is loaded, and not run; the SDK that the server of tools needs takes a second."""
+    """Every module of sow that is loaded, and not run; the SDK that the server of tools needs takes a second."""
     import pkgutil
 
     import sow
 
-    names = [each.name for each in pkgutil.walk_packages(sow.__path__, "sow.")]
+    names = [walk_package.name for walk_package in pkgutil.walk_packages(sow.__path__, "sow.")]
     return [name for name in names if not name.endswith(("__main__", ".mcp_server"))]
 
 

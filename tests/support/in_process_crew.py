@@ -1,4 +1,4 @@
-"""Crews that are played in this process: a designed and approved workflow, and seats whose agents are functions."""
+"""Runs crews in this process: an approved workflow, and turns whose agents are functions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class QuickDisk(Disk):
         return None
 
 
-def member(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+def member(name: str, *needs: str, **options: Any) -> dict[str, Any]:
     """An entry of a plan's roster."""
     number = 1727539200 + sum(map(ord, name))
     return {
@@ -73,10 +73,10 @@ def member(name: str, *needs: str, **more: Any) -> dict[str, Any]:
         "task_id": f"{name.replace('-', '_')}_{number}",
         "dependencies": list(needs),
         "verifier": "checker",
-        "inputs": [f"agents/{each}/task_output/out.md" for each in needs],
+        "inputs": [f"agents/{need}/task_output/out.md" for need in needs],
         "outputs": ["task_output/out.md"],
         "criteria": ["the output is there"],
-        **more,
+        **options,
     }
 
 
@@ -97,10 +97,11 @@ def write_design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence
     folder = WorkflowFolder(home)
     text = plan_text(members, groups)
     folder.write(folder.plan_path, text)
-    for each in members:
-        inputs = "\n".join(f"- {path}" for path in each["inputs"]) or "None."
+    for member in members:
+        inputs = "\n".join(f"- {path}" for path in member["inputs"]) or "None."
         folder.write(
-            folder.agent_folder(each["name"]).instructions_path, INSTRUCTIONS.format(name=each["name"], inputs=inputs)
+            folder.agent_folder(member["name"]).instructions_path,
+            INSTRUCTIONS.format(name=member["name"], inputs=inputs),
         )
     return text
 
@@ -115,7 +116,7 @@ def design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] 
 def approve(home: Home) -> None:
     """The design as it is now is verified and approved."""
     plan, _ = design_check.read_plan(home)
-    assert not plan.errors, [each.text for each in plan.errors]
+    assert not plan.errors, [error.text for error in plan.errors]
     design_state.apply_plan(home, plan, [])
     design_state.record_check(home, digest=plan.digest, sections=plan.sections, passed=True, by="design-verifier")
     design_state.approve(home, digest=plan.digest, sections=plan.sections, actor=PERSON_, how="test")
@@ -127,7 +128,7 @@ class Turn:
     def __init__(self, seat: AgentTurn, record: SessionRecord, kind: str, prompt: str) -> None:
         self.session = record.session["key"]
         self.home = seat.settings.home
-        self.desk = seat.folder
+        self.folder = seat.folder
         self.name = seat.folder.id
         self.role = seat.agent.name
         self.executor = seat.executor.name
@@ -138,7 +139,7 @@ class Turn:
         self.me = Actor(kind=WORKER, name=self.role, task=self.name)
 
     def write(self, text: str = "done\n") -> None:
-        path = Path(self.desk.folder, "task_output", "out.md")
+        path = Path(self.folder.folder, "task_output", "out.md")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
@@ -150,8 +151,8 @@ class Turn:
         self.set("completion_drive_review", "ready_for_verification")
 
     def note(self, text: str, category: str = "detail") -> str:
-        words = {"description": text, "context": "the work", "category": category}
-        return note_updates.add(self.home, self.name, **words, actor=self.me)["note_id"]
+        texts = {"description": text, "context": "the work", "category": category}
+        return note_updates.add(self.home, self.name, **texts, actor=self.me)["note_id"]
 
     def escalate(self, text: str, category: str = "requirements") -> str:
         number = self.note(text, category)
@@ -171,24 +172,24 @@ class Turn:
     @property
     def asked(self) -> list[str]:
         """The notes that the architect is asked about."""
-        found = self.prompt.rpartition("for each of these notes: ")[2].split("\n")[0]
-        return found.rstrip(".").split(", ")
+        parts = self.prompt.rpartition("for each of these notes: ")[2].split("\n")[0]
+        return parts.rstrip(".").split(", ")
 
     def say(self, **said: Any) -> str:
         return json.dumps({"nonce": self.nonce, **said})
 
     def decide(self, route: str, words: str = "Use the first") -> str:
         key = "resolution" if route == "answer" else "question"
-        return self.say(decisions=[{"note": each, "route": route, key: words} for each in self.asked])
+        return self.say(decisions=[{"note": item, "route": route, key: words} for item in self.asked])
 
 
 Script = Callable[[Turn], str | Outcome]
 
 
-def seat_with(script: Script, log: list[str]) -> type[AgentTurn]:
+def scripted_turn(script: Script, log: list[str]) -> type[AgentTurn]:
     """A seat whose agent is a function: its records and snapshots are real, and no process is started."""
 
-    class ScriptedSeat(AgentTurn):
+    class ScriptedTurn(AgentTurn):
         def check(self) -> None:
             return None
 
@@ -201,8 +202,8 @@ def seat_with(script: Script, log: list[str]) -> type[AgentTurn]:
                 self.snapshot = Snapshot(self.folder.home)
             log.append(f"{self.folder.id}:{kind}")
             yield
-            said = script(Turn(self, record, kind, prompt))
-            outcome = said if isinstance(said, Outcome) else Outcome("done", text=said)
+            output = script(Turn(self, record, kind, prompt))
+            outcome = output if isinstance(output, Outcome) else Outcome("done", text=output)
             turn.update({"ended_at": clock.now(), "outcome": outcome.kind, "reason": outcome.reason, "tools": 1})
             turn["cost_usd"] = COST
             if outcome.text:
@@ -210,10 +211,10 @@ def seat_with(script: Script, log: list[str]) -> type[AgentTurn]:
             record.save()
             return outcome
 
-    return ScriptedSeat
+    return ScriptedTurn
 
 
-class Stage:
+class CrewRepo:
     """One repository in which crews are played, call after call."""
 
     def __init__(self, root: Path) -> None:
@@ -226,9 +227,9 @@ class Stage:
         self.environment = {"HOME": str(root.parent), "PATH": "/usr/bin:/bin", "SOW_SANDBOX": "off"}
 
     def home(self, disk: Disk | None = None) -> Home:
-        found = checkout.at(str(self.root))
-        assert found is not None
-        return Home(found, disk or QuickDisk())
+        result = checkout.at(str(self.root))
+        assert result is not None
+        return Home(result, disk or QuickDisk())
 
     def run(self, script: Script, *, yes: bool = False, disk: Disk | None = None, at_once: int = 3) -> int:
         """One call of the run, from recovery to its end; returns the exit code."""
@@ -246,7 +247,7 @@ class Stage:
             settings["executor"] = self.executor
         with home.claim("run", purpose="test") as claim:
             start.recover_workflow(home, self.environment)
-            deck, goes_on = start.open_crew(
+            context, goes_on = start.open_crew(
                 home,
                 configs.Config("", yaml.safe_load(self.config), self.environment),
                 self.environment,
@@ -255,20 +256,20 @@ class Stage:
                 settings=settings,
                 listeners=[self.events.append],
                 yes=yes,
-                turn=seat_with(script, self.log),
+                turn=scripted_turn(script, self.log),
             )
-            deck.journal("run_started", **start.crew_fields(deck), recovered=goes_on)
+            context.journal("run_started", **start.crew_fields(context), recovered=goes_on)
             ticks = iter(range(MOST_TICKS))
 
             def tick(now: float) -> None:
-                """A run that goes on for ever is a failure, and no test that never ends."""
+                """A run that continues forever is a failure, and no test that never ends."""
                 assert next(ticks, None) is not None, (self.log[-12:], self.statuses(), list(loop.running))
 
-            loop = CrewLoop(deck, tick=tick)
+            loop = CrewLoop(context, tick=tick)
             code = loop.run()
-            crew_run.close(deck, code)
-            deck.journal("run_ended", **loop.counts())
-        return deck.folder.run["exit"]
+            crew_run.close(context, code)
+            context.journal("run_ended", **loop.counts())
+        return context.folder.run["exit"]
 
     def backdate(self, times: dict[str, str]) -> None:
         """Let each agent's last update be at another time."""
@@ -286,7 +287,7 @@ class Stage:
     def answer(self, text: str) -> int:
         """Answer everything that waits for a person; returns how much it was."""
         home = self.home()
-        waiting = [each["question"]["number"] for each in self.members().values() if "question" in each]
+        waiting = [member["question"]["number"] for member in self.members().values() if "question" in member]
         for number in waiting:
             question_updates.answer(home, number, text, actor=PERSON_)
         return len(waiting)
@@ -298,10 +299,10 @@ class Stage:
         return self.workflow()["members"]
 
     def statuses(self) -> dict[str, str]:
-        return {name: each["status"] for name, each in self.members().items()}
+        return {name: task["status"] for name, task in self.members().items()}
 
-    def told(self, event: str) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["event"] == event]
+    def events_of(self, event: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.events if entry["event"] == event]
 
     def sessions(self) -> Iterator[dict[str, Any]]:
         """Every session of notes, the current ones and those in archives."""
@@ -309,14 +310,14 @@ class Stage:
             yield json.loads(path.read_text())
 
 
-def good(turn: Turn) -> str:
-    """An agent that does what is asked, whoever it is."""
+def obedient_agent(turn: Turn) -> str:
+    """An agent of any role that does what is asked."""
     if turn.role in ("verifier", "design-verifier"):
         return turn.say(result="passed")
     if turn.role == "workflow-architect":
         return turn.decide("answer")
     turn.write()
     if turn.role == "solution-architect":
-        Path(turn.desk.folder, "task_output", "decision.md").write_text("Use the first.\n")
+        Path(turn.folder.folder, "task_output", "decision.md").write_text("Use the first.\n")
     turn.hand_in()
     return "done"

@@ -1,4 +1,4 @@
-"""Made-up runs: a folder of a run with its state, and a journal whose times a test chooses."""
+"""Made-up runs: a run folder with its state, and a journal with chosen times."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def stamp(t: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START + t))
 
 
-class Tale:
+class MadeUpRun:
     """One run, told entry by entry."""
 
-    def __init__(self, repo: Repo, tasks: list[str], **more: Any) -> None:
+    def __init__(self, repo: Repo, tasks: list[str], **options: Any) -> None:
         self.home = home_of(repo)
         self.tasks = tasks
         self.kept: list[tuple[float, str, dict[str, Any]]] | None = None
@@ -52,11 +52,11 @@ class Tale:
                     "review": "on",
                     "retries": 2,
                 },
-                **more,
+                **options,
             },  # type: ignore[typeddict-item]
         )
 
-    def tell(self, t: float, event: str, **facts: Any) -> dict[str, Any]:
+    def add(self, t: float, event: str, **facts: Any) -> dict[str, Any]:
         """One entry, so many seconds after the start."""
         entry = {"at": stamp(t), "t": t, **facts}
         if self.kept is not None:
@@ -65,7 +65,7 @@ class Tale:
         return self.folder.append_event(event, **entry)
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def in_time_order(self) -> Iterator[None]:
         """What is told inside is written in the order of its time."""
         self.kept = []
         yield
@@ -85,7 +85,7 @@ class Tale:
             }
             for number, ident in enumerate(self.tasks, 1)
         ]
-        self.tell(t, "run_started", run=self.folder.id, name="Add a login", plans=["plan.md"], tasks=tasks, **facts)
+        self.add(t, "run_started", run=self.folder.id, name="Add a login", plans=["plan.md"], tasks=tasks, **facts)
 
     def turn(self, begin: float, end: float, task: str, **facts: Any) -> None:
         """A whole turn."""
@@ -101,18 +101,18 @@ class Tale:
             **facts,
         }
         measured = ("cost_usd", "input_tokens", "output_tokens")
-        self.tell(begin, "turn_started", model="", **{key: turn[key] for key in turn if key not in measured})
-        self.tell(end, "turn_ended", outcome="done", status="needs_review", seconds=end - begin, tools=1, **turn)
+        self.add(begin, "turn_started", model="", **{key: turn[key] for key in turn if key not in measured})
+        self.add(end, "turn_ended", outcome="done", status="needs_review", seconds=end - begin, tools=1, **turn)
 
     def work(self, begin: float, end: float, task: str, status: str = "completed", **facts: Any) -> None:
         """A task from its start to its end, in one turn."""
-        self.tell(begin, "task_started", task=task, iteration=1, slot=0)
+        self.add(begin, "task_started", task=task, iteration=1, slot=0)
         self.turn(begin, end, task, **facts)
         result = {"completed": "GREEN", "failed": "FAILED"}.get(status, "")
-        self.tell(end, "task_ended", task=task, status=status, result=result, seconds=end - begin, retry_count=0)
+        self.add(end, "task_ended", task=task, status=status, result=result, seconds=end - begin, retry_count=0)
 
     def end(self, t: float, status: str = "ended", code: int = 0) -> None:
-        self.tell(t, "run_ended", status=status, exit=code, seconds=t, completed=0, failed=0, blocked=0, waiting=0)
+        self.add(t, "run_ended", status=status, exit=code, seconds=t, completed=0, failed=0, blocked=0, waiting=0)
         self.folder.run["status"] = status
         self.folder.run["ended_at"] = stamp(t)
         self.folder.run["exit"] = code

@@ -1,4 +1,4 @@
-"""The projects that older versions of sow left behind, put into a repository."""
+"""Puts the projects of older versions of sow into a repository."""
 
 from __future__ import annotations
 

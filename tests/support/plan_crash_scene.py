@@ -1,4 +1,4 @@
-"""A plan of three tasks whose run is killed somewhere, and everything that must hold when it was run to its end."""
+"""A plan of three tasks whose run is killed somewhere, and what must hold after it ran to its end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def scenario(ledger: Path) -> dict[str, Any]:
     }
 
 
-class Scene:
+class PlanCrashScene:
     """One repository with its own home, its workers, and the ledger in which they write down their starts."""
 
     def __init__(self, folder: Path, template: Path, tasks: dict[str, Any] | None = None) -> None:
@@ -98,15 +98,15 @@ class Scene:
         """The same in the background."""
         return self.call("run", "plan.md", "--max-concurrency", "3", "--yes")
 
-    def call(self, *words: str) -> subprocess.Popen[bytes]:
+    def call(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Any call of sow in the background, in a process group of its own, which its calls of git share."""
-        with self.log.open("ab") as said:
+        with self.log.open("ab") as output:
             return subprocess.Popen(
-                [SOW, *words],
+                [SOW, *arguments],
                 cwd=self.repo.root,
                 env=self.repo.environment,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 start_new_session=True,
             )
 
@@ -150,49 +150,51 @@ class Scene:
         One that was at work when the run was killed may have written its line later than we looked.
         """
         records = self.records()
-        found = {}
+        result = {}
         for ident, task in self.states().items():
-            turns = [turn for each in records if each["task"] == ident and each["role"] == "implementer"
-                     for turn in each["turns"]]  # fmt: skip
+            turns = [turn for record in records if record["task"] == ident and record["role"] == "implementer"
+                     for turn in record["turns"]]  # fmt: skip
             last = turns[-1] if turns else {"ended_at": "", "status": ""}
             ended_well = last.get("outcome") == "done" and "status" not in last
             may = 0 if task["status"] in HANDED_IN or ended_well else 1
-            found[ident] = may + ("ended_at" not in last) - task["iteration"]
-        return found
+            result[ident] = may + ("ended_at" not in last) - task["iteration"]
+        return result
 
     def alive(self) -> list[int]:
         """Every live process that was started for this repository and carries a mark of ours."""
         root = f"SOW_ROOT={self.repo.root}".encode()
         own = f"HOME={self.folder}/home".encode()
-        found = []
+        result = []
         for pid in processes():
             variables = environment_of(pid)
-            if root in variables or (own in variables and any(each.startswith(b"SOW_MARK=") for each in variables)):
-                found.append(pid)
-        return found
+            if root in variables or (
+                own in variables and any(variable.startswith(b"SOW_MARK=") for variable in variables)
+            ):
+                result.append(pid)
+        return result
 
     def held(self) -> list[str]:
         """Every claim that somebody holds, and every lock that git left."""
         git = self.repo.root / ".git"
-        found = [str(path) for path in git.rglob("*.lock") if not path.name.startswith("claim-")]
-        found = [path for path in found if "/sow/" not in path]
+        paths = [str(path) for path in git.rglob("*.lock") if not path.name.startswith("claim-")]
+        paths = [path for path in paths if "/sow/" not in path]
         for path in (git / "sow/claims").glob("claim-*.lock"):
             descriptor = os.open(path, os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                found.append(str(path))
+                paths.append(str(path))
             finally:
                 os.close(descriptor)
-        return found
+        return paths
 
     def lost(self) -> list[str]:
         """Commits of workers that no ref reaches."""
         listed = self.repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)")
         commits = [line.split()[1] for line in listed.splitlines() if line.startswith("commit")]
         reached = set(self.repo.git("rev-list", "--glob=refs/").split())
-        free = [each for each in commits if each not in reached]
-        return [each for each in free if self.repo.git("show", "-s", "--format=%s", each).startswith("Part ")]
+        free = [commit for commit in commits if commit not in reached]
+        return [item for item in free if self.repo.git("show", "-s", "--format=%s", item).startswith("Part ")]
 
     def end(self) -> dict[str, Any]:
         """What every way to the end must have in common."""
@@ -209,23 +211,23 @@ class Scene:
 
     def feedback(self) -> dict[str, list[str]]:
         """What was said about each task, file by file, without the time."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for path in sorted(self.repo.project.glob("phases/*/tasks/[0-9]*/feedback/*.md")):
             lines = [line for line in path.read_text().splitlines() if not line.startswith("- at: ")]
-            found.setdefault(path.parts[-3], []).append("\n".join(lines))
-        return found
+            result.setdefault(path.parts[-3], []).append("\n".join(lines))
+        return result
 
     def complaints(self) -> list[str]:
         """What is wrong at the end, whatever happened on the way."""
         wrong = [f"process {pid} is alive" for pid in self.alive()]
         wrong += [f"{path} is held" for path in self.held()]
-        wrong += [f"commit {each} is lost" for each in self.lost()]
+        wrong += [f"commit {item} is lost" for item in self.lost()]
         files = [str(path) for path in self.repo.root.glob(".sow/**/state.yaml") if "/worktrees/" not in str(path)]
         files += [str(path) for path in self.repo.root.glob(".sow/local/sessions/*/*/record.yaml")]
-        for words in (("validate", *files), ("doctor",)):
-            said = self.repo.sow(*words)
-            if said.code:
-                wrong.append(f"sow {words[0]}: {said}")
+        for case in (("validate", *files), ("doctor",)):
+            result = self.repo.sow(*case)
+            if result.code:
+                wrong.append(f"sow {case[0]}: {result}")
         return wrong
 
 
@@ -255,7 +257,7 @@ git commit -q -m 'Part of both' || true
 
 
 def rough(ledger: Path) -> dict[str, Any]:
-    """The first worker fails its check, the second conflicts with it; whoever is sent back resolves what conflicts."""
+    """The first worker fails its check, the second conflicts with it and resolves that when it is sent back."""
     start = {"append": {"path": str(ledger), "text": "{task}\n"}}
     commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
 
@@ -327,7 +329,7 @@ def was_killed(result: Result) -> bool:
     return result.code == -signal.SIGKILL
 
 
-class Gated(Scene):
+class GatedScene(PlanCrashScene):
     """The same plan with workers that wait for a gate to be opened."""
 
     def __init__(self, folder: Path, source: Path, *, before: Any = (), after: Any = ()) -> None:

@@ -1,4 +1,4 @@
-"""A repository in which plans are run: worker and reviewer are shell scripts of the test, by role, task and turn."""
+"""A repository in which plans are run: worker and reviewer are shell scripts by role, task and turn."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class PlanRepo:
     def simulated(self, name: str, role: str, *turns: list[dict[str, Any]], **tasks: Any) -> None:
         """Let a simulated agent play a role; its turns are for every task, or by task as `t010=[…]`."""
         path = self.folder / f"{name}.yaml"
-        known = {key.removeprefix("t"): value for key, value in tasks.items()}
-        path.write_text(yaml.safe_dump({"tasks": {**known, **({"default": list(turns)} if turns else {})}}))
+        values = {key.removeprefix("t"): value for key, value in tasks.items()}
+        path.write_text(yaml.safe_dump({"tasks": {**values, **({"default": list(turns)} if turns else {})}}))
         agents = self.settings["agents"]
         agents["executors"][name] = {"type": "simulated", "settings": {"scenario": str(path)}}
         if role:
@@ -86,10 +86,10 @@ class PlanRepo:
     def judge(self, task: str, *flags: str) -> None:
         """The verdicts on a task, one after the other."""
         for number, flag in enumerate(flags, 1):
-            words = f"printf 'Quality Control: {flag}\\n\\nFeedback: round {number} of {task}\\n'\n"
-            self.act(f"quality-control-{task}-{number}", words)
+            text = f"printf 'Quality Control: {flag}\\n\\nFeedback: round {number} of {task}\\n'\n"
+            self.act(f"quality-control-{task}-{number}", text)
 
-    def plan(self, *tasks: dict[str, Any] | str, commit: bool = True, **more: Any) -> None:
+    def plan(self, *tasks: dict[str, Any] | str, commit: bool = True, **options: Any) -> None:
         """A plan of these tasks, numbered from 1; a text is a name, after `<` come its dependencies."""
         listed = []
         for number, task in enumerate(tasks, 1):
@@ -97,19 +97,19 @@ class PlanRepo:
             each = {"task_number": number, "name": name.strip(), "description": "Make it."}
             each |= {"depends_on": [int(need) for need in needs.split()]} if needs else {}
             listed.append(each | (task if isinstance(task, dict) else {}))
-        data = {"plan": {"name": "Harbour", "tasks": listed, **more.pop("inner", {})}, **more}
+        data = {"plan": {"name": "Harbour", "tasks": listed, **options.pop("inner", {})}, **options}
         (self.repo.root / "plan.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
         if commit:
             self.repo.git("add", "plan.yaml")
             self.repo.git("commit", "-q", "-m", "The plan")
 
-    def run(self, *words: str, plan: str = "plan.yaml", **more: Any) -> Result:
-        return self.repo.sow("run", plan, *words, **more)
+    def run(self, *arguments: str, plan: str = "plan.yaml", **options: Any) -> Result:
+        return self.repo.sow("run", plan, *arguments, **options)
 
-    def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """The same in the background; it is ended with the test at the latest."""
         run = subprocess.Popen(
-            [SOW, "run", "plan.yaml", *words],
+            [SOW, "run", "plan.yaml", *arguments],
             cwd=self.repo.root,
             env=self.repo.environment,
             stdout=stdout,
@@ -136,8 +136,8 @@ class PlanRepo:
 
     def task(self, task: str) -> dict[str, Any]:
         """A task as its state file has it."""
-        found: dict[str, Any] = yaml.safe_load(self.repo.state(task))["task"]
-        return found
+        result: dict[str, Any] = yaml.safe_load(self.repo.state(task))["task"]
+        return result
 
     def statuses(self) -> dict[str, str]:
         folder = self.repo.project / "phases" / "implementation" / "tasks"
@@ -152,12 +152,12 @@ class PlanRepo:
         """What the last run wrote down, or the entries of some events."""
         path = max((self.repo.root / ".sow/local/runs").glob("*/journal.jsonl"))
         entries = [json.loads(line) for line in path.read_text().splitlines()]
-        return [each for each in entries if not events or each["event"] in events]
+        return [entry for entry in entries if not events or entry["event"] in events]
 
     def has_happened(self, event: str, **facts: Any) -> bool:
         """Whether the journal has such an entry by now."""
         try:
-            return any(facts.items() <= each.items() for each in self.journal(event))
+            return any(facts.items() <= entry.items() for entry in self.journal(event))
         except (ValueError, OSError):  # not there yet, or half written
             return False
 

@@ -12,7 +12,7 @@ import pytest
 
 
 def few_of(
-    names: str | tuple[str, ...], cases: Iterable[Any], count: int = 2, *, always: Collection[Any] = (), **more: Any
+    names: str | tuple[str, ...], cases: Iterable[Any], count: int = 2, *, always: Collection[Any] = (), **options: Any
 ) -> pytest.MarkDecorator:
     """Parametrize a test, and mark all cases as full except `always` and `count` others, spread over the table."""
     one = isinstance(names, str) and "," not in names
@@ -25,7 +25,7 @@ def few_of(
     for number in set(others) - quick:
         case = listed[number]
         listed[number] = pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.full])
-    return pytest.mark.parametrize(names, listed, **more)
+    return pytest.mark.parametrize(names, listed, **options)
 
 
 def _name(case: Any, one: bool) -> Any:
@@ -43,15 +43,15 @@ def sample(items: list[pytest.Item], seed: str, count: int) -> list[pytest.Item]
 
 def all_of(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Any], Any]:
     """Let one test go through all cases of a table of data; every case that fails is named."""
-    wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    table = [_arguments(case, len(wanted)) for case in cases]
+    expected = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    table = [_arguments(case, len(expected)) for case in cases]
 
     def decorate(function: Any) -> Any:
         @functools.wraps(function)
         def test(**given: Any) -> None:
             failed: list[Exception] = []
             for values in table:
-                case = dict(zip(wanted, values, strict=True))
+                case = dict(zip(expected, values, strict=True))
                 try:
                     function(**given, **case)
                 except Exception as error:
@@ -62,7 +62,7 @@ def all_of(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Any]
             assert table, "there is no case"
 
         signature = inspect.signature(function)
-        rest = [each for name, each in signature.parameters.items() if name not in wanted]
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in expected]
         test.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
         return test
 

@@ -1,4 +1,4 @@
-"""Tasks, phases, notes and actors as the rules get them."""
+"""Tasks, phases, notes and actors as the rules expect them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def phase(name: str, status: str = "pending", **changes: Any) -> Any:
 
 
 def note(status: str = "open", **changes: Any) -> Any:
-    """A note as the desk has it."""
+    """A note as it is stored."""
     made: dict[str, Any] = {
         "note_id": "note_001",
         "timestamp": 1727540700,

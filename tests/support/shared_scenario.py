@@ -1,4 +1,4 @@
-"""One piece of work for every executor, from a question over an answer and a review to approval; and its picture."""
+"""One scenario for every executor, from a question to approval, and the state that it leaves."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Turn:
         logged = [[SOW, "agent", "log", text, f"--action={action}", "--result=info"] for action, text in self.entries]
         note = ["--description", QUESTION, "--context", "the signature", "--category", "requirements"]
         noted = [[SOW, "note", "add", *note], [SOW, "note", "escalate", "1", "--reason", "only a person knows"]]
-        words = [*logged, *(noted if self.status == "paused" else ()), [SOW, "task", "set", "status", self.status]]
-        return [f"echo '{self.line}' >> {FILE}", *map(shlex.join, words)]
+        texts = [*logged, *(noted if self.status == "paused" else ()), [SOW, "task", "set", "status", self.status]]
+        return [f"echo '{self.line}' >> {FILE}", *map(shlex.join, texts)]
 
     def edits(self, iteration: int) -> list[Edit]:
-        """The turn of a worker that can only edit files, and so edits those on its desk."""
+        """The turn of a worker that can only edit files, and so edits those in its task folder."""
         head = f"### 2026-01-31T09:00:00Z · implementer-{iteration}"
         logged = [f"\n{head} · {action} · info\n\n{text}\n" for action, text in self.entries]
         status = (f"{TASK_FOLDER}/state.yaml", "  status: in_progress\n", f"  status: {self.status}\n")
-        return [(FILE, "", f"{self.line}\n"), *((f"{TASK_FOLDER}/log.md", "", each) for each in logged), status]
+        return [(FILE, "", f"{self.line}\n"), *((f"{TASK_FOLDER}/log.md", "", item) for item in logged), status]
 
 
 TURNS = (
@@ -110,18 +110,18 @@ def play(repo: Repo, cues: Sequence[str], *, resumes: bool = True) -> list[Pictu
 
 
 def _step(repo: Repo, *calls: tuple[str, ...]) -> Picture:
-    for words in calls:
-        repo.ok(*words)
+    for call in calls:
+        repo.ok(*call)
     return picture(repo)
 
 
 def picture(repo: Repo) -> Picture:
     """Every state file of the project and the work itself, without ids and times."""
-    found = {str(path.relative_to(repo.root)): path.read_text() for path in repo.project.rglob("*") if path.is_file()}
-    found[FILE] = (repo.root / FILE).read_text()
+    result = {str(path.relative_to(repo.root)): path.read_text() for path in repo.project.rglob("*") if path.is_file()}
+    result[FILE] = (repo.root / FILE).read_text()
     for pattern, instead in MASKS:
-        found = {path: re.sub(pattern, instead, text) for path, text in found.items()}
-    return found
+        result = {path: re.sub(pattern, instead, text) for path, text in result.items()}
+    return result
 
 
 def turns(repo: Repo) -> list[list[tuple[Any, ...]]]:

@@ -13,7 +13,7 @@ import yaml
 from conftest import SOW, Repo, Result
 
 
-class Yard:
+class WorkerRepo:
     """One repository with scripted workers."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
@@ -33,16 +33,16 @@ class Yard:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.yaml").write_text(yaml.safe_dump({"limits": values}))
 
-    def spawn(self, *words: str) -> Result:
-        return self.repo.sow("agent", "spawn", "implementer", "010", *words)
+    def spawn(self, *arguments: str) -> Result:
+        return self.repo.sow("agent", "spawn", "implementer", "010", *arguments)
 
-    def resume(self, text: str = "go on", *words: str) -> Result:
-        return self.repo.sow("agent", "resume", "010", text, *words)
+    def resume(self, text: str = "go on", *arguments: str) -> Result:
+        return self.repo.sow("agent", "resume", "010", text, *arguments)
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """A sow call that goes on in the background, in a session of its own."""
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A sow call that continues in the background, in a session of its own."""
         return subprocess.Popen(
-            [SOW, *words],
+            [SOW, *arguments],
             cwd=self.repo.root,
             env=self.repo.environment,
             stdout=subprocess.PIPE,
@@ -53,8 +53,8 @@ class Yard:
     def record(self, number: int = 1) -> dict[str, Any]:
         """What is on disk about a session."""
         path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
-        found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
-        return found
+        session: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+        return session
 
     def outcomes(self, number: int = 1) -> list[str]:
         return [turn.get("outcome", "") for turn in self.record(number)["turns"]]
@@ -64,24 +64,24 @@ class Yard:
 
     def marks(self) -> set[str]:
         """The marks of every session of the task."""
-        found = set()
+        result = set()
         for path in (self.repo.root / ".sow/local/sessions").rglob("record.yaml"):
-            found.add(yaml.safe_load(path.read_text())["session"]["mark"])
-        return found
+            result.add(yaml.safe_load(path.read_text())["session"]["mark"])
+        return result
 
     def alive(self) -> set[int]:
         """Every live process that carries one of our marks, or whose command line names this folder."""
-        wanted = {f"SOW_MARK={mark}".encode() for mark in self.marks()}
-        return {pid for pid in processes() if wanted & set(environment_of(pid))}
+        marks = {f"SOW_MARK={mark}".encode() for mark in self.marks()}
+        return {pid for pid in processes() if marks & set(environment_of(pid))}
 
 
-def script(yard: Yard, text: str, *, limits: dict[str, Any] | None = None, **settings: Any) -> None:
+def script(worker: WorkerRepo, text: str, *, limits: dict[str, Any] | None = None, **settings: Any) -> None:
     """A program of the test's own, as the executor `script`."""
-    path = yard.folder / "agent.sh"
+    path = worker.folder / "agent.sh"
     path.write_text(text)
     path.chmod(0o755)
     executors = {"script": {"type": "command", "settings": {"command": [str(path)], **settings}}}
-    config = Path(yard.repo.environment["HOME"]) / ".config" / "sow" / "config.yaml"
+    config = Path(worker.repo.environment["HOME"]) / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(yaml.safe_dump({"agents": {"executors": executors}, "limits": limits or {}}))
 
@@ -102,15 +102,15 @@ def wait_for(condition: Any, seconds: float = 120.0) -> Any:
     """Wait until something is so, and return it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
+        result = condition()
+        if result:
+            return result
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")
 
 
 def end(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
-    """Signal a call of ours and wait for its end."""
+    """Signal a call of sow and wait for its end."""
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     return process.returncode, out.decode(), err.decode()

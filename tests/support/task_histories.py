@@ -1,4 +1,4 @@
-"""Histories of one task in a run: every stage is acted out write by write, and the run may die at each of them.
+"""Random histories of one task in a run: every stage writes step by step, and the run may be killed at each.
 
 What happens is thrown once for each occasion, so that a history with a crash has the same luck as one without.
 """
@@ -28,7 +28,7 @@ MOST_ANSWERS = 4
 MOST_STEPS = 400
 
 
-class Died(Exception):
+class RunKilled(Exception):
     """The run was killed here."""
 
 
@@ -67,7 +67,7 @@ class History:
         """A place at which the run can be killed."""
         self.doors += 1
         if self.doors == self.die_at:
-            raise Died
+            raise RunKilled
 
     def write(self, changed: Any) -> None:
         """Replace the state file as a whole."""
@@ -81,7 +81,7 @@ class History:
         for _ in range(MOST_STEPS):
             try:
                 self.step()
-            except Died:
+            except RunKilled:
                 continue
             if self.over:
                 return str(self.disk["status"])
@@ -158,28 +158,28 @@ class History:
 
     def commands(self, *kinds: str) -> list[tuple[str, str]]:
         """The checks that have no evidence of these kinds in this iteration."""
-        known = {
-            each["command"]
-            for each in self.disk.get("evidence", [])
-            if each["iteration"] == self.disk["iteration"] and each["kind"] in kinds
+        existing = {
+            evidence["command"]
+            for evidence in self.disk.get("evidence", [])
+            if evidence["iteration"] == self.disk["iteration"] and evidence["kind"] in kinds
         }
-        wanted = [(each["kind"], each["command"]) for each in self.disk.get("checks", [])]
-        return [(kind, command) for kind, command in wanted if kind != "dependency" and command not in known]
+        checks = [(check["kind"], check["command"]) for check in self.disk.get("checks", [])]
+        return [(kind, command) for kind, command in checks if kind != "dependency" and command not in existing]
 
     def on_check(self) -> None:
         checks = check_list.checks_of(self.disk)
-        luck = [self.goes_well("check", each["command"], self.disk["iteration"]) for each in checks]
+        luck = [self.goes_well("check", check["command"], self.disk["iteration"]) for check in checks]
         self.record(
             *(
-                self.proof(each["kind"], each["command"], passed=passed)
-                for each, passed in zip(checks, luck, strict=True)
+                self.proof(entry["kind"], entry["command"], passed=passed)
+                for entry, passed in zip(checks, luck, strict=True)
             )
         )
 
     def on_review(self) -> None:
         assert self.commands("test", "criterion") == [], "a review before the evidence is there"
         iteration = self.disk["iteration"]
-        there = [each["by"] for each in self.disk.get("reviews", []) if each["iteration"] == iteration]
+        there = [review["by"] for review in self.disk.get("reviews", []) if review["iteration"] == iteration]
         for number in range(self.reviewers):
             if f"judge-{number}" not in there:
                 self.review(iteration, number)
@@ -187,8 +187,8 @@ class History:
     def review(self, iteration: int, number: int) -> None:
         flag = "RED" if not self.goes_well("review", iteration, number) else ("GREEN", "YELLOW")[iteration % 2]
         rule = f"rule {int(self.thrown('rule', iteration, number) * 4)}"
-        found = [read({"severity": "error", "text": "No", "rule": rule})] if flag == "RED" else []
-        one = {"iteration": iteration, "verdict": flag, "by": f"judge-{number}", "at": NOW, "findings": found}
+        result = [read({"severity": "error", "text": "No", "rule": rule})] if flag == "RED" else []
+        one = {"iteration": iteration, "verdict": flag, "by": f"judge-{number}", "at": NOW, "findings": result}
         if self.isolated:
             one["commit"] = self.disk["work"]["commit"]
         self.write({**self.disk, "reviews": [*self.disk.get("reviews", []), one]})
@@ -196,9 +196,9 @@ class History:
     def passing(self) -> bool:
         """Whether all that is recorded of this iteration lets the work pass."""
         iteration = self.disk["iteration"]
-        checks = [each for each in self.disk.get("evidence", []) if each["iteration"] == iteration]
-        fine = all(each["passed"] for each in checks if each["kind"] != "merge")
-        reviews = [each["verdict"] for each in self.disk.get("reviews", []) if each["iteration"] == iteration]
+        checks = [evidence for evidence in self.disk.get("evidence", []) if evidence["iteration"] == iteration]
+        fine = all(check["passed"] for check in checks if check["kind"] != "merge")
+        reviews = [review["verdict"] for review in self.disk.get("reviews", []) if review["iteration"] == iteration]
         return (
             fine and not self.commands("test", "criterion") and len(reviews) == self.reviewers and "RED" not in reviews
         )
@@ -211,15 +211,15 @@ class History:
         if not self.goes_well("merge", iteration) and self.thrown("conflict", iteration) < 0.5:
             self.evidence("merge", "git merge", passed=False)
             return
-        found = []
+        result = []
         for _, command in self.commands("none"):
             fine = self.goes_well("there", command, iteration) or self.thrown("there too", command, iteration) < 0.7
-            found.append(self.proof("merge", command, passed=fine))
+            result.append(self.proof("merge", command, passed=fine))
         # After a crash before the record, the list runs again with the same results: they are counted once here.
-        new = [each for each in found if each not in self.disk.get("evidence", [])]
+        new = [item for item in result if item not in self.disk.get("evidence", [])]
         if new:
             self.record(*new)
-        if all(each["passed"] for each in found):
+        if all(evidence["passed"] for evidence in result):
             self.merges.append(iteration)
             self.merged["010", iteration] = self.disk["work"]["commit"]
             self.door()

@@ -1,4 +1,4 @@
-"""A real `sow ui`, and a visitor who sends it whatever a browser, a stranger or an agent would."""
+"""A real `sow ui`, and a client that sends it any request of a browser, a stranger or an agent."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Answer:
 class Dashboard:
     """One server over one repository, in a process of its own."""
 
-    def __init__(self, repo: Repo, *words: str, port: int = 0, **environment: str) -> None:
+    def __init__(self, repo: Repo, *arguments: str, port: int = 0, **environment: str) -> None:
         self.repo = repo
         self.cookie = ""
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [SOW, "ui", "--json", "--port", str(port), *words],
+            [SOW, "ui", "--json", "--port", str(port), *arguments],
             cwd=repo.root,
             env={**repo.environment, **environment},
             stdin=subprocess.DEVNULL,
@@ -65,19 +65,19 @@ class Dashboard:
     def token(self) -> str:
         return str(self.said["url"]).partition("#token=")[2]
 
-    def kept(self) -> dict[str, Any]:
+    def secrets(self) -> dict[str, Any]:
         """The server's secrets, as the user's own file has them."""
-        found: dict[str, Any] = json.loads(self.file.read_text())
-        return found
+        data: dict[str, Any] = json.loads(self.file.read_text())
+        return data
 
     @property
     def file(self) -> Path:
-        found = sorted((Path(self.repo.environment["HOME"]) / ".config/sow/ui").glob("*.json"))
-        wanted = [path for path in found if path.name.endswith("-read-only.json") == self.said["read_only"]]
-        assert len(wanted) == 1
-        return wanted[0]
+        paths = sorted((Path(self.repo.environment["HOME"]) / ".config/sow/ui").glob("*.json"))
+        expected = [path for path in paths if path.name.endswith("-read-only.json") == self.said["read_only"]]
+        assert len(expected) == 1
+        return expected[0]
 
-    def good(self, method: str = "GET") -> dict[str, str]:
+    def own_headers(self, method: str = "GET") -> dict[str, str]:
         """The headers of our own page."""
         headers = {"Host": self.host, "Cookie": self.cookie, "Sec-Fetch-Site": "same-origin"}
         if method == "POST":
@@ -87,7 +87,10 @@ class Dashboard:
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str | None] | None = None) -> Answer:
         """One request of our own page, with some of its headers put otherwise, or left out where they are None."""
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent: dict[str, str | None] = {**self.good(method), **({"Content-Length": str(len(data))} if data else {})}
+        sent: dict[str, str | None] = {
+            **self.own_headers(method),
+            **({"Content-Length": str(len(data))} if data else {}),
+        }
         sent |= headers or {}
         lines = [f"{method} {path} HTTP/1.1", *(f"{n}: {v}" for n, v in sent.items() if v is not None)]
         return self.raw(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + data, method)
@@ -96,13 +99,13 @@ class Dashboard:
         """The answer to these bytes, whatever they are."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as line:
             line.sendall(data)
-            found = http.client.HTTPResponse(line, method=method)
-            found.begin()
-            return Answer(found.status, found.getheaders(), found.read())
+            result = http.client.HTTPResponse(line, method=method)
+            result.begin()
+            return Answer(result.status, result.getheaders(), result.read())
 
     def sign_in(self) -> Dashboard:
         """Exchange the present token for a cookie."""
-        answer = self.ask("POST", "/api/session", {"token": self.kept()["token"]})
+        answer = self.ask("POST", "/api/session", {"token": self.secrets()["token"]})
         assert answer.status == 204, answer
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
@@ -111,12 +114,12 @@ class Dashboard:
         return Feed(self, after, headers)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill it."""
         os.kill(self.process.pid, signal.SIGKILL)
         self.end()
 
     def end(self) -> str:
-        """End it politely; what it said on stderr."""
+        """End it with SIGTERM; returns its stderr."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -144,7 +147,7 @@ class Feed:
 
     def __init__(self, dashboard: Dashboard, after: str, headers: dict[str, str]) -> None:
         self.line = socket.create_connection(("127.0.0.1", dashboard.port), timeout=PATIENCE)
-        sent = {**dashboard.good(), **{name.replace("_", "-"): value for name, value in headers.items()}}
+        sent = {**dashboard.own_headers(), **{name.replace("_", "-"): value for name, value in headers.items()}}
         path = f"/api/feed?after={after}" if after else "/api/feed"
         lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
         self.line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
@@ -154,18 +157,18 @@ class Feed:
 
     def next(self) -> dict[str, str]:
         """The next event, or comment, as its fields."""
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         while (line := self.file.readline()) != b"\n":
             assert line.endswith(b"\n"), "the feed has ended"
             name, _, value = line.decode().rstrip("\n").partition(": ")
-            found[name] = value
-        return found
+            result[name] = value
+        return result
 
     def until(self, event: str) -> dict[str, str]:
         """The next event of a kind."""
-        while (found := self.next()).get("event") != event:
+        while (result := self.next()).get("event") != event:
             pass
-        return found
+        return result
 
     def close(self) -> None:
         self.file.close()

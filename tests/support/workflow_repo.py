@@ -1,4 +1,4 @@
-"""A repository with a workflow in it: the example's design, or one of a few agents, and scripted roles."""
+"""A repository with a workflow: the example's design, or one of a few agents, with scripted roles."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Requirements go to the person, technology to the solution architect, order and g
 """
 
 
-class Flow:
-    """A repository in which `sow workflow new` has been, and the ways to go on."""
+class WorkflowRepo:
+    """A repository in which `sow workflow new` has been, and the ways to continue."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -55,20 +55,20 @@ class Flow:
     def orchestration(self) -> Path:
         return self.repo.root / "orchestration"
 
-    def begin(self, name: str = "user_management") -> Flow:
+    def begin(self, name: str = "user_management") -> WorkflowRepo:
         self.repo.ok("workflow", "new", name, "--summary", str(EXAMPLE / "summary.md"))
         return self
 
-    def design(self) -> Flow:
+    def design(self) -> WorkflowRepo:
         """The example's design, as its architect writes it."""
         shutil.copytree(EXAMPLE / "design", self.orchestration, dirs_exist_ok=True)
         return self
 
-    def crew(self, needs: dict[str, list[str]], **fields: Any) -> Flow:
+    def crew(self, needs: dict[str, list[str]], **fields: Any) -> WorkflowRepo:
         """A design of agents that depend on each other, each with an output and a verifier of its own."""
         agents = []
         for number, (name, before) in enumerate(needs.items()):
-            inputs = [f"agents/{each}/task_output/{each}.txt" for each in before]
+            inputs = [f"agents/{item}/task_output/{item}.txt" for item in before]
             entry = {
                 "name": name,
                 "agent": "implementer",
@@ -80,7 +80,7 @@ class Flow:
                 "criteria": [f"{name}.txt holds one line"],
             }
             agents.append(entry)
-            listed = "\n".join(f"- {each}" for each in inputs) or "- none"
+            listed = "\n".join(f"- {item}" for item in inputs) or "- none"
             text = INSTRUCTIONS.format(name=name, inputs=listed, outputs=f"- task_output/{name}.txt: text, one line")
             self.write(f"agents/{name}/agent_instructions.md", text)
         verifiers = [{"name": f"{name}_verifier", "agent": "verifier"} for name in needs]
@@ -94,16 +94,16 @@ class Flow:
     def head(self) -> dict[str, Any]:
         """The frontmatter of the plan that is here."""
         text = (self.repo.root / PLAN).read_text()
-        found: dict[str, Any] = yaml.safe_load(text.split("---\n")[1])
-        return found
+        data: dict[str, Any] = yaml.safe_load(text.split("---\n")[1])
+        return data
 
     def write(self, path: str, text: str) -> None:
         place = self.orchestration / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
-    def scripted(self, turns: dict[str, list[list[dict[str, Any]]]]) -> Flow:
-        """Let every role be played by a script: what each desk does, turn by turn."""
+    def scripted(self, turns: dict[str, list[list[dict[str, Any]]]]) -> WorkflowRepo:
+        """Let scripts play every role, turn by turn."""
         path = self.folder / "scenario.yaml"
         path.write_text(yaml.safe_dump({"tasks": turns}))
         executor = {"type": "simulated", "settings": {"scenario": str(path)}}
@@ -114,12 +114,12 @@ class Flow:
 
     @property
     def status(self) -> dict[str, Any]:
-        """shared_status.json as it lies there."""
-        found: dict[str, Any] = json.loads((self.orchestration / "shared_status.json").read_text())
-        return found
+        """shared_status.json as it is there."""
+        data: dict[str, Any] = json.loads((self.orchestration / "shared_status.json").read_text())
+        return data
 
     @property
     def state(self) -> dict[str, Any]:
         """The workflow in state.yaml."""
-        found: dict[str, Any] = yaml.safe_load((self.orchestration / "state.yaml").read_text())["workflow"]
-        return found
+        workflow: dict[str, Any] = yaml.safe_load((self.orchestration / "state.yaml").read_text())["workflow"]
+        return workflow

@@ -1,4 +1,4 @@
-"""A workflow with a small crew on disk, an agent's moves, and a disk that dies: for tests of the store."""
+"""A workflow with a small crew on disk, the moves of an agent, and a disk that stops, for tests of the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sow.store.files.disk import Disk
 from sow.store.workflows import design_state, members
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 
 ADA = Actor(kind=PERSON, name="ada")
 TIME = "2026-01-31T09:00:00Z"
@@ -29,11 +29,11 @@ CREW = {
 }
 
 
-class Gone(BaseException):
+class DiskStopped(BaseException):
     """What a process that is killed would not live to see."""
 
 
-class Dying(Disk):
+class StoppingDisk(Disk):
     """A disk under which the process dies before one of its changes; it counts them."""
 
     def __init__(self, at: int = 0) -> None:
@@ -43,7 +43,7 @@ class Dying(Disk):
     def _change(self) -> None:
         self.changes += 1
         if self.changes == self.at:
-            raise Gone
+            raise DiskStopped
 
     def write(self, descriptor: int, data: bytes) -> int:
         self._change()
@@ -58,7 +58,7 @@ class Dying(Disk):
         super().remove(path)
 
 
-class Flow:
+class StoredWorkflow:
     """One workflow, its files as they are."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
@@ -69,7 +69,7 @@ class Flow:
         self.home = Home(where, disk)
         self.folder = WorkflowFolder(self.home)
 
-    def begin(self) -> Flow:
+    def begin(self) -> StoredWorkflow:
         """The workflow with its crew, which has not started."""
         design_state.create(self.home, "user_management", "# Conversation Summary\n")
         plan = WorkflowPlan()
@@ -82,20 +82,20 @@ class Flow:
 
     def with_disk(self, disk: Disk) -> Home:
         """The same checkout on another disk."""
-        return Flow(self.root, disk).home
+        return StoredWorkflow(self.root, disk).home
 
     def member(self, name: str = "database_agent") -> MemberState:
         return self.folder.workflow()["members"][name]
 
     def view(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.root / "orchestration/shared_status.json").read_text())
-        return found
+        data: dict[str, Any] = json.loads((self.root / "orchestration/shared_status.json").read_text())
+        return data
 
-    def desk(self, name: str = "database_agent") -> Path:
+    def member_folder(self, name: str = "database_agent") -> Path:
         return self.root / "orchestration/agents" / name
 
     def notes(self, name: str = "database_agent") -> Path:
-        return self.desk(name) / "completion_drive/session_current.json"
+        return self.member_folder(name) / "completion_drive/session_current.json"
 
     def set(self, *statuses: str, name: str = "database_agent") -> None:
         """Moves that an agent makes itself."""
@@ -106,13 +106,13 @@ class Flow:
         members.begin_session(self.home, name, session_id="s-1")
 
     def note(self, text: str = "Is it unique?", name: str = "database_agent", category: str = "") -> None:
-        words = {"description": text, "context": "creating the table", "category": category}
-        note_updates.add(self.home, name, **words, actor=itself(name))
+        texts = {"description": text, "context": "creating the table", "category": category}
+        note_updates.add(self.home, name, **texts, actor=itself(name))
 
     def block(self, text: str = "Is it unique?", name: str = "database_agent") -> str:
         """A note that is escalated, and its agent blocked; returns the note's id."""
-        words = {"description": text, "context": "at work", "category": "requirements"}
-        note = note_updates.add(self.home, name, **words, actor=itself(name))
+        texts = {"description": text, "context": "at work", "category": "requirements"}
+        note = note_updates.add(self.home, name, **texts, actor=itself(name))
         note_updates.escalate(self.home, name, note["note_id"], reason="not mine to decide", actor=itself(name))
         self.set("blocked", name=name)
         return note["note_id"]
@@ -123,7 +123,7 @@ class Flow:
     @contextmanager
     def turn(self, name: str = "database_agent") -> Iterator[None]:
         """Another process has the agent's turn."""
-        with held(self.repo, f"task-{name}"):
+        with hold_claim(self.repo, f"task-{name}"):
             yield
 
 
@@ -143,18 +143,18 @@ def result(word: str, number: int = 1, verifier: str = "database_verifier") -> V
     }
 
 
-def deaths(flow: Flow, act: Callable[[Home], object]) -> Iterator[int]:
+def deaths(flow: StoredWorkflow, act: Callable[[Home], object]) -> Iterator[int]:
     """Do an act again and again, dying one change later each time; ends with the first time that it gets through."""
     at = 1
     while True:
         try:
-            act(flow.with_disk(Dying(at)))
+            act(flow.with_disk(StoppingDisk(at)))
             return
-        except Gone:
+        except DiskStopped:
             yield at
         at += 1
 
 
-def begun(repo: Repo) -> Flow:
+def begun(repo: Repo) -> StoredWorkflow:
     """A workflow in a repository of a test."""
-    return Flow(repo.root).begin()
+    return StoredWorkflow(repo.root).begin()

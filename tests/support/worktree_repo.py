@@ -1,4 +1,4 @@
-"""A repository with a project, the worktrees of one run, and hands that do what workers and users do there."""
+"""A repository with a project and the worktrees of one run, and the acts of workers and users in them."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class WorktreeRepo:
         """Set how merges look: squash or full."""
         self.integration.record.run["settings"]["history"] = how
 
-    def git(self, *words: str, cwd: Path | None = None, ok: bool = True) -> str:
+    def git(self, *arguments: str, cwd: Path | None = None, ok: bool = True) -> str:
         """A git command of a worker or a user: their own, and not hardened."""
-        done = subprocess.run(
-            ["git", *words], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=300
+        result = subprocess.run(
+            ["git", *arguments], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=300
         )
-        assert not ok or done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode("utf-8", "surrogateescape")
+        assert not ok or result.returncode == 0, result.stderr.decode()
+        return result.stdout.decode("utf-8", "surrogateescape")
 
     def write(self, path: str, text: str = "text\n", *, where: Path | None = None) -> Path:
         file = (where or self.root) / path
@@ -137,8 +137,8 @@ class WorktreeRepo:
         for folder, folders, names in os.walk(self.root):
             here = Path(folder).relative_to(self.root)
             if here == Path():
-                folders[:] = [each for each in folders if each not in (".git", ".sow")]
-            for name in [*names, *(each for each in folders if (Path(folder) / each).is_symlink())]:
+                folders[:] = [folder for folder in folders if folder not in (".git", ".sow")]
+            for name in [*names, *(item for item in folders if (Path(folder) / item).is_symlink())]:
                 path = Path(folder) / name
                 content = os.readlink(path) if path.is_symlink() else path.read_bytes()
                 files[str(here / name)] = (content, path.lstat().st_mode)
@@ -157,7 +157,7 @@ class WorktreeRepo:
         }
 
 
-def dress(repo: Repo) -> WorktreeRepo:
+def prepare_repo(repo: Repo) -> WorktreeRepo:
     """The repository with a few files, everything committed."""
     worktree_repo = WorktreeRepo(repo)
     worktree_repo.write("src/a.txt", "one\ntwo\nthree\n")

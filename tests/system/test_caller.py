@@ -1,4 +1,4 @@
-"""Who calls: told by the marks in the environment, and by those of the processes above, which nobody can take off."""
+"""The caller is known by marks in its environment and in that of its ancestors, which it cannot remove."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_mark_that_is_no_id_is_refused(task):
 
 @pytest.mark.parametrize("environment", [{"USER": "ada"}, {"SOW_AGENT": "orchestrator"}])
 def test_people_and_the_orchestrator_judge(environment):
-    """Whoever is no worker may approve, answer and complete."""
+    """A caller that is no worker may approve, answer and complete."""
     assert not caller.require_non_worker(environment, "approve a task").is_worker
 
 
@@ -97,7 +97,7 @@ def test_a_worker_never_judges():
 def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: str = "open") -> str:
     """What a process says about itself, whose ancestor has these marks and which shows other ones."""
     inner = [sys.executable, "-c", INNER, str(depth), way, json.dumps(own)]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", OUTER, *inner],
         env={"PYTHONPATH": PYTHONPATH, **marks},
         capture_output=True,
@@ -105,7 +105,7 @@ def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: st
         timeout=300,
         check=True,
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def test_without_marks_anywhere_a_person_acts():
@@ -115,7 +115,7 @@ def test_without_marks_anywhere_a_person_acts():
 
 @pytest.mark.parametrize("depth", [0, 1, 5, 70])
 def test_a_worker_cannot_take_off_its_marks(depth):
-    """However many processes without marks stand between, the mark of the one above is found."""
+    """However many processes without marks are between, the mark of the one above is found."""
     assert below(MARKED, {"USER": "ada"}, depth=depth) == "worker worker 010"
 
 
@@ -138,13 +138,13 @@ def test_a_name_that_only_looks_like_the_mark_is_none():
 
 def below_names(*names: str, own: dict[str, str]) -> str:
     """What a process without marks says about itself, below processes of these names."""
-    words = [sys.executable, "-c", INNER, "0", "open", json.dumps(own)]
+    arguments = [sys.executable, "-c", INNER, "0", "open", json.dumps(own)]
     for name in reversed(names):
-        words = [sys.executable, "-c", NAMED, name, *words]
-    done = subprocess.run(
-        words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
+        arguments = [sys.executable, "-c", NAMED, name, *arguments]
+    result = subprocess.run(
+        arguments, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 NAMES = [
@@ -179,20 +179,20 @@ def test_every_badge_fits_into_the_name_of_a_process():
     shown = [supervisor_name(name) for name in names]
     assert len(set(shown)) == len(names)
     assert all(
-        len(each) <= LONGEST_NAME
-        for each in (*shown, supervisor_name("x" * 63), supervisor_name("999999999"), supervisor_name("010"))
+        len(item) <= LONGEST_NAME
+        for item in (*shown, supervisor_name("x" * 63), supervisor_name("999999999"), supervisor_name("010"))
     )
 
 
 def test_the_mark_of_an_agent_counts_where_one_badge_stands_for_many():
     """Below a sow that supervises several turns, an agent is who the process above it was started as."""
-    words = [sys.executable, "-c", INNER, "1", "open", json.dumps({"SOW_TASK": "database_agent"})]
-    words = ["env", "SOW_TASK=api_agent", sys.executable, "-c", OUTER, *words]
-    words = [sys.executable, "-c", NAMED, "sow-turn-", *words]
-    done = subprocess.run(
-        words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
+    arguments = [sys.executable, "-c", INNER, "1", "open", json.dumps({"SOW_TASK": "database_agent"})]
+    arguments = ["env", "SOW_TASK=api_agent", sys.executable, "-c", OUTER, *arguments]
+    arguments = [sys.executable, "-c", NAMED, "sow-turn-", *arguments]
+    result = subprocess.run(
+        arguments, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
     )
-    assert done.stdout.strip() == "worker worker api_agent"
+    assert result.stdout.strip() == "worker worker api_agent"
 
 
 HIDING = {
@@ -210,7 +210,7 @@ def test_the_real_command_sees_through_it(task_repo, way):
     """A worker in a real shell cannot approve its own task, whatever it does to its environment."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     before = task_repo.snapshot()
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", HIDING[way]],
         cwd=task_repo.root,
         env={**task_repo.environment, **MARKED},
@@ -218,15 +218,15 @@ def test_the_real_command_sees_through_it(task_repo, way):
         text=True,
         timeout=300,
     )
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: a worker may not approve a task")
+    assert (result.returncode, result.stderr.splitlines()[0]) == (2, "error: a worker may not approve a task")
     assert task_repo.snapshot() == before
 
 
 def test_the_same_shell_without_marks_approves(task_repo):
     """In a person's shell the same commands work."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", HIDING["another session"]], cwd=task_repo.root, env=task_repo.environment, timeout=300
     )
-    assert done.returncode == 0
+    assert result.returncode == 0
     assert task_repo.task("010")["status"] == "completed"

@@ -1,4 +1,4 @@
-"""A worker's commands run in a process of the supervising sow: as the worker, with its streams, and never beyond it."""
+"""A worker's commands run in a process of the supervising sow: as the worker, with its streams, and no more rights."""
 
 from __future__ import annotations
 
@@ -52,10 +52,14 @@ channel.close()
 """
 
 
-def call(path: str, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def call(path: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Send a command from a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", CLIENT, path, *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE * 2
+        [sys.executable, "-c", CLIENT, path, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE * 2,
     )
 
 
@@ -99,8 +103,8 @@ def is_refused(client: socket.socket, data: bytes = b"", descriptors: tuple[int,
         return True
 
 
-def request(*words: str) -> bytes:
-    body = channel.encode(words)
+def request(*arguments: str) -> bytes:
+    body = channel.encode(arguments)
     return len(body).to_bytes(4, "big") + body
 
 
@@ -176,9 +180,9 @@ def test_a_killed_supervisor_leaves_nothing(running: Supervisor, tmp_path: Path)
 
 def test_the_error_of_a_lost_server_says_what_to_do(tmp_path: Path):
     """Where no socket is, the command fails with exit code 1 and a hint."""
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         channel.forward(str(tmp_path / "channel"), ["exit", "0"])
-    assert (caught.value.exit_code, caught.value.hint) == (1, channel.HINT)
+    assert (excinfo.value.exit_code, excinfo.value.hint) == (1, channel.HINT)
 
 
 def test_a_command_that_dies_is_no_success(running: Supervisor):
@@ -189,7 +193,7 @@ def test_a_command_that_dies_is_no_success(running: Supervisor):
 
 
 def test_signals_of_the_terminal_do_not_reach_the_server(running: Supervisor):
-    """Ctrl-C goes to the group of sow; the server has its own, and goes on until sow has ended."""
+    """Ctrl-C goes to the group of sow; the server has its own, and continues until sow has ended."""
     assert call(running.path, "exit", "7").returncode == 7  # it has begun
     assert os.getsid(running.server) == running.server
     os.kill(running.server, signal.SIGINT)
@@ -198,14 +202,14 @@ def test_signals_of_the_terminal_do_not_reach_the_server(running: Supervisor):
 
 def test_the_end_of_a_turn_does_not_end_the_server(tmp_path: Path, environment: dict[str, str]):
     """What a turn left behind is killed, also an orphan in a session of its own; the server of the channel is not."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SWEEP, str(tmp_path)],
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
     )
-    assert (done.returncode, done.stdout) == (0, "orphan is gone, server answers 7\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, "orphan is gone, server answers 7\n"), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_the_end_of_a_turn_does_not_end_the_server(tmp_path: Path, environment: 
     ids=["another protocol", "empty", "huge", "too long", "torn", "short", "NUL", "too many arguments"],
 )
 def test_garbage_is_refused(running: Supervisor, connect: Connect, data: bytes):
-    """The server hangs up on a malformed request, and goes on."""
+    """The server hangs up on a malformed request, and continues."""
     assert is_refused(connect(), data)
     assert call(running.path, "exit", "7").returncode == 7
 
@@ -259,7 +263,7 @@ def test_many_commands_at_once_are_all_answered(running: Supervisor, connect: Co
 
 def test_the_client_refuses_what_the_server_would(tmp_path: Path):
     """Arguments that are too long, or have a NUL, are an error of the caller, with exit code 2."""
-    for words in (["x" * channel.MAX_BYTES], ["x"] * (channel.MAX_ARGUMENTS + 1), ["a\0b"]):
-        with pytest.raises(SowError) as caught:
-            channel.forward(str(tmp_path / "channel"), words)
-        assert caught.value.exit_code == 2
+    for item in (["x" * channel.MAX_BYTES], ["x"] * (channel.MAX_ARGUMENTS + 1), ["a\0b"]):
+        with pytest.raises(SowError) as excinfo:
+            channel.forward(str(tmp_path / "channel"), item)
+        assert excinfo.value.exit_code == 2

@@ -1,4 +1,4 @@
-"""What our own reading of git's files says, held against what the real git program says."""
+"""Sow's own reading of git's files, compared with the git program."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def git_says(repo: Repo) -> tuple[str, str, str, str]:
 
 
 def we_say(root: Path) -> tuple[str, str, str, str]:
-    found = checkout.at(str(root))
-    assert found
+    result = checkout.at(str(root))
+    assert result
     return (
-        os.path.realpath(found.root),
-        os.path.realpath(found.git),
-        os.path.realpath(found.common),
-        found.branch(),
+        os.path.realpath(result.root),
+        os.path.realpath(result.git),
+        os.path.realpath(result.common),
+        result.branch(),
     )
 
 
@@ -169,8 +169,8 @@ def test_we_say_what_git_says(bare_repo, tmp_path, layout):
     assert we_say(repo.root) == git_says(repo)
     folder = repo.root / "some" / "folder"
     folder.mkdir(parents=True)
-    found = enclosing(str(folder))
-    assert os.path.realpath(found.root) == git_says(repo)[0]
+    result = enclosing(str(folder))
+    assert os.path.realpath(result.root) == git_says(repo)[0]
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_every_format_of_references_is_read(tmp_path, environment, form):
 
 def test_the_next_read_sees_the_next_branch(bare_repo):
     """The branch is read anew each time: git may have switched it."""
-    found = checkout.at(str(bare_repo.root))
-    assert found
-    assert found.branch() == "main"
+    result = checkout.at(str(bare_repo.root))
+    assert result
+    assert result.branch() == "main"
     bare_repo.git("switch", "-q", "-c", "feat/other")
-    assert found.branch() == "feat/other"
+    assert result.branch() == "feat/other"
 
 
 def test_a_nested_repository_is_its_own(bare_repo):
@@ -255,17 +255,17 @@ def test_a_pointer_to_a_folder_that_is_gone_is_an_error(bare_repo, tmp_path):
     """A worktree whose repository was moved away says which file is missing."""
     tree = linked(bare_repo, tmp_path)
     bare_repo.root.rename(tmp_path / "elsewhere")
-    found = checkout.at(str(tree.root))
-    assert found
+    result = checkout.at(str(tree.root))
+    assert result
     with pytest.raises(SystemFailure, match=r"cannot read .*/HEAD: No such file or directory"):
-        found.branch()
+        result.branch()
 
 
 def test_a_repository_without_a_head_is_an_error(bare_repo):
     """A damaged repository is an error with the path, not a detached HEAD."""
     (bare_repo.root / ".git" / "HEAD").unlink()
-    found = checkout.at(str(bare_repo.root))
-    assert found
+    result = checkout.at(str(bare_repo.root))
+    assert result
     with pytest.raises(SystemFailure, match=r"/\.git/HEAD: No such file or directory") as refused:
-        found.branch()
+        result.branch()
     assert refused.value.hint == "repair the repository: git fsck"

@@ -31,8 +31,8 @@ def repo(tmp_path: Path) -> Path:
 def test_lists_of_folders(repo: Path, name: str, what: str) -> None:
     """A folder below the user's checkout becomes the same folder of the other checkout; others stay."""
     names = {"repo": repo, "slot": repo / "slot", "link": repo.parent / "link"}
-    given, wanted = (each.format(**names) for each in LISTS[what])
-    assert checkout_environment({name: given}, str(repo), f"{repo}/slot")[name] == wanted
+    given, expected = (text.format(**names) for text in LISTS[what])
+    assert checkout_environment({name: given}, str(repo), f"{repo}/slot")[name] == expected
 
 
 def test_environments_of_the_users_checkout(repo: Path) -> None:
@@ -57,9 +57,9 @@ def test_the_users_own_folder(repo: Path) -> None:
 def test_accepted_tools(repo: Path) -> None:
     """With the user's acceptance the tools of their checkout stay, and the folder's code comes first for Python."""
     given = {"PATH": f"{repo}/.venv/bin", "VIRTUAL_ENV": f"{repo}/.venv", "PYTHONPATH": "/more"}
-    found = checkout_environment(given, str(repo), f"{repo}/slot", sources=["src", ""])
-    assert (found["PATH"], found["VIRTUAL_ENV"]) == (given["PATH"], given["VIRTUAL_ENV"])
-    assert found["PYTHONPATH"] == f"{repo}/slot/src:{repo}/slot:/more"
+    result = checkout_environment(given, str(repo), f"{repo}/slot", sources=["src", ""])
+    assert (result["PATH"], result["VIRTUAL_ENV"]) == (given["PATH"], given["VIRTUAL_ENV"])
+    assert result["PYTHONPATH"] == f"{repo}/slot/src:{repo}/slot:/more"
 
 
 def test_go_work_of_the_users_checkout(repo: Path) -> None:

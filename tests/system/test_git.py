@@ -1,4 +1,4 @@
-"""The door to git: bounded, never asking, never cut off in the middle, and counted for tests that kill."""
+"""Calls of git: time limits, no prompts, no interruption in the middle, and counted for crash tests."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _at_home(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def call(repo: Repo, *words: str, code: str = CALL, **variables: str) -> subprocess.Popen[str]:
+def call(repo: Repo, *arguments: str, code: str = CALL, **variables: str) -> subprocess.Popen[str]:
     """Our door in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
+        [sys.executable, "-c", code, *arguments],
         cwd=repo.root,
         env={**repo.environment, **variables},
         stdout=subprocess.PIPE,
@@ -58,7 +58,7 @@ def test_input_and_index(bare_repo: Repo, tmp_path: Path) -> None:
 
 
 def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
-    """The error has git's reason, also where a warning stands before it."""
+    """The error has git's reason, also where a warning is before it."""
     with pytest.raises(SystemFailure, match="git rev-parse failed: Needed a single revision"):
         git.run(["rev-parse", "--verify", "nowhere"], cwd=str(bare_repo.root))
     done = git.GitResult(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
@@ -124,7 +124,7 @@ def test_the_surroundings_do_not_lead_astray(bare_repo: Repo, tmp_path: Path) ->
 
 
 def test_nothing_works_behind_our_back(bare_repo: Repo) -> None:
-    """Neither a clean-up nor a watcher of git's own is started by a call of ours."""
+    """Neither a clean-up nor a watcher of git's own is started by a call of sow."""
     bare_repo.git("config", "gc.auto", "1")
     bare_repo.git("config", "core.fsmonitor", "true")
     for name in ("gc.auto", "maintenance.auto", "core.fsmonitor"):

@@ -1,4 +1,4 @@
-"""The proxy of a box: what it connects, what it refuses, and what it writes down."""
+"""The proxy of a box: what it connects, what it refuses, and what it records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Box:
     def __init__(self, log: Path, hosts: Hosts, **environment: str) -> None:
         self.proxy = NetworkProxy(hosts, str(log), environment)
         self.listeners = [socket.create_server(("127.0.0.1", 0)) for _ in self.proxy.ports]
-        socket.send_fds(self.proxy.handle, [b"."], [each.fileno() for each in self.listeners])
+        socket.send_fds(self.proxy.handle, [b"."], [listener.fileno() for listener in self.listeners])
         self.log = log
 
     def ask(self, request: str, port: int = 0) -> bytes:
@@ -134,12 +134,12 @@ def test_everything_else_is_refused(tmp_path: Path, server: Server, boxes: list[
 def test_a_name_that_leads_to_this_machine_is_refused(tmp_path: Path, boxes: list[Box]) -> None:
     """An allowed name counts only if it leads to another machine; another name of this machine stands for such one."""
     names = ("ip6-localhost", "ip6-loopback", "localhost.localdomain", socket.gethostname())
-    found = {name: address_of(name) for name in names}
-    name = next((name for name, address in found.items() if address in ("::1", "127.0.0.1", "127.0.1.1")), "")
+    result = {name: address_of(name) for name in names}
+    name = next((name for name, address in result.items() if address in ("::1", "127.0.0.1", "127.0.1.1")), "")
     if not name:
         pytest.skip("this machine has no other name")
-    family = socket.AF_INET6 if ":" in found[name] else socket.AF_INET
-    with socket.create_server((found[name], 0), family=family) as listener:
+    family = socket.AF_INET6 if ":" in result[name] else socket.AF_INET
+    with socket.create_server((result[name], 0), family=family) as listener:
         port = listener.getsockname()[1]
         boxes.append(box := Box(tmp_path / "log", Hosts([f"{name}:{port}"])))
         assert b" 403 " in box.ask(f"GET http://{name}:{port}/ HTTP/1.1\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Which values are secret, and that they are struck out of files and texts, and of nothing else."""
+"""Which values are secret, and that exactly these are removed from files and texts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ URLS = [
 
 @all_of(("value", "expected"), URLS)
 def test_passwords_in_urls_are_secret(value: str, expected: set[str]) -> None:
-    """What stands between a user and a host is secret, whatever the variable is called, in both ways to write it."""
+    """What is between a user and a host is secret, whatever the variable is called, in both ways to write it."""
     assert expected <= set(redaction.secrets({"ANY": value}))
     if not expected:
         assert redaction.secrets({"ANY": value}) == []

@@ -1,4 +1,4 @@
-"""The door to repositories of others: many at once, in time, without a question, and nothing is left running."""
+"""Git calls to remote repositories: many at once, with time limits, without prompts, and nothing is left running."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Pa
     ]
     answers = remote_git.run_all(asks, timeout=300)
     head = bare_repo.git("rev-parse", "HEAD").strip()
-    assert [head in each.out for each in answers] == [bool(number % 3) for number in range(30)]
-    assert [bool(each.code) for each in answers] == [not number % 3 for number in range(30)]
+    assert [head in answer.out for answer in answers] == [bool(number % 3) for number in range(30)]
+    assert [bool(answer.code) for answer in answers] == [not number % 3 for number in range(30)]
 
 
 def test_they_run_at_the_same_time(tmp_path: Path) -> None:
     """Four of which each waits until all four are there come to an end."""
     meet = f"cd {tmp_path} && touch $$ && until [ $(ls | wc -l) -ge 4 ]; do sleep 0.05; done"
     asks = [GitCommand(["-c", f"alias.meet=!{meet}", "meet"])] * 4
-    assert [each.code for each in remote_git.run_all(asks, timeout=300)] == [0] * 4
+    assert [result.code for result in remote_git.run_all(asks, timeout=300)] == [0] * 4
 
 
 def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
         answers = remote_git.run_all([late, GitCommand(["version"])], timeout=seconds)
         if not answers[1].stopped and mark.exists() and mark.read_text():
             break
-    assert [each.stopped for each in answers] == ["timeout", ""]
+    assert [answer.stopped for answer in answers] == ["timeout", ""]
     pid = int(mark.read_text())
     for _ in range(2000):
         if not Path(f"/proc/{pid}").exists():
@@ -72,9 +72,9 @@ def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
 
 def test_a_watcher_ends_them() -> None:
     """One word of the watcher, and every command is ended and says why."""
-    words = iter(["", "", "enough"])
+    text = iter(["", "", "enough"])
     answer = remote_git.run(
-        GitCommand(["-c", "alias.slow=!sleep 600", "slow"]), timeout=300, watch=lambda: next(words, "enough")
+        GitCommand(["-c", "alias.slow=!sleep 600", "slow"]), timeout=300, watch=lambda: next(text, "enough")
     )
     assert answer.stopped == "enough"
 
@@ -120,13 +120,13 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where git is missing, that is said."""
+    """Where git is missing, that is reported."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemFailure, match="git is not installed"):
         remote_git.run(GitCommand(["version"]), timeout=300)
 
 
-# Whoever started the tests with nohup, or in the background, made signals ignored, and a program inherits that.
+# With nohup or in the background signals are ignored, and a program inherits that.
 INTERRUPTED = """
 import os, signal, sys
 from sow.system import remote_git as remote
@@ -146,10 +146,10 @@ remote.run(GitCommand(slow, folder=sys.argv[1]), timeout=300, watch=watch)
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_nothing(tmp_path: Path, environment: dict[str, str], number: int) -> None:
-    """Ctrl-C and a polite end take git with them, and all that it started."""
-    words = [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number))]
-    done = subprocess.run(words, env=environment, capture_output=True, timeout=300)
-    assert b"KeyboardInterrupt" in done.stderr
+    """Ctrl-C and SIGTERM end git, too, and all that it started."""
+    text = [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number))]
+    result = subprocess.run(text, env=environment, capture_output=True, timeout=300)
+    assert b"KeyboardInterrupt" in result.stderr
     pid = int((tmp_path / "pid").read_text())
     for _ in range(2000):
         if not Path(f"/proc/{pid}").exists():

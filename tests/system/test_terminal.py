@@ -1,4 +1,4 @@
-"""The door to the terminal: what comes out of it cannot move a cursor, turn text around or break a line."""
+"""Output to the terminal cannot move the cursor, turn text around or break a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow agent list, show, validate: the roles that can be had here, and what is wrong with files that define some."""
+"""sow agent list, show and validate: the available roles, and errors in files that define roles."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_the_list_has_every_role_and_who_plays_it(repo: Repo) -> None:
 def test_the_list_as_json(repo: Repo) -> None:
     """A stable document, and nothing else on stdout."""
     define(repo.root, "swiftdev.md", FULL)
-    found = repo.ok("agent", "list", "--json", SOW_AGENTS_SWIFTDEV="codex").json
-    agent = next(each for each in found["agents"] if each["name"] == "swiftdev")
+    document = repo.ok("agent", "list", "--json", SOW_AGENTS_SWIFTDEV="codex").json
+    agent = next(agent for agent in document["agents"] if agent["name"] == "swiftdev")
     assert agent == {
         "name": "swiftdev",
         "description": "Swift code",
@@ -48,7 +48,7 @@ def test_the_list_as_json(repo: Repo) -> None:
         "executor": "codex",
         "executor_origin": "from environment: SOW_AGENTS_SWIFTDEV",
     }
-    assert found["warnings"] == []
+    assert document["warnings"] == []
 
 
 def test_the_folders_of_the_config_are_read(repo: Repo) -> None:
@@ -57,14 +57,14 @@ def test_the_folders_of_the_config_are_read(repo: Repo) -> None:
     path = define(home / "team", "swiftdev.md", GOOD)
     (home / ".config/sow").mkdir(parents=True, exist_ok=True)
     (home / ".config/sow/config.yaml").write_text('agents:\n  directories: ["~/team/.claude/agents"]\n')
-    found = repo.ok("agent", "show", "swiftdev", "--json").json
-    assert (found["source"], found["path"]) == ("user", str(path))
+    document = repo.ok("agent", "show", "swiftdev", "--json").json
+    assert (document["source"], document["path"]) == ("user", str(path))
     (repo.root / "plan.md").write_text("## Task 1: a\n**Agent**: swiftdev\n\nx\n")
     assert "swiftdev" not in repo.ok("plan", "validate", "plan.md").err
 
 
 def test_a_bad_file_is_a_warning_beside_the_list(repo: Repo) -> None:
-    """The list is whole and the exit code 0; what is wrong stands on stderr, and in the document."""
+    """The list is whole and the exit code 0; what is wrong is on stderr, and in the document."""
     path = define(repo.root, "bad.md", "no frontmatter\n")
     result = repo.ok("agent", "list")
     assert result.err == f"warning: {path}: there is no frontmatter\n"
@@ -76,8 +76,8 @@ def test_a_file_cannot_write_on_the_terminal(repo: Repo) -> None:
     """Control bytes in a description, in words and in names of files are made visible or dropped."""
     define(repo.root, "a.md", '---\nname: a\ndescription: "red \\e[31m"\n---\nwords \x1b[2J\x07\n')
     define(repo.root, "b\x1b[31m.md", "none\n")
-    for words in (["list"], ["show", "a"], ["validate"], ["validate", ".claude/agents/b\x1b[31m.md"]):
-        result = repo.sow("agent", *words)
+    for item in (["list"], ["show", "a"], ["validate"], ["validate", ".claude/agents/b\x1b[31m.md"]):
+        result = repo.sow("agent", *item)
         assert "\x1b" not in result.out + result.err and "\x07" not in result.out + result.err
         assert result.out + result.err
 
@@ -104,8 +104,8 @@ def test_show_prints_the_role_and_its_words(repo: Repo) -> None:
     out = repo.ok("agent", "show", "implementer").out
     assert "claude-code (default)" in out and "Must be able to" in out
     assert out.endswith(prompts.load("templates/implementer"))
-    found = repo.ok("agent", "show", "implementer", "--json").json
-    assert found["prompt"] == prompts.load("templates/implementer") and found["executor_origin"] == "default"
+    document = repo.ok("agent", "show", "implementer", "--json").json
+    assert document["prompt"] == prompts.load("templates/implementer") and document["executor_origin"] == "default"
 
 
 def test_show_says_which_file_counts_and_what_in_it_does_not(repo: Repo) -> None:
@@ -130,12 +130,12 @@ def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
     assert result.err.count("warning: ") == 2 and "bad.md" in result.err and "judges" in result.err
     assert "fields without effect: color, model" in result.out
     assert result.out.endswith("20 agents, 2 warnings\n")
-    found = repo.ok("agent", "validate", "--json").json
-    assert found["valid"] is False and len(found["warnings"]) == 2 and len(found["remarks"]) == 1
+    document = repo.ok("agent", "validate", "--json").json
+    assert document["valid"] is False and len(document["warnings"]) == 2 and len(document["remarks"]) == 1
 
 
 def test_validate_in_a_clean_repository(repo: Repo) -> None:
-    """Nothing is wrong, and that is said."""
+    """Nothing is wrong, and that is reported."""
     result = repo.ok("agent", "validate")
     assert (result.out, result.err) == ("19 agents, 0 warnings\n", "")
 
@@ -151,9 +151,9 @@ def test_validate_of_named_files(repo: Repo) -> None:
     assert bad.err == (
         "error: .claude/agents/bad.md: name: must be lower case with hyphens, not 'Swift Dev'\nhint: name: my-agent\n"
     )
-    found = repo.sow("agent", "validate", "--json", ".claude/agents/bad.md", ".claude/agents/good.md")
-    assert found.code == 2 and found.json["valid"] is False
-    assert [each["agent"] for each in found.json["files"]] == [None, "swiftdev"]
+    result = repo.sow("agent", "validate", "--json", ".claude/agents/bad.md", ".claude/agents/good.md")
+    assert result.code == 2 and result.json["valid"] is False
+    assert [file["agent"] for file in result.json["files"]] == [None, "swiftdev"]
 
 
 def test_validate_names_every_bad_file(repo: Repo) -> None:
@@ -187,7 +187,7 @@ def test_executors_are_completed(repo: Repo) -> None:
 
 
 def broken(repo: Repo) -> dict[str, str]:
-    """A repository with every kind of bad file: its name, and what is said of it."""
+    """A repository with every kind of bad file: its name, and what is reported of it."""
     folder = define(repo.root, "good.md", GOOD).parent
     define(repo.root, "again.md", GOOD)
     define(repo.root, "big.md", GOOD + "x" * (5 << 20))
@@ -213,12 +213,14 @@ def test_a_repository_of_broken_files_is_one_warning_for_each(repo: Repo) -> Non
     expected = broken(repo)
     listed = repo.ok("agent", "list", "--json").json
     checked = repo.ok("agent", "validate", "--json").json
-    assert "swiftdev" in [each["name"] for each in listed["agents"]] and checked["valid"] is False
+    assert "swiftdev" in [agent["name"] for agent in listed["agents"]] and checked["valid"] is False
     assert listed["warnings"] == checked["warnings"]
     assert len(listed["warnings"]) == len(expected)
     for name, reason in expected.items():
-        (said,) = [each for each in listed["warnings"] if each.startswith(f"{repo.root}/.claude/agents/{name}")]
-        assert reason in said and said.count(f"/{name}") == 1, said
+        (output,) = [
+            warning for warning in listed["warnings"] if warning.startswith(f"{repo.root}/.claude/agents/{name}")
+        ]
+        assert reason in output and output.count(f"/{name}") == 1, output
     assert len(repo.ok("agent", "list").err.splitlines()) == len(expected)
 
 
@@ -226,12 +228,12 @@ def test_a_named_file_is_told_by_the_name_that_was_given(repo: Repo) -> None:
     """Each is checked on its own: what is wrong with it, or why a good one does not count in this repository."""
     broken(repo)
     names = [f".claude/agents/{name}.md" for name in ("binary", "big", "loop", "plain", "quote", "good", "reviewer")]
-    found = repo.sow("agent", "validate", "--json", *names)
-    assert found.code == 2
-    for name, each in zip(names, found.json["files"], strict=True):
+    result = repo.sow("agent", "validate", "--json", *names)
+    assert result.code == 2
+    for name, each in zip(names, result.json["files"], strict=True):
         assert each["file"] == name and (each["error"] or each["remark"]).startswith(name)
         assert (each["hint"] is None) is (each["error"] is None)
-    remarks = [each["remark"] for each in found.json["files"][-2:]]
+    remarks = [file["remark"] for file in result.json["files"][-2:]]
     assert "agent swiftdev; it is not used: agent swiftdev is defined in" in remarks[0]
     assert "agent reviewer; it is not used: reviewer judges" in remarks[1]
     folder = repo.sow("agent", "validate", ".claude/agents")

@@ -1,4 +1,4 @@
-"""sow answer: the worker gets the answer, and the call resumes it or says what continues the work."""
+"""sow answer: the worker gets the answer, and the command resumes it or names the command that does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from support.plan_repo import WORK, PlanRepo
 from support.quick_cases import few_of
-from support.simulated_workers import Yard, script, wait_for
+from support.simulated_workers import WorkerRepo, script, wait_for
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
 ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
@@ -18,29 +18,29 @@ WRITE: list[dict[str, Any]] = [{"write": {"path": "port.txt", "text": "8080"}}, 
 LATER = "press Enter to leave it open"
 
 
-def test_a_script_is_told_which_command_resumes_the_worker(yard: Yard) -> None:
+def test_a_script_is_told_which_command_resumes_the_worker(worker: WorkerRepo) -> None:
     """Without a terminal nobody is resumed; the printed command works, and its prompt has the answer (A2)."""
-    yard.scenario(PAUSE, WRITE)
-    assert yard.spawn().code == 0
-    answered = yard.repo.ok("answer", "1", "Use port 8080")
+    worker.scenario(PAUSE, WRITE)
+    assert worker.spawn().code == 0
+    answered = worker.repo.ok("answer", "1", "Use port 8080")
     assert answered.out.splitlines()[-1] == 'resume its worker with the answer: sow agent resume 010 "Continue"'
-    assert yard.outcomes() == ["done"]
-    assert yard.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
-    prompt = yard.transcript(2, "prompt").read_text()
+    assert worker.outcomes() == ["done"]
+    assert worker.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
+    prompt = worker.transcript(2, "prompt").read_text()
     assert prompt.startswith("Continue\n") and "Use port 8080" in prompt
-    assert yard.resume("Shorter, please").code == 0
-    assert "Use port 8080" not in yard.transcript(3, "prompt").read_text()
+    assert worker.resume("Shorter, please").code == 0
+    assert "Use port 8080" not in worker.transcript(3, "prompt").read_text()
 
 
-def test_an_answer_is_repeated_until_a_turn_ends_well(yard: Yard) -> None:
+def test_an_answer_is_repeated_until_a_turn_ends_well(worker: WorkerRepo) -> None:
     """The turn that got the answer dies, and the next one gets it again; the one after that does not (A2)."""
-    yard.scenario(PAUSE, [{"exit": 9}], WRITE, WRITE)
-    assert yard.spawn().code == 0
-    assert yard.repo.sow("answer", "1", "Use port 8080", "--resume").code == 1
-    assert yard.resume("Continue").code == 0
-    assert "Use port 8080" in yard.transcript(3, "prompt").read_text()
-    assert yard.resume("Shorter, please").code == 0
-    assert "Use port 8080" not in yard.transcript(4, "prompt").read_text()
+    worker.scenario(PAUSE, [{"exit": 9}], WRITE, WRITE)
+    assert worker.spawn().code == 0
+    assert worker.repo.sow("answer", "1", "Use port 8080", "--resume").code == 1
+    assert worker.resume("Continue").code == 0
+    assert "Use port 8080" in worker.transcript(3, "prompt").read_text()
+    assert worker.resume("Shorter, please").code == 0
+    assert "Use port 8080" not in worker.transcript(4, "prompt").read_text()
 
 
 @pytest.mark.full
@@ -58,50 +58,51 @@ def test_a_run_repeats_an_answer_until_a_turn_ends_well(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_an_answer_resumes_the_worker_where_asked_to(yard: Yard) -> None:
-    """With --resume the worker goes on at once, and the answer is its prompt and stored once (A2)."""
-    yard.scenario(PAUSE, WRITE)
-    assert yard.spawn().code == 0
-    answered = yard.repo.ok("answer", "010", "Use port 8080", "--resume")
+def test_an_answer_resumes_the_worker_where_asked_to(worker: WorkerRepo) -> None:
+    """With --resume the worker continues at once, and the answer is its prompt and stored once (A2)."""
+    worker.scenario(PAUSE, WRITE)
+    assert worker.spawn().code == 0
+    answered = worker.repo.ok("answer", "010", "Use port 8080", "--resume")
     assert answered.out.splitlines()[-1] == "task 010: status is needs_review"
-    assert yard.transcript(2, "prompt").read_text().startswith("Use port 8080\n")
-    assert [entry["text"] for entry in yard.repo.task("010")["feedback"]] == ["Use port 8080"]
+    assert worker.transcript(2, "prompt").read_text().startswith("Use port 8080\n")
+    assert [entry["text"] for entry in worker.repo.task("010")["feedback"]] == ["Use port 8080"]
 
 
 @pytest.mark.full
-def test_an_answer_on_a_terminal_resumes_the_worker(yard: Yard, on_terminal: Callable[..., Any]) -> None:
+def test_an_answer_on_a_terminal_resumes_the_worker(worker: WorkerRepo, on_terminal: Callable[..., Any]) -> None:
     """A person at a terminal needs one command, and is asked there again; --no-resume only records the answer (A2)."""
-    yard.scenario(PAUSE, PAUSE, WRITE)
-    spawned = yard.spawn()
+    worker.scenario(PAUSE, PAUSE, WRITE)
+    spawned = worker.spawn()
     assert spawned.code == 0 and 'next: sow answer 1 "…"' in spawned.err
-    screen = on_terminal(yard.repo, "answer", "1", "Use port 8080").until("task 010: status is paused")
+    screen = on_terminal(worker.repo, "answer", "1", "Use port 8080").until("task 010: status is paused")
     code, shown = screen.until(LATER).type(b"\x03").end()
     assert code == 130 and 'sow answer 010 "…"' in shown[shown.index(LATER) :], shown
-    code, shown = on_terminal(yard.repo, "answer", "2", "Still 8080", "--no-resume").end()
+    code, shown = on_terminal(worker.repo, "answer", "2", "Still 8080", "--no-resume").end()
     assert code == 0 and 'sow agent resume 010 "Continue"' in shown, shown
-    assert yard.outcomes() == ["done", "done"]
+    assert worker.outcomes() == ["done", "done"]
 
 
 @pytest.mark.full
-def test_a_spawned_worker_asks_on_the_terminal(yard: Yard, on_terminal: Callable[..., Any]) -> None:
+def test_a_spawned_worker_asks_on_the_terminal(worker: WorkerRepo, on_terminal: Callable[..., Any]) -> None:
     """One call spawns, asks, and resumes with the answer (C15)."""
-    yard.scenario(PAUSE, WRITE)
-    screen = on_terminal(yard.repo, "agent", "spawn", "implementer", "010")
+    worker.scenario(PAUSE, WRITE)
+    screen = on_terminal(worker.repo, "agent", "spawn", "implementer", "010")
     code, shown = screen.until(LATER).type(b"Use port 8080\n").end()
     assert code == 0 and "task 010: status is needs_review" in shown, shown
-    assert yard.transcript(2, "prompt").read_text().startswith("Use port 8080\n")
+    assert worker.transcript(2, "prompt").read_text().startswith("Use port 8080\n")
 
 
-def test_a_worker_that_cannot_be_resumed_starts_anew_with_the_answer(yard: Yard) -> None:
+def test_a_worker_that_cannot_be_resumed_starts_anew_with_the_answer(worker: WorkerRepo) -> None:
     """A CLI without sessions gets the answer in the prompt of a new one (A2)."""
     script(
-        yard, f"#!/bin/sh\ncat > {yard.folder}/prompt\n[ -e asked ] && echo x > port.txt && exit\ntouch asked\n{ASK}"
+        worker,
+        f"#!/bin/sh\ncat > {worker.folder}/prompt\n[ -e asked ] && echo x > port.txt && exit\ntouch asked\n{ASK}",
     )
-    yard.repo.environment["SOW_AGENTS_IMPLEMENTER"] = "script"
-    assert yard.spawn().code == 0
-    answered = yard.repo.ok("answer", "1", "Use port 8080", "--resume")
+    worker.repo.environment["SOW_AGENTS_IMPLEMENTER"] = "script"
+    assert worker.spawn().code == 0
+    answered = worker.repo.ok("answer", "1", "Use port 8080", "--resume")
     assert answered.out.splitlines()[-1] == "task 010: status is needs_review"
-    assert "Use port 8080" in (yard.folder / "prompt").read_text()
+    assert "Use port 8080" in (worker.folder / "prompt").read_text()
 
 
 @pytest.mark.full
@@ -133,8 +134,8 @@ def test_a_run_asks_on_its_terminal_and_continues(plan_repo: PlanRepo, on_termin
     plan_repo.act("implementer-020-1", ASK.replace("port", "host"))
     plan_repo.plan("First", "Second", "Third < 1")
     screen = on_terminal(plan_repo.repo, "run", "plan.yaml", "--max-concurrency", "1")
-    for number, words in ((1, b"Use Port 8080\n"), (2, b"Use @example\n")):
-        screen.until(f"Your answer to {number} ({LATER}").type(words)
+    for number, text in ((1, b"Use Port 8080\n"), (2, b"Use @example\n")):
+        screen.until(f"Your answer to {number} ({LATER}").type(text)
     code, shown = screen.end()
     assert code == 0, shown
     assert set(plan_repo.statuses().values()) == {"completed"}

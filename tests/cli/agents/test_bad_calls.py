@@ -1,4 +1,4 @@
-"""Q1 for workers: what cannot be done is said before anything is written, with the place and the next step."""
+"""Q1 for workers: a bad call is refused before anything is written, with the place and the next step."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import stat
 from pathlib import Path
 
 import pytest
-from support.simulated_workers import Yard, wait_for
+from support.simulated_workers import WorkerRepo, wait_for
 
 FAKE = """#!/bin/sh
 {body}
 """
 
 
-def fake(yard: Yard, name: str, body: str) -> None:
+def fake(worker: WorkerRepo, name: str, body: str) -> None:
     """A program of this name, first on PATH."""
-    folder = yard.folder / "bin"
+    folder = worker.folder / "bin"
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(FAKE.format(body=body))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    yard.repo.environment["PATH"] = f"{folder}:{yard.repo.environment['PATH']}"
+    worker.repo.environment["PATH"] = f"{folder}:{worker.repo.environment['PATH']}"
 
 
 ROWS = [
@@ -56,46 +56,46 @@ ROWS = [
 
 
 @pytest.mark.parametrize("words, code, error, hint", ROWS)
-def test_a_wrong_call_is_refused(yard: Yard, words: tuple[str, ...], code: int, error: str, hint: str) -> None:
+def test_a_wrong_call_is_refused(worker: WorkerRepo, words: tuple[str, ...], code: int, error: str, hint: str) -> None:
     """One error line with the place, one hint line with the next step, nothing changed."""
-    yard.repo.environment["PATH"] = f"{Path(__import__('sys').executable).parent}:/usr/bin:/bin"
-    before = yard.repo.snapshot()
-    result = yard.repo.sow(*words)
+    worker.repo.environment["PATH"] = f"{Path(__import__('sys').executable).parent}:/usr/bin:/bin"
+    before = worker.repo.snapshot()
+    result = worker.repo.sow(*words)
     assert result.code == code, result
     assert [line for line in result.err.splitlines() if line.startswith("error:")] == [result.err.splitlines()[0]]
     assert error in result.err.splitlines()[0]
     assert hint in result.err
     assert "Traceback" not in result.err
-    assert yard.repo.snapshot() == before
+    assert worker.repo.snapshot() == before
 
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
-def test_an_ended_task_gets_no_worker(yard: Yard, status: str) -> None:
+def test_an_ended_task_gets_no_worker(worker: WorkerRepo, status: str) -> None:
     """A completed or abandoned task is not worked on again, by a new worker or by the one that it had."""
     if status == "completed":
-        yard.spawn()
-        yard.repo.ok("approve", "010")
+        worker.spawn()
+        worker.repo.ok("approve", "010")
     else:
-        yard.repo.ok("task", "abandon", "010", "--reason", "no longer wanted")
-    for result in (yard.spawn(), yard.resume()):
+        worker.repo.ok("task", "abandon", "010", "--reason", "no longer wanted")
+    for result in (worker.spawn(), worker.resume()):
         assert (result.code, result.err.splitlines()[0]) == (2, f"error: task 010 is {status}")
 
 
-def test_a_question_without_a_session_has_a_way_out(yard: Yard) -> None:
+def test_a_question_without_a_session_has_a_way_out(worker: WorkerRepo) -> None:
     """A task that a person paused is answered first, as the hint says, and then a worker can start."""
-    yard.repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    yard.repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which?")
-    result = yard.spawn()
+    worker.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    worker.repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which?")
+    result = worker.spawn()
     assert result.err.splitlines() == ["error: task 010 waits for an answer", 'hint: answer it: sow answer 1 "…"']
-    yard.repo.ok("answer", "1", "Use RS256")
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
+    worker.repo.ok("answer", "1", "Use RS256")
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_a_worker_spawns_no_worker(yard: Yard) -> None:
+def test_a_worker_spawns_no_worker(worker: WorkerRepo) -> None:
     """A worker cannot put another worker on a task, nor answer itself by resume."""
-    yard.spawn()
-    for words in (("agent", "spawn", "implementer", "010", "--fresh"), ("agent", "resume", "010", "yes")):
-        result = yard.repo.sow(*words, SOW_TASK="010", SOW_AGENT="implementer")
+    worker.spawn()
+    for case in (("agent", "spawn", "implementer", "010", "--fresh"), ("agent", "resume", "010", "yes")):
+        result = worker.repo.sow(*case, SOW_TASK="010", SOW_AGENT="implementer")
         assert result.code == 2
         assert "a worker may not" in result.err
 
@@ -104,83 +104,87 @@ LONG = 2 << 20
 
 
 @pytest.mark.full
-def test_a_prompt_of_two_megabytes(yard: Yard) -> None:
+def test_a_prompt_of_two_megabytes(worker: WorkerRepo) -> None:
     """It reaches the worker whole and is its feedback; as an answer, which is kept in the state, it is refused."""
-    text = yard.folder / "long.txt"
+    text = worker.folder / "long.txt"
     text.write_text("e" * LONG)
-    yard.scenario([{"status": "needs_review"}], [{"ask": "Which?"}], [{"status": "needs_review"}])
-    yard.spawn()
-    assert yard.resume(f"@{text}").out.splitlines()[-1] == "task 010: status is paused"
-    assert yard.transcript(2, "prompt").read_text().startswith("e" * LONG + "\n")
-    assert len(yard.repo.task("010")["feedback"][0]["text"]) == LONG
-    before = yard.repo.snapshot()
-    refused = yard.resume(f"@{text}")
+    worker.scenario([{"status": "needs_review"}], [{"ask": "Which?"}], [{"status": "needs_review"}])
+    worker.spawn()
+    assert worker.resume(f"@{text}").out.splitlines()[-1] == "task 010: status is paused"
+    assert worker.transcript(2, "prompt").read_text().startswith("e" * LONG + "\n")
+    assert len(worker.repo.task("010")["feedback"][0]["text"]) == LONG
+    before = worker.repo.snapshot()
+    refused = worker.resume(f"@{text}")
     assert (refused.code, f"the answer is {LONG} characters long" in refused.err) == (2, True), refused
-    assert yard.repo.snapshot() == before
+    assert worker.repo.snapshot() == before
 
 
-def test_feedback_that_could_not_be_read_back_is_not_written(yard: Yard) -> None:
-    """A text that grows beyond what a file of ours may have is refused, and nothing is changed."""
-    text = yard.folder / "long.txt"
+def test_feedback_that_could_not_be_read_back_is_not_written(worker: WorkerRepo) -> None:
+    """A text that grows beyond what a file of sow may have is refused, and nothing is changed."""
+    text = worker.folder / "long.txt"
     text.write_text("\x01" * LONG)  # each becomes its picture, of three bytes
-    yard.spawn()
-    before = yard.repo.snapshot()
-    refused = yard.resume(f"@{text}")
+    worker.spawn()
+    before = worker.repo.snapshot()
+    refused = worker.resume(f"@{text}")
     assert (refused.code, "too long to be read back" in refused.err) == (2, True), refused
-    assert yard.repo.snapshot() == before
+    assert worker.repo.snapshot() == before
 
 
-def test_a_binary_that_prints_garbage(yard: Yard) -> None:
+def test_a_binary_that_prints_garbage(worker: WorkerRepo) -> None:
     """A program that is no agent is a turn that did not happen, with its own words."""
-    fake(yard, "claude", "echo 'segmentation fault'; echo 'cannot open display' >&2; exit 3")
-    result = yard.spawn("--executor", "claude-code")
+    fake(worker, "claude", "echo 'segmentation fault'; echo 'cannot open display' >&2; exit 3")
+    result = worker.spawn("--executor", "claude-code")
     assert result.code == 1
     assert "cannot open display" in result.err
-    assert yard.record()["turns"][0]["exit"] == 3
+    assert worker.record()["turns"][0]["exit"] == 3
 
 
-def test_a_binary_that_hangs_at_its_start(yard: Yard) -> None:
+def test_a_binary_that_hangs_at_its_start(worker: WorkerRepo) -> None:
     """A program that prints nothing is stopped by the silence limit, and leaves nothing behind."""
-    yard.limits(silence_timeout="1s")
-    fake(yard, "claude", "exec sleep 300")
-    result = yard.spawn("--executor", "claude-code")
+    worker.limits(silence_timeout="1s")
+    fake(worker, "claude", "exec sleep 300")
+    result = worker.spawn("--executor", "claude-code")
     assert (result.code, "silence" in result.err) == (1, True)
-    assert not yard.alive()
+    assert not worker.alive()
 
 
-def test_a_failed_first_turn_can_be_tried_again(yard: Yard) -> None:
-    """After a start that failed, resume goes on: the CLI does not know the session, so a fresh one starts."""
-    fake(yard, "claude", 'case "$2" in --resume) echo "No conversation found with session ID: $3" >&2;; esac; exit 1')
-    assert yard.spawn("--executor", "claude-code").code == 1
-    result = yard.resume()
+def test_a_failed_first_turn_can_be_tried_again(worker: WorkerRepo) -> None:
+    """After a start that failed, resume continues: the CLI does not know the session, so a fresh one starts."""
+    fake(
+        worker,
+        "claude",
+        'case "$2" in --resume) echo "No conversation found with session ID: $3" >&2;; esac; exit 1',
+    )
+    assert worker.spawn("--executor", "claude-code").code == 1
+    result = worker.resume()
     assert "the session is gone" in result.err
 
 
-def test_the_task_is_claimed_while_a_worker_works(yard: Yard) -> None:
+def test_the_task_is_claimed_while_a_worker_works(worker: WorkerRepo) -> None:
     """Workers and people can change other tasks, and this one, while its worker runs; a second worker cannot come."""
-    yard.scenario([{"run": ["touch", "begun"]}, {"sleep": 3}, {"status": "needs_review"}])
-    call = yard.start("agent", "spawn", "implementer", "010")
-    wait_for(lambda: (yard.repo.root / "begun").exists())
-    yard.repo.ok("task", "create", "--name", "Another")
-    yard.repo.ok("log", "--task", "010", "a word from outside")
-    assert yard.spawn("--fresh").code == 4
+    worker.scenario([{"run": ["touch", "begun"]}, {"sleep": 3}, {"status": "needs_review"}])
+    call = worker.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (worker.repo.root / "begun").exists())
+    worker.repo.ok("task", "create", "--name", "Another")
+    worker.repo.ok("log", "--task", "010", "a word from outside")
+    assert worker.spawn("--fresh").code == 4
     call.communicate(timeout=300)
     assert call.returncode == 0
 
 
-def test_a_task_is_given_to_another_role_only_on_purpose(yard: Yard) -> None:
+def test_a_task_is_given_to_another_role_only_on_purpose(worker: WorkerRepo) -> None:
     """The refused spawn changes nothing; the command of its hint does, and then the role works (A25)."""
-    assert yard.repo.sow("agent", "spawn", "planner", "010").code == 2
-    assert yard.repo.task("010")["assigned_agent"] == "implementer"
-    yard.repo.ok("task", "set", "--id", "010", "agent", "planner")
-    assert yard.repo.ok("agent", "spawn", "planner", "010", "--executor", "simulated", "--dry-run").code == 0
+    assert worker.repo.sow("agent", "spawn", "planner", "010").code == 2
+    assert worker.repo.task("010")["assigned_agent"] == "implementer"
+    worker.repo.ok("task", "set", "--id", "010", "agent", "planner")
+    assert worker.repo.ok("agent", "spawn", "planner", "010", "--executor", "simulated", "--dry-run").code == 0
 
 
-def test_without_a_login_the_user_is_told_to_log_in(yard: Yard) -> None:
-    """Claude's message about a missing login comes with what to do, before the command that goes on (A23)."""
+def test_without_a_login_the_user_is_told_to_log_in(worker: WorkerRepo) -> None:
+    """Claude's message about a missing login comes with what to do, before the command that continues (A23)."""
     result = {"type": "result", "subtype": "success", "is_error": True, "result": "Not logged in · Please run /login"}
-    fake(yard, "claude", f"cat > /dev/null\necho '{json.dumps(result)}'\nexit 1")
-    found = yard.repo.sow("agent", "spawn", "implementer", "010", "--executor", "claude-code")
-    assert found.code == 1 and "failed: Not logged in" in found.err
-    hint = found.err.partition("hint: ")[2]
-    assert hint.startswith("start `claude` once and log in, then continue: sow agent resume 010"), found
+    fake(worker, "claude", f"cat > /dev/null\necho '{json.dumps(result)}'\nexit 1")
+    outcome = worker.repo.sow("agent", "spawn", "implementer", "010", "--executor", "claude-code")
+    assert outcome.code == 1 and "failed: Not logged in" in outcome.err
+    hint = outcome.err.partition("hint: ")[2]
+    assert hint.startswith("start `claude` once and log in, then continue: sow agent resume 010"), outcome

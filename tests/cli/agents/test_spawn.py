@@ -1,4 +1,4 @@
-"""sow agent spawn: it says at once who starts, tells notes when they arise, and sums up the whole call."""
+"""sow agent spawn: prints at once which agent starts, prints notes as they appear, and sums up the turn."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
-from support.simulated_workers import Yard, end, wait_for
+from support.simulated_workers import WorkerRepo, end, wait_for
 
 WAIT = {"run": ["sh", "-c", "touch begun; while [ ! -e go ]; do sleep 0.02; done"]}
 SPAWN = ("agent", "spawn", "implementer", "010")
 
 
 @pytest.fixture
-def waiting(yard: Yard) -> Iterator[Yard]:
+def waiting(worker: WorkerRepo) -> Iterator[WorkerRepo]:
     """A worker that waits for the file `go` before it says or does anything, and hands in then."""
-    yard.scenario([WAIT, {"say": "Built it."}, {"status": "needs_review"}])
-    yield yard
-    (yard.repo.root / "go").touch()
+    worker.scenario([WAIT, {"say": "Built it."}, {"status": "needs_review"}])
+    yield worker
+    (worker.repo.root / "go").touch()
 
 
 def lines_until(call: subprocess.Popen[bytes], wanted: str) -> list[str]:
@@ -33,14 +33,14 @@ def lines_until(call: subprocess.Popen[bytes], wanted: str) -> list[str]:
     return lines
 
 
-def finish(yard: Yard, call: subprocess.Popen[bytes]) -> str:
-    (yard.repo.root / "go").touch()
+def finish(worker: WorkerRepo, call: subprocess.Popen[bytes]) -> str:
+    (worker.repo.root / "go").touch()
     out, _ = call.communicate(timeout=300)
     assert call.returncode == 0
     return out.decode()
 
 
-def test_the_start_is_printed_before_the_first_event(waiting: Yard) -> None:
+def test_the_start_is_printed_before_the_first_event(waiting: WorkerRepo) -> None:
     """Role, executor, model and session are there while the CLI has said nothing yet (A22)."""
     call = waiting.start(*SPAWN, "--model", "swift")
     try:
@@ -52,16 +52,16 @@ def test_the_start_is_printed_before_the_first_event(waiting: Yard) -> None:
         end(call) if call.poll() is None else None
 
 
-def test_the_start_line_tells_a_resume_and_a_reminder(yard: Yard) -> None:
+def test_the_start_line_tells_a_resume_and_a_reminder(worker: WorkerRepo) -> None:
     """Each turn begins with a line that says what kind of turn it is."""
-    yard.scenario([{"say": "Hello"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
-    spawned = yard.spawn().err
+    worker.scenario([{"say": "Hello"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
+    spawned = worker.spawn().err
     assert "implementer on simulated (default model), session " in spawned
     assert "implementer reminded on simulated (default model), session " in spawned
-    assert "implementer resumes on simulated (default model), session " in yard.resume("Shorter").err
+    assert "implementer resumes on simulated (default model), session " in worker.resume("Shorter").err
 
 
-def test_a_note_is_printed_when_it_arises_and_once(waiting: Yard) -> None:
+def test_a_note_is_printed_when_it_arises_and_once(waiting: WorkerRepo) -> None:
     """A fallback is named before its turn, and not again at the end (A21); the cost is that of both turns (A20)."""
     config = waiting.folder / "home/.config/sow/config.yaml"
     config.parent.mkdir(parents=True)
@@ -85,24 +85,24 @@ def test_a_note_is_printed_when_it_arises_and_once(waiting: Yard) -> None:
         end(call) if call.poll() is None else None
 
 
-def test_a_missing_fallback_does_not_stop_a_spawn(yard: Yard) -> None:
+def test_a_missing_fallback_does_not_stop_a_spawn(worker: WorkerRepo) -> None:
     """A fallback that is not installed is named, and the role's own executor works (A18)."""
-    config = yard.folder / "home/.config/sow/config.yaml"
+    config = worker.folder / "home/.config/sow/config.yaml"
     config.parent.mkdir(parents=True)
     config.write_text("agents: {fallbacks: {implementer: [codex]}}\n")
-    yard.scenario([{"write": {"path": "a.txt", "text": "a\n"}}, {"status": "needs_review"}])
-    result = yard.spawn()
+    worker.scenario([{"write": {"path": "a.txt", "text": "a\n"}}, {"status": "needs_review"}])
+    result = worker.spawn()
     assert result.code == 0, result
     assert "note: the fallback codex is left out: codex is not installed (sow config edit)" in result.err
 
 
-def test_the_cost_covers_a_reminder(yard: Yard) -> None:
+def test_the_cost_covers_a_reminder(worker: WorkerRepo) -> None:
     """A reminder is a turn of the same call: time, cost and tokens are sums, and --json lists both turns (A20)."""
-    yard.scenario([{"say": "I am done."}], [{"say": "So I am."}, {"status": "needs_review"}])
-    result = yard.spawn()
-    turns = yard.record()["turns"]
+    worker.scenario([{"say": "I am done."}], [{"say": "So I am."}, {"status": "needs_review"}])
+    result = worker.spawn()
+    turns = worker.record()["turns"]
     tokens = sum(turn["input_tokens"] for turn in turns)
     assert re.search(rf"^2 turns: \d+ s, cost \$\d+\.\d+, tokens {tokens} in, ", result.err, re.MULTILINE), result
-    yard.scenario([{"say": "Hm."}], [{"status": "needs_review"}])
-    again = yard.repo.ok(*SPAWN, "--fresh", "--json").json
+    worker.scenario([{"say": "Hm."}], [{"status": "needs_review"}])
+    again = worker.repo.ok(*SPAWN, "--fresh", "--json").json
     assert [turn["kind"] for turn in again["turns"]] == ["recovery", "reminder"]

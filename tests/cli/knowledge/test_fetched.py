@@ -1,4 +1,4 @@
-"""sow sinks update on a terminal: what is new is shown first."""
+"""sow sinks update on a terminal: shows the changes before it asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow plan: show, validate, waves, simulate, import and update, as a person calls them."""
+"""sow plan: show, validate, waves, simulate, import and update."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def change(path: Path, *pairs: tuple[str, str]) -> None:
 @pytest.mark.parametrize("example", PLANS, ids=lambda path: path.name)
 def test_an_example_is_a_plan_without_any_finding(repo, example):
     """Every example is accepted, and nothing in it is warned about."""
-    found = repo.ok("plan", "validate", str(example), "--json").json
-    assert found == {"valid": True, "errors": [], "warnings": []}
+    document = repo.ok("plan", "validate", str(example), "--json").json
+    assert document == {"valid": True, "errors": [], "warnings": []}
 
 
 def test_there_are_five_examples():
@@ -79,14 +79,14 @@ def test_the_table_shows_waves_and_the_critical_path(repo, plan):
 def test_the_document_has_everything(repo, plan):
     """--json holds the tasks with their fields, the waves, the critical path and the warnings."""
     change(plan, ("**Estimated time**: 1h", "**Estimated time**: soon"))
-    found = repo.ok("plan", "show", "plan.md", "--json").json
-    assert found["name"] == "Add a login"
-    assert found["waves"] == [["1"], ["2", "3"]]
-    assert found["critical_path"] == ["1", "2"]
-    assert found["order"] == ["1", "2", "3"]
-    assert found["warnings"][0]["file"] == "plan.md"
-    assert found["warnings"][0]["line"] == 16
-    first = found["tasks"][0]
+    document = repo.ok("plan", "show", "plan.md", "--json").json
+    assert document["name"] == "Add a login"
+    assert document["waves"] == [["1"], ["2", "3"]]
+    assert document["critical_path"] == ["1", "2"]
+    assert document["order"] == ["1", "2", "3"]
+    assert document["warnings"][0]["file"] == "plan.md"
+    assert document["warnings"][0]["line"] == 16
+    first = document["tasks"][0]
     assert first["id"] == "1"
     assert first["depends_on"] == []
     assert first["files"] == ["src/users.py"]
@@ -105,8 +105,8 @@ def test_what_hangs_on_more_work_comes_first(repo, plan):
 def test_waves_have_names_and_a_limit(repo, plan):
     """`plan waves --json` names each wave as the seed does, with the plan's own limit."""
     change(plan, ("# Add a login\n", "---\nconductor:\n  max_concurrency: 2\n---\n# Add a login\n"))
-    found = repo.ok("plan", "waves", "plan.md", "--json").json["waves"]
-    assert found == [
+    waves = repo.ok("plan", "waves", "plan.md", "--json").json["waves"]
+    assert waves == [
         {"name": "Wave 1", "tasks": ["1"], "max_concurrency": 2},
         {"name": "Wave 2", "tasks": ["2", "3"], "max_concurrency": 2},
     ]
@@ -134,23 +134,23 @@ def test_errors_come_before_warnings(repo, plan):
     """`plan validate` prints all errors, then all warnings, each line with its label."""
     change(plan, ("## Task 1", "### Task 8: too deep\n\n## Task 1"), ("## Task 3", "## Task 7 is next\n\n## Task 3"))
     change(plan, ("**Depends on**: 1\n\nShow", "**Depends on**: 9\n\nShow"), ("## Task 2: Login form", "## Task 2:"))
-    said = repo.sow("plan", "validate", "plan.md").err.splitlines()
-    labels = [line.partition(": ")[0] for line in said]
+    lines = repo.sow("plan", "validate", "plan.md").err.splitlines()
+    labels = [line.partition(": ")[0] for line in lines]
     assert labels == ["error", "hint", "error", "hint", "warning", "warning"]
 
 
 def test_show_refuses_what_validate_refuses(repo, plan):
     """A plan with an error is not shown in part."""
     change(plan, ("**Depends on**: 1\n\nShow a", "**Depends on**: 3\n\nShow a"))
-    for words in (["show"], ["show", "--json"], ["waves"], ["simulate"], ["import"]):
-        result = repo.sow("plan", words[0], "plan.md", *words[1:])
+    for item in (["show"], ["show", "--json"], ["waves"], ["simulate"], ["import"]):
+        result = repo.sow("plan", item[0], "plan.md", *item[1:])
         assert result.code == 2, result
         assert result.out == ""
         assert result.err.startswith("error: plan.md:21: task 3 depends on itself\nhint: ")
 
 
 def test_an_unknown_agent_is_a_warning_with_the_nearest_name(repo, plan):
-    """A name that nobody defined is said, with what was meant perhaps; a file in the repository makes it known."""
+    """A name that nobody defined is reported, with what was meant perhaps; a file in the repository makes it known."""
     change(plan, ("**Estimated time**: 45m", "**Agent**: implementor"))
     (warning,) = repo.ok("plan", "show", "plan.md", "--json").json["warnings"]
     assert warning["message"] == "task 1: there is no agent 'implementor'; the default agent is used"
@@ -178,9 +178,9 @@ def test_the_graph_can_be_drawn(repo, plan, form):
 
 def test_the_simulation_says_how_long_it_takes(repo, plan):
     """More at once is never slower, and with enough of them the critical path is all that is left."""
-    found = repo.ok("plan", "simulate", "plan.md", "--json").json
-    assert [each["minutes"] for each in found["by_concurrency"]] == [135, 105, 105]
-    assert found["lower_bound"] == 105
+    document = repo.ok("plan", "simulate", "plan.md", "--json").json
+    assert [item["minutes"] for item in document["by_concurrency"]] == [135, 105, 105]
+    assert document["lower_bound"] == 105
     shown = repo.ok("plan", "simulate", "plan.md", "--max-concurrency", "2").out
     assert "2        1h 45m    1.3×" in shown
     assert "with 2 at once:" in shown
@@ -208,7 +208,7 @@ def test_an_import_makes_tasks(repo, plan):
     assert task["source"]["plan"] == "plan.md"
     assert task["source"]["id"] == "2"
     assert repo.task("010")["checks"] == [{"kind": "test", "command": "make test"}]
-    assert "Keep users." in (repo.desk("010") / "description.md").read_text()
+    assert "Keep users." in (repo.task_folder("010") / "description.md").read_text()
     before = repo.snapshot()
     assert repo.ok("plan", "import", "plan.md").out == "3 unchanged\n"
     assert repo.snapshot() == before
@@ -227,10 +227,10 @@ def test_numbers_become_ids(repo, plan):
     repo.ok("task", "create", "--name", "Here first")
     change(plan, ("## Task 2: Login form", "## Task 2.5: Login form"), ("## Task 3:", "## Task integration-1:"))
     repo.ok("plan", "import", "plan.md")
-    found = {
+    ids = {
         task["source"]["id"]: task["id"] for task in repo.ok("task", "list", "--json").json["tasks"] if "source" in task
     }
-    assert found == {"1": "030", "2.5": "025", "integration-1": "040"}
+    assert ids == {"1": "030", "2.5": "025", "integration-1": "040"}
 
 
 def test_a_change_needs_consent(repo, plan):
@@ -248,7 +248,7 @@ def test_a_change_needs_consent(repo, plan):
     task = repo.task("020")
     assert task["assigned_agent"] == "architect"
     assert "estimated_minutes" not in task
-    assert "in two languages" in (repo.desk("020") / "description.md").read_text()
+    assert "in two languages" in (repo.task_folder("020") / "description.md").read_text()
 
 
 def test_a_task_that_left_the_plan_is_abandoned_with_consent(repo, plan):
@@ -259,13 +259,13 @@ def test_a_task_that_left_the_plan_is_abandoned_with_consent(repo, plan):
     plan.write_text(text[: text.index("## Task 3")])
     assert repo.sow("plan", "import", "plan.md").code == 4
     repo.ok("plan", "import", "plan.md", "--yes")
-    found = {task["name"]: task["status"] for task in repo.ok("task", "list", "--json").json["tasks"]}
-    assert found == {"Mine": "pending", "Store users": "pending", "Login form": "pending", "Logout": "abandoned"}
+    statuses = {task["name"]: task["status"] for task in repo.ok("task", "list", "--json").json["tasks"]}
+    assert statuses == {"Mine": "pending", "Store users": "pending", "Login form": "pending", "Logout": "abandoned"}
     assert repo.ok("plan", "import", "plan.md").out == "2 unchanged\n"
 
 
 def test_finished_tasks_are_untouched(repo, plan):
-    """What is completed stays as it is, whatever its plan says now, and that is said."""
+    """What is completed stays as it is, whatever its plan says now, and that is reported."""
     repo.ok("plan", "import", "plan.md")
     for status in ("in_progress", "needs_review", "completed"):
         repo.ok("task", "set", "--id", "010", "status", status)
@@ -292,17 +292,17 @@ def test_a_plan_that_began_elsewhere(repo, plan):
 
 
 def test_a_yaml_task_brings_all_that_its_worker_needs(repo):
-    """Structured parts and unknown keys stand in the description, since the worker reads nothing else."""
+    """Structured parts and unknown keys are in the description, since the worker reads nothing else."""
     repo.ok("plan", "import", str(EXAMPLES / "search.yaml"))
-    text = (repo.desk("010") / "description.md").read_text()
-    for words in (
+    text = (repo.task_folder("010") / "description.md").read_text()
+    for name in (
         "Words of every page",
         "## Test first",
         "unicodedata",
         "Add an index of the words",
         "tests/test_index.py",
     ):
-        assert words in text
+        assert name in text
 
 
 def test_without_a_project_one_is_made(bare_repo):
@@ -322,7 +322,7 @@ def test_without_a_project_one_is_made(bare_repo):
 def test_an_import_that_was_killed_goes_on(repo, plan):
     """Tasks come in the order in which they can be worked on; the same import again adds the rest."""
     repo.ok("plan", "import", "plan.md")
-    shutil.rmtree(repo.desk("030"))
+    shutil.rmtree(repo.task_folder("030"))
     assert repo.ok("plan", "import", "plan.md").out.endswith("1 new, 2 unchanged\n")
     assert repo.task("030")["name"] == "Logout"
 
@@ -332,7 +332,7 @@ def test_a_worker_imports_nothing(task_repo):
     (task_repo.root / "plan.md").write_text(PLAN)
     result = task_repo.sow("plan", "import", "plan.md", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code != 0
-    assert not task_repo.desk("020").exists()
+    assert not task_repo.task_folder("020").exists()
 
 
 def test_the_status_goes_back_into_the_plan(repo, plan):
@@ -362,6 +362,6 @@ def test_an_update_of_a_foreign_plan_is_refused(repo, plan):
 
 def test_json_of_an_import_is_one_document(repo, plan):
     """Programs read what happened to each task."""
-    found = json.loads(repo.ok("plan", "import", "plan.md", "--json").out)
-    assert [each["change"] for each in found["tasks"]] == ["new", "new", "new"]
-    assert [each["task"] for each in found["tasks"]] == ["010", "020", "030"]
+    data = json.loads(repo.ok("plan", "import", "plan.md", "--json").out)
+    assert [task["change"] for task in data["tasks"]] == ["new", "new", "new"]
+    assert [task["task"] for task in data["tasks"]] == ["010", "020", "030"]

@@ -1,4 +1,4 @@
-"""Task lists of other tools in the commands of a person: recognised, imported, run, and written back."""
+"""Task lists of other tools: recognised, imported, run, and written back."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_active_feature_of_the_environment_counts(lists: Repo):
     ],
 )
 def test_a_pipe_beside_a_list_is_not_opened(lists: Repo, planted: str, given: str):
-    """A planted pipe would make sow wait for ever."""
+    """A planted pipe would make sow wait forever."""
     (lists.root / planted).unlink()
     os.mkfifo(lists.root / planted)
     assert lists.sow("plan", "show", given).code in (0, 2)
@@ -107,19 +107,23 @@ def test_imported_tasks_say_where_they_come_from(lists: Repo):
     """Ids follow those of the list, a worker sees context, and a second import changes nothing."""
     out = lists.ok("plan", "import", "backlog").out
     assert "020   2          Search the notes" in out
-    description = (lists.desk("021") / "description.md").read_text()
+    description = (lists.task_folder("021") / "description.md").read_text()
     assert "## Parent task id\n\nTASK-2" in description
     assert "3 unchanged" in lists.ok("plan", "import", "backlog").out
 
 
 def test_statuses_of_all_lists_go_back(lists: Repo):
     """sow plan update writes each format its way, says what it wrote, and is done after that."""
-    for given in (".taskmaster", ".specify", "backlog"):
-        lists.ok("plan", "import", given)
+    for item in (".taskmaster", ".specify", "backlog"):
+        lists.ok("plan", "import", item)
     names = {task["name"]: task["id"] for task in lists.ok("task", "list", "--json").json["tasks"]}
     before = {path: (lists.root / path).read_text() for path in (TASKS, SEARCH, "specs/001-photo-albums/tasks.md")}
-    wanted = ("Write the form", "Search the notes", "Initialize the Python project with dependencies in pyproject.toml")
-    complete(lists, *(names[name] for name in wanted))
+    expected = (
+        "Write the form",
+        "Search the notes",
+        "Initialize the Python project with dependencies in pyproject.toml",
+    )
+    complete(lists, *(names[name] for name in expected))
     assert "3 changed (dry run" in lists.ok("plan", "update", "--dry-run").out
     assert all((lists.root / path).read_text() == text for path, text in before.items())
     rows = lists.ok("plan", "update", "--json").json["changes"]

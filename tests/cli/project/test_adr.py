@@ -1,4 +1,4 @@
-"""sow adr: decision records have numbers, a template and a place that outlives the project."""
+"""sow adr: decision records have numbers and a template, and they stay when the project is removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_records_are_numbered(repo: Repo) -> None:
         "## Consequences",
     ]
     listed = repo.ok("adr", "list", "--json").json["adrs"]
-    assert [(each["number"], each["title"], each["status"]) for each in listed] == [
+    assert [(task["number"], task["title"], task["status"]) for task in listed] == [
         (1, "Use PostgreSQL for *all* data!", "accepted"),
         (2, "Čeština", "proposed"),
     ]
@@ -50,8 +50,8 @@ def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:
         "0004-x.txt": "# X\n",
     }
     write(repo.root / ADRS, files)
-    found = repo.ok("adr", "list", "--json").json["adrs"]
-    assert [(each["number"], each["title"], each["status"]) for each in found] == [
+    adrs = repo.ok("adr", "list", "--json").json["adrs"]
+    assert [(adr["number"], adr["title"], adr["status"]) for adr in adrs] == [
         (3, "ADR: Old ways", "deprecated"),
         (12, "12-new.md", ""),
     ]
@@ -59,7 +59,7 @@ def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:
 
 
 def test_no_records(repo: Repo) -> None:
-    """An empty folder is said."""
+    """An empty folder is reported."""
     assert repo.ok("adr", "list").out == "no decision records; create one: sow adr new TITLE\n"
 
 
@@ -99,7 +99,7 @@ def test_a_worker_writes_where_it_works(repo: Repo, tmp_path: Path) -> None:
     made = repo.ok("adr", "new", "At work", cwd=work, **marks)
     assert Path(made.out.strip()) == work / ADRS / "0002-at-work.md"
     assert [path.name for path in sorted((repo.root / ADRS).glob("0*"))] == ["0001-at-home.md"]
-    assert [each["title"] for each in repo.ok("adr", "list", "--json", cwd=work, **marks).json["adrs"]] == ["At work"]
+    assert [adr["title"] for adr in repo.ok("adr", "list", "--json", cwd=work, **marks).json["adrs"]] == ["At work"]
 
 
 def test_another_repository_is_no_workplace(repo: Repo, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""sow cleanup and sow check: a project leaves its branch before the merge."""
+"""sow cleanup and sow check: a project is removed from its branch before the merge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 from support.paths import ROOT
 
 CLEAN = "clean: no project state in this checkout and in the last commit\n"
@@ -60,11 +60,11 @@ def test_cleanup_takes_state_out_of_earlier_commits(task_repo: Repo):
     task_repo.git("commit", "-q", "-m", "before")
     base = task_repo.git("rev-parse", "HEAD")
     works = ["--author=Ada <ada@example.org>", "--message=Count\n\nTask: 010", "--message=Größe"]
-    for number, words in enumerate((works[:2], works[2:])):
+    for number, arguments in enumerate((works[:2], works[2:])):
         task_repo.ok("project", "save", "--message", f"State of run {number}")
         (task_repo.root / f"code {number}.txt").write_text("code\n")
         task_repo.git("add", "code*")
-        task_repo.git("commit", "-q", *words)
+        task_repo.git("commit", "-q", *arguments)
         task_repo.ok("log", "--task", "010", "more")
     (task_repo.root / "both.txt").touch()
     task_repo.git("add", "-A")
@@ -178,10 +178,10 @@ def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, pa
     if "git add simulated" in block:
         (task_repo.root / "simulated").mkdir()
         (task_repo.root / "simulated" / "020.md").write_text("work\n")
-    words = ["sh", "-euc", block]
-    done = subprocess.run(words, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "only project state from this branch" in done.stdout
+    text = ["sh", "-euc", block]
+    result = subprocess.run(text, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout
+    assert "only project state from this branch" in result.stdout
 
 
 @pytest.mark.parametrize("ref", ["refs/remotes/origin/feat", "refs/tags/v1", "refs/heads/other"])
@@ -202,7 +202,7 @@ def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str)
 def test_cleanup_refuses_while_a_run_is_alive(task_repo: Repo):
     """A run that is alive needs the project: the clean-up names who has it, and removes nothing."""
     finish(task_repo)
-    with held(task_repo, "run") as pid:
+    with hold_claim(task_repo, "run") as pid:
         result = task_repo.sow("cleanup", "--yes")
     assert result.code == 4
     assert str(pid) in result.err
@@ -224,7 +224,7 @@ def test_cleanup_refuses_an_open_task(task_repo: Repo):
 def test_cleanup_refuses_a_task_that_cannot_be_read(task_repo: Repo):
     """A broken task might be open: only --yes removes it."""
     finish(task_repo)
-    (task_repo.desk("010") / "state.yaml").write_text("?\n")
+    (task_repo.task_folder("010") / "state.yaml").write_text("?\n")
     result = task_repo.sow("cleanup")
     assert result.code == 2
     assert "task 010 cannot be read" in result.err

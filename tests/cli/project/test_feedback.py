@@ -1,4 +1,4 @@
-"""sow feedback: what the next iteration must do differently."""
+"""sow feedback: what the next iteration must change."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def test_feedback_is_numbered_and_signed(task_repo: Repo):
         ".sow/project/phases/implementation/tasks/010/feedback/001.md"
     )
     task_repo.ok("feedback", "add", "10", "-", stdin=b"Still\n\ntoo slow\n", SOW_AGENT="orchestrator")
-    found = task_repo.ok("feedback", "list", "010", "--json").json
-    assert found["task"] == "010"
-    assert [(each["number"], each["by"], each["iteration"], each["text"]) for each in found["feedback"]] == [
+    document = task_repo.ok("feedback", "list", "010", "--json").json
+    assert document["task"] == "010"
+    assert [(entry["number"], entry["by"], entry["iteration"], entry["text"]) for entry in document["feedback"]] == [
         ("001", "ada", "1", "Too slow"),
         ("002", "orchestrator", "1", "Still\n\ntoo slow"),
     ]
-    assert sorted(path.name for path in (task_repo.desk("010") / "feedback").iterdir()) == ["001.md", "002.md"]
+    assert sorted(path.name for path in (task_repo.task_folder("010") / "feedback").iterdir()) == ["001.md", "002.md"]
 
 
 def test_the_same_words_again_are_one_feedback(task_repo: Repo):
@@ -26,13 +26,13 @@ def test_the_same_words_again_are_one_feedback(task_repo: Repo):
     speakers = ("orchestrator", "orchestrator", "ada", "orchestrator")
     for speaker in speakers:
         task_repo.ok("feedback", "add", "010", "Too slow", SOW_AGENT="orchestrator" if speaker != "ada" else "")
-    found = task_repo.ok("feedback", "list", "010", "--json").json["feedback"]
-    assert [each["by"] for each in found] == ["orchestrator", "ada", "orchestrator"]
+    feedback = task_repo.ok("feedback", "list", "010", "--json").json["feedback"]
+    assert [item["by"] for item in feedback] == ["orchestrator", "ada", "orchestrator"]
 
 
 def test_feedback_after_a_file_that_is_no_text(task_repo: Repo):
     """A feedback file of somebody else's that cannot be read does not keep the next one from being written."""
-    folder = task_repo.desk("010") / "feedback"
+    folder = task_repo.task_folder("010") / "feedback"
     folder.mkdir(exist_ok=True)
     (folder / "001.md").write_bytes(b"\xff\xfe")
     assert "feedback/002.md" in task_repo.ok("feedback", "add", "010", "Too slow").out
@@ -56,7 +56,7 @@ def test_the_list_for_people(task_repo: Repo):
 
 def test_feedback_that_a_person_wrote_by_hand(task_repo: Repo):
     """A file without our head is read as plain text, and the next number comes after it."""
-    folder = task_repo.desk("010") / "feedback"
+    folder = task_repo.task_folder("010") / "feedback"
     folder.mkdir()
     (folder / "007.md").write_text("Use RS256.\n")
     assert task_repo.ok("feedback", "list", "010", "--json").json["feedback"][0]["text"] == "Use RS256."
@@ -82,7 +82,7 @@ def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
     result = task_repo.sow("feedback", "add", "010", "One more thing")
     assert result.code == 2
     assert f"task 010 is {status}" in result.err
-    assert not (task_repo.desk("010") / "feedback").exists()
+    assert not (task_repo.task_folder("010") / "feedback").exists()
 
 
 def test_comments_on_lines_are_one_feedback(task_repo: Repo):
@@ -93,7 +93,7 @@ def test_comments_on_lines_are_one_feedback(task_repo: Repo):
     task_repo.ok(*added)
     task_repo.ok(*added)
     (entry,) = task_repo.ok("feedback", "list", "010", "--json").json["feedback"]
-    assert [(each["file"], each["line"], each["quote"], each["text"]) for each in entry["comments"]] == [
+    assert [(comment["file"], comment["line"], comment["quote"], comment["text"]) for comment in entry["comments"]] == [
         ("app.py", 5, "return os.environ", "Read one name only.\n ### Not a section"),
         ("app.py", 1, "import os", "Not needed"),
     ]

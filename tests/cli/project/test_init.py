@@ -1,4 +1,4 @@
-"""sow init: the .sow folder of a repository, and the first project in it."""
+"""sow init: the .sow folder of a repository, and its first project."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_project_with_phases_and_a_description(bare_repo: Repo):
         "init", "--project", "Auth", "--phase", "discovery", "--phase", "implement", "--description", "@about.md"
     )
     project = bare_repo.ok("project", "show", "--json").json
-    assert [(each["name"], each["status"]) for each in project["phases"]] == [
+    assert [(phase["name"], phase["status"]) for phase in project["phases"]] == [
         ("discovery", "active"),
         ("implementation", "pending"),
     ]
@@ -87,7 +87,7 @@ def test_a_project_with_all_defaults(repo: Repo):
     assert project["branch"] == "feat/auth"
     assert project["created_at"] == project["updated_at"]
     assert project["created_at"].endswith("Z")
-    assert [(each["name"], each["status"]) for each in project["phases"]] == [("implementation", "active")]
+    assert [(phase["name"], phase["status"]) for phase in project["phases"]] == [("implementation", "active")]
     repo.ok("validate", ".sow/project/state.yaml")
 
 

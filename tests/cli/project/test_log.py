@@ -1,4 +1,4 @@
-"""sow log and sow agent log: one entry to the right log, and all of them back."""
+"""sow log and sow agent log: entries go to the right log and are read back."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from conftest import Repo
 WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 
-def entries(repo: Repo, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = repo.ok("log", "--list", "--json", *words).json["entries"]
-    return found
+def entries(repo: Repo, *arguments: str) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = repo.ok("log", "--list", "--json", *arguments).json["entries"]
+    return result
 
 
 def test_without_a_task_it_is_the_projects_log(task_repo: Repo):
     """Without a task it goes to the project's log, and says whether a person or the orchestrator wrote (B2)."""
     assert task_repo.ok("log", "planned the work").out == "logged to .sow/project/log.md\n"
     task_repo.ok("log", "found a race", SOW_AGENT="orchestrator")
-    found = [(entry["agent"], entry["action"], entry["result"]) for entry in entries(task_repo)[-2:]]
-    assert found == [("ada", "note", "info"), ("orchestrator", "note", "info")]
+    result = [(entry["agent"], entry["action"], entry["result"]) for entry in entries(task_repo)[-2:]]
+    assert result == [("ada", "note", "info"), ("orchestrator", "note", "info")]
     assert entries(task_repo, "--task", "010") == []
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_tasks_log_is_signed_with_role_and_iteration(task_repo: Repo, how: str):
     """An entry in a task's log is signed {role}-{iteration}."""
-    words = ("--task", "10") if how == "option" else ()
+    arguments = ("--task", "10") if how == "option" else ()
     marks = WORKER if how == "environment" else {}
     task_repo.ok(
-        "log", *words, "--file", "a.py", "--file", "b.py", "--action", "modified_file", "--result", "success", "done",
-        **marks,
+        "log", *arguments, "--file", "a.py", "--file", "b.py", "--action", "modified_file", "--result", "success",
+        "done", **marks,
     )  # fmt: skip
     (entry,) = entries(task_repo, "--task", "010")
     assert entry.pop("timestamp").endswith("Z")
@@ -50,7 +50,7 @@ def test_the_iteration_in_the_signature_follows_the_task(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     task_repo.ok("task", "set", "--id", "010", "status", "in_progress")
     task_repo.ok("log", "--task", "010", "second")
-    assert [each["agent"] for each in entries(task_repo, "--task", "010")] == ["implementer-1", "implementer-2"]
+    assert [entry["agent"] for entry in entries(task_repo, "--task", "010")] == ["implementer-1", "implementer-2"]
 
 
 def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
@@ -64,7 +64,7 @@ def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
     assert "in progress: 010, 020" in result.err
     task_repo.ok("agent", "log", "mine", **WORKER)
     task_repo.ok("agent", "log", "--task", "020", "named")
-    assert [each["text"] for each in entries(task_repo, "--task", "010")] == ["Implemented authentication", "mine"]
+    assert [entry["text"] for entry in entries(task_repo, "--task", "010")] == ["Implemented authentication", "mine"]
 
 
 def test_agent_log_without_any_task_in_progress(repo: Repo):
@@ -77,7 +77,7 @@ def test_agent_log_without_any_task_in_progress(repo: Repo):
 def test_a_log_is_pleasant_to_read(task_repo: Repo):
     """The file is Markdown with a heading per entry, the files as a list, and the text as it was given."""
     task_repo.ok("log", "--task", "010", "--file", "a.py", "Two\n\nparagraphs")
-    text = (task_repo.desk("010") / "log.md").read_text()
+    text = (task_repo.task_folder("010") / "log.md").read_text()
     head, *rest = text.strip().split("\n")
     assert head.startswith("### ")
     assert head.endswith(" · implementer-1 · note · info")
@@ -109,7 +109,7 @@ def test_no_text_can_pass_for_something_else(repo: Repo, text: str):
 def test_no_user_name_can_break_a_log(task_repo: Repo, user: str):
     """Whatever the user is called, an act of theirs is one entry that can be read back."""
     task_repo.ok("task", "abandon", "010", "--reason", "test", USER=user)
-    assert [each["action"] for each in entries(task_repo)] == ["project_new", "task_create", "abandon"]
+    assert [entry["action"] for entry in entries(task_repo)] == ["project_new", "task_create", "abandon"]
     task_repo.ok("validate", ".sow/project/log.md")
 
 
@@ -147,7 +147,7 @@ def test_reading_and_writing_at_once_is_refused(repo: Repo):
 def test_a_torn_entry_hurts_no_other(task_repo: Repo):
     """After an entry that was cut off in the middle, the next one is read whole."""
     task_repo.ok("log", "--task", "010", "first")
-    path = task_repo.desk("010") / "log.md"
+    path = task_repo.task_folder("010") / "log.md"
     path.write_text(path.read_text() + "\n### 2026-01-01T00:00:00Z · implem")
     task_repo.ok("log", "--task", "010", "second")
-    assert [each["text"].split("\n")[0] for each in entries(task_repo, "--task", "010")] == ["first", "second"]
+    assert [entry["text"].split("\n")[0] for entry in entries(task_repo, "--task", "010")] == ["first", "second"]

@@ -1,4 +1,4 @@
-"""sow phase: stages in order, added with approval, never skipped."""
+"""sow phase: phases are ordered, added with approval, and never skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def staged(repo: Repo) -> Repo:
 
 
 def stages(repo: Repo) -> list[tuple[str, str]]:
-    return [(each["name"], each["status"]) for each in repo.ok("phase", "list", "--json").json["phases"]]
+    return [(phase["name"], phase["status"]) for phase in repo.ok("phase", "list", "--json").json["phases"]]
 
 
 def finish(repo: Repo, task: str) -> None:
@@ -35,8 +35,8 @@ def test_list_counts_the_tasks(staged: Repo):
         ["build", "pending", "1", "0"],
         ["test", "pending", "0", "0"],
     ]
-    found = staged.ok("phase", "list", "--json").json["phases"][0]
-    assert (found["tasks"], found["completed"], found["abandoned"]) == (1, 1, 0)
+    phases = staged.ok("phase", "list", "--json").json["phases"][0]
+    assert (phases["tasks"], phases["completed"], phases["abandoned"]) == (1, 1, 0)
 
 
 def test_advance_to_the_end_and_back(staged: Repo):
@@ -72,7 +72,7 @@ def test_a_new_phase_is_not_completed(staged: Repo):
 
 
 def test_advance_is_recorded(staged: Repo):
-    """The project's log tells who went on."""
+    """The project's log tells who continued."""
     staged.ok("phase", "advance", SOW_AGENT="orchestrator")
     entry = staged.ok("log", "--list", "--json").json["entries"][-1]
     assert (entry["agent"], entry["action"], entry["text"]) == ("orchestrator", "phase_advance", "advanced to build")
@@ -94,9 +94,9 @@ def test_an_open_task_stops_the_advance(staged: Repo, status: str):
 
 
 def test_a_broken_task_stops_the_advance(staged: Repo):
-    """A task that cannot be read might be open: nobody goes on over it."""
+    """A task that cannot be read might be open: nobody continues over it."""
     staged.ok("task", "create", "--name", "Draw")
-    (staged.desk("010", "design") / "state.yaml").write_text("task: [\n")
+    (staged.task_folder("010", "design") / "state.yaml").write_text("task: [\n")
     result = staged.sow("phase", "advance")
     assert result.code == 2
     assert "task 010 cannot be read" in result.err
@@ -194,8 +194,8 @@ def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: 
     assert approved.out == "phase discovery is approved\nactive phase: discovery\n"
     staged.ok("task", "create", "--name", "Look", "--phase", "discovery")
     staged.ok("task", "set", "--id", "010", "status", "in_progress")
-    said = [(each["agent"], each["action"]) for each in staged.ok("log", "--list", "--json").json["entries"]]
-    assert said[-3:-1] == [("orchestrator", "phase_add"), ("ada", "phase_approve")]
+    entries = [(entry["agent"], entry["action"]) for entry in staged.ok("log", "--list", "--json").json["entries"]]
+    assert entries[-3:-1] == [("orchestrator", "phase_add"), ("ada", "phase_approve")]
 
 
 @pytest.mark.parametrize(
@@ -204,15 +204,15 @@ def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: 
 def test_only_claude_code_asks_the_person(staged: Repo, marks: dict[str, str]):
     """In the session of another CLI nobody confirms an approval, so it is refused (B2)."""
     staged.ok("phase", "add", "discovery", "--reason", "a race")
-    for words in (["phase", "approve", "discovery"], ["phase", "add", "x", "--reason", "r", "--yes"]):
-        result = staged.sow(*words, **marks)
+    for item in (["phase", "approve", "discovery"], ["phase", "add", "x", "--reason", "r", "--yes"]):
+        result = staged.sow(*item, **marks)
         assert result.code == 2 and "the orchestrator may not" in result.err
     result = staged.sow("answer", "1", "yes", **SESSION, SOW_ASKS="1")
     assert result.code == 2 and "sow phase approve discovery" in result.err
 
 
 def test_a_phase_is_moved(staged: Repo):
-    """A phase gets another place, and with --now work goes on there; the log says so (B1)."""
+    """A phase gets another place, and with --now work continues there; the log says so (B1)."""
     assert staged.ok("phase", "move", "test", "--before", "build").out == "active phase: design\n"
     assert staged.ok("phase", "move", "bu", "--now").out == "active phase: build\n"
     assert stages(staged) == [("build", "active"), ("design", "pending"), ("test", "pending")]

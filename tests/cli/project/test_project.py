@@ -1,4 +1,4 @@
-"""sow project: the work on one branch, from its first line to its removal."""
+"""sow project: the project of a branch, from its creation to its removal."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_clone_shows_the_phases(repo: Repo, tmp_path: Path):
     repo.ok("phase", "add", "docs", "--reason", "r", "--yes")
     repo.ok("project", "save")
     repo.git("clone", "-q", str(repo.root), str(tmp_path / "clone"))
-    found = {path.name for path in (tmp_path / "clone/.sow/project/phases").iterdir()}
-    assert found == {"implementation", "docs"}
+    names = {path.name for path in (tmp_path / "clone/.sow/project/phases").iterdir()}
+    assert names == {"implementation", "docs"}
 
 
 def test_save_without_a_change(repo: Repo):
@@ -143,9 +143,9 @@ def test_delete_of_nothing(repo: Repo):
 def test_a_lost_state_is_never_taken_for_no_project(task_repo: Repo) -> None:
     """Without its state file a project is not started anew over its old tasks; the hint names the last good copy."""
     (task_repo.project / "state.yaml").unlink()
-    for words in (("status",), ("task", "list"), ("project", "new", "Another")):
-        result = task_repo.sow(*words)
-        assert result.code == 2, words
+    for case in (("status",), ("task", "list"), ("project", "new", "Another")):
+        result = task_repo.sow(*case)
+        assert result.code == 2, case
     copy = task_repo.sow("task", "list").err.split("cp ")[1].split()
     (task_repo.root / copy[1]).write_text(Path(copy[0]).read_text())
     assert task_repo.ok("status", "--json").json["project"]["name"] == "Add authentication"

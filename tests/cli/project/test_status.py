@@ -1,4 +1,4 @@
-"""sow status: one page for somebody who has never heard of the project."""
+"""sow status: one page that needs no earlier knowledge of the project."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ def test_the_document(task_repo: Repo):
 
 
 def test_the_next_step_leads_through_a_project(repo: Repo):
-    """Whoever does what the status says next brings a project to its end."""
+    """Following the next steps of the status completes a project."""
     seen = []
     for _ in range(9):
         step = repo.ok("status", "--json").json["next"]["command"]
         seen.append(step)
         if step == "sow cleanup":
             break
-        words = {
+        arguments = {
             'sow task create --name "…" --agent implementer': ("task", "create", "--name", "Only"),
         }.get(step, tuple(step.split()[1:]))
-        repo.ok(*words, SOW_AGENTS_IMPLEMENTER="simulated")
+        repo.ok(*arguments, SOW_AGENTS_IMPLEMENTER="simulated")
     assert seen == [
         'sow task create --name "…" --agent implementer',
         "sow agent spawn implementer 010",
@@ -95,7 +95,7 @@ def test_a_high_priority_comes_first(repo: Repo):
 def test_a_broken_task_is_said_and_hides_nothing(task_repo: Repo):
     """A task that cannot be read is shown as broken, and the others are shown as ever."""
     task_repo.ok("task", "create", "--name", "Second")
-    (task_repo.desk("010") / "state.yaml").write_text("schema_version: 1\n")
+    (task_repo.task_folder("010") / "state.yaml").write_text("schema_version: 1\n")
     document = task_repo.ok("status", "--json").json
     assert list(document["broken"]) == ["010"]
     assert [task["id"] for task in document["tasks"]] == ["020"]
@@ -110,10 +110,10 @@ def test_many_tasks_do_not_flood_the_page(repo: Repo):
         if state is None:
             repo.ok("task", "create", "--name", "Task 010")
             finish(repo, ident)
-            state = (repo.desk(ident) / "state.yaml").read_text()
+            state = (repo.task_folder(ident) / "state.yaml").read_text()
             continue
-        repo.desk(ident).mkdir()
-        (repo.desk(ident) / "state.yaml").write_text(state.replace('"010"', f'"{ident}"'))
+        repo.task_folder(ident).mkdir()
+        (repo.task_folder(ident) / "state.yaml").write_text(state.replace('"010"', f'"{ident}"'))
     repo.ok("task", "create", "--name", "Still to do")
     shown = repo.ok("status").out
     assert "55 completed, 1 pending" in shown
@@ -124,7 +124,7 @@ def test_many_tasks_do_not_flood_the_page(repo: Repo):
 @pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("task", "list"), ("inbox",), ("doctor",)])
 def test_reading_changes_nothing(task_repo: Repo, words: tuple[str, ...]):
     """A command that reads leaves every byte as it was."""
-    (task_repo.desk("010") / "state.yaml").write_text("broken\n")
+    (task_repo.task_folder("010") / "state.yaml").write_text("broken\n")
     before = task_repo.snapshot()
     task_repo.sow(*words)
     assert task_repo.snapshot() == before

@@ -1,4 +1,4 @@
-"""Questions before a run: commands on a terminal, warnings about the plan, and a checkout that stays as it was."""
+"""Questions before a run: commands and warnings on a terminal; a refusal leaves the checkout unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def asking(plan_repo: PlanRepo) -> PlanRepo:
 
 
 def test_a_yes_on_the_terminal_is_remembered(asking: PlanRepo, on_terminal: Callable[..., Any]) -> None:
-    """The question lists every command; after a yes the run goes on, and the next call does not ask."""
+    """The question lists every command; after a yes the run continues, and the next call does not ask."""
     asking.plan({"test_commands": ["true", "sh -c 'true; true'"]})
     terminal = on_terminal(asking.repo, "run", "plan.yaml", "--review", "off")
     code, shown = terminal.until("Run them? [y/N]").type(b"y\n").end()
@@ -82,7 +82,7 @@ def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: 
 
 @pytest.mark.full
 def test_a_harmless_warning_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
-    """A key that changes neither order nor scope is named in a warning, and the run goes on."""
+    """A key that changes neither order nor scope is named in a warning, and the run continues."""
     plan_repo.plan({"priority": "high"})
     result = plan_repo.run("--review", "off")
     assert result.code == 0, result
@@ -103,8 +103,8 @@ def test_a_heading_that_is_nearly_a_task_stops_a_run(plan_repo: PlanRepo, headin
     refused = plan_repo.run(plan="plan.md")
     assert refused.code == 4, refused
     assert "looks like a task but is read as text" in refused.err
-    found = plan_repo.repo.sow("plan", "validate", "plan.md", "--json").json["warnings"]
-    assert [(each["kind"], each["asks"]) for each in found] == [("task", True)]
+    warnings = plan_repo.repo.sow("plan", "validate", "plan.md", "--json").json["warnings"]
+    assert [(warning["kind"], warning["asks"]) for warning in warnings] == [("task", True)]
 
 
 READERS = (
@@ -199,7 +199,7 @@ def test_a_refused_run_leaves_the_checkout_as_it_was(plan_repo: PlanRepo, why: s
     prepare(plan_repo)
 
     def picture() -> tuple[str, str, dict[str, bytes]]:
-        files = {str(each): each.read_bytes() for each in Path(repo.root).rglob("*") if _counts(each)}
+        files = {str(path): path.read_bytes() for path in Path(repo.root).rglob("*") if _counts(path)}
         return repo.git("branch", "--show-current"), repo.git("for-each-ref"), files
 
     before = picture()

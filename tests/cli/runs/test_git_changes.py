@@ -1,4 +1,4 @@
-"""What changed in the git folder while workers ran: a person on a terminal is asked, and nobody else decides."""
+"""Changes in the git folder during a run: a person on a terminal is asked, and nothing else decides."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_a_change_is_shown_once_while_the_run_goes_on(plan_repo: PlanRepo) -> No
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0, result
-    told = [line for line in result.out.splitlines() if "alias.st" in line]
+    lines = [line for line in result.out.splitlines() if "alias.st" in line]
     change = ".git/config: alias.st was set to 'status --short' during the run; sow ignores it"
-    assert [line.split("  ", 1)[1] for line in told] == [change, change]
+    assert [line.split("  ", 1)[1] for line in lines] == [change, change]
 
 
 @pytest.mark.full
@@ -47,7 +47,7 @@ def test_a_no_to_doctor_changes_nothing(plan_repo: PlanRepo, on_terminal: Callab
         assert code == 4, shown
         assert "nothing was changed" in shown
     assert "alias.st" in plan_repo.repo.git("config", "--list")
-    assert any("alias.st" in each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"])
+    assert any("alias.st" in finding["what"] for finding in plan_repo.repo.sow("doctor", "--json").json["findings"])
     both = plan_repo.repo.sow("doctor", "--undo-git-changes", "--keep-git-changes")
     assert both.code == 2
     assert "exclude each other" in both.err

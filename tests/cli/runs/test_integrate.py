@@ -1,4 +1,4 @@
-"""sow integrate: what a run merged comes to the user's branch later, and nothing of the user's is lost on the way."""
+"""sow integrate: delivers a run's merged work later, without losing any work of the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.simulated_workers import wait_for
 
 @pytest.fixture
 def waiting(plan_repo: PlanRepo) -> PlanRepo:
-    """A run of two tasks that could not come to the user's branch: a file of theirs lies in the way."""
+    """A run of two tasks that could not come to the user's branch: a file of theirs is in the way."""
     plan_repo.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
     (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
     result = plan_repo.run()
@@ -68,7 +68,7 @@ def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
 def test_what_is_next_is_to_integrate(waiting: PlanRepo):
     """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
     repo = waiting.repo
-    assert [each["do"] for each in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
+    assert [item["do"] for item in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
     assert f"- delivery: run {waiting.runs()[-1]['id']} is done and not yet on your branch" in repo.ok("inbox").out
     assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
     assert repo.ok("runs", "report", "--format", "json").json["next"][0]["command"] == "sow integrate"
@@ -85,9 +85,9 @@ def test_a_failed_task_does_not_hide_that_the_rest_waits(plan_repo: PlanRepo):
     plan_repo.plan("First", "Second")
     (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
     assert plan_repo.run().code == 1
-    assert "sow integrate" in [each["do"] for each in plan_repo.repo.ok("inbox", "--json").json["items"]]
+    assert "sow integrate" in [item["do"] for item in plan_repo.repo.ok("inbox", "--json").json["items"]]
     steps = plan_repo.repo.ok("runs", "report", "--format", "json").json["next"]
-    assert "sow integrate" in [each["command"] for each in steps]
+    assert "sow integrate" in [step["command"] for step in steps]
 
 
 def advised(said: str) -> list[str]:
@@ -102,9 +102,9 @@ def follow(repo: Repo, said: str, cwd: Path) -> list[str]:
     """Type what a hint says into a shell, and insist that each command works; returns them."""
     commands = advised(said)
     for command in commands:
-        words = ["sh", "-c", command]
-        done = subprocess.run(words, cwd=cwd, env=repo.environment, capture_output=True, text=True)
-        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        text = ["sh", "-c", command]
+        result = subprocess.run(text, cwd=cwd, env=repo.environment, capture_output=True, text=True)
+        assert result.returncode == 0, (command, result.stdout, result.stderr)
     return commands
 
 
@@ -172,7 +172,7 @@ def test_a_dry_run_moves_nothing(waiting: PlanRepo):
 
 
 def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
-    """The user went on meanwhile: both sides are in what the branch moves to, and its tests passed there."""
+    """The user continued meanwhile: both sides are in what the branch moves to, and its tests passed there."""
     (waiting.repo.root / "part_010.txt").unlink()
     theirs = commit(waiting.repo, "notes.txt")
     assert waiting.repo.ok("integrate", "--dry-run", "--json").json["your_commits"] == 1
@@ -282,5 +282,7 @@ def test_from_a_folder_below(waiting: PlanRepo, tmp_path: Path):
     (waiting.repo.root / "part_010.txt").unlink()
     below = waiting.repo.root / "docs"
     below.mkdir()
-    done = subprocess.run([SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(
+        [SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr

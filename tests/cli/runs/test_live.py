@@ -1,4 +1,4 @@
-"""The live view of a run: plain lines, a stream of JSON, and a block on a real terminal that leaves no trace."""
+"""The live view of a run: plain lines, a stream of JSON, and a block on a terminal that is removed at the end."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def test_plain_lines_without_a_terminal():
     """Each important event is one line with the time since the start, and nothing else is written."""
     stream = Pipe()
     with Live(stream, clock=Clock()) as live:
-        for each in TALE:
-            live.tell(each)
+        for item in TALE:
+            live.tell(item)
             live.tick(1000.0)
     assert stream.getvalue() == LINES
 
@@ -137,8 +137,8 @@ def test_a_stream_of_json():
     stream = Terminal()
     hostile = entry(5, "step", task="020", text="\x1b[31m\x9b \u202e \ud800 好 🙂")
     with Live(stream, json=True, clock=Clock()) as live:
-        for each in [*TALE, hostile]:
-            live.tell(each)
+        for item in [*TALE, hostile]:
+            live.tell(item)
     lines = stream.getvalue().splitlines()
     assert [json.loads(line) for line in lines] == [*TALE, hostile]
     assert not set("".join(lines)) & {"\x1b", "\x9b", "\u202e"}
@@ -150,8 +150,8 @@ def test_a_poor_terminal_gets_plain_lines(monkeypatch, term):
     monkeypatch.setenv("TERM", term)
     stream = Terminal()
     with Live(stream, clock=Clock()) as live:
-        for each in TALE:
-            live.tell(each)
+        for item in TALE:
+            live.tell(item)
     assert stream.getvalue() == LINES
 
 
@@ -179,8 +179,8 @@ class Window:
         self.screen.columns, self.screen.rows = columns, rows
 
     def tell(self, *entries: dict[str, Any], pause: float = 0.2) -> None:
-        for each in entries:
-            self.live.tell(each)
+        for entry in entries:
+            self.live.tell(entry)
             self.clock.now += pause
             self.live.tick(self.clock.now)
             self.look()
@@ -277,7 +277,7 @@ def test_a_view_that_showed_nothing_leaves_nothing(window):
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 8, 24])
 def test_no_more_lines_than_the_terminal_has(rich, rows):
-    """However much goes on, the block fits, and the bar is always there."""
+    """However much continues, the block fits, and the bar is always there."""
     window = Window(60, rows)
     try:
         tasks = [f"{n}0".zfill(3) for n in range(1, 31)]
@@ -395,14 +395,14 @@ def test_the_view_costs_little(rich):
 def test_no_color_draws_without_colours(monkeypatch):
     """NO_COLOR keeps the block and drops the colours."""
     monkeypatch.setenv("TERM", "xterm")
-    for value, found in (("", True), ("1", False)):
+    for value, result in (("", True), ("1", False)):
         monkeypatch.setenv("NO_COLOR", value)
         stream = Terminal()
         with Live(stream, clock=Clock()) as live:
             live.tell(started())
             live.tell(turn(1))
             live.tick(2000.0)
-        assert bool(re.search(r"\x1b\[[0-9]+m", stream.getvalue())) == found
+        assert bool(re.search(r"\x1b\[[0-9]+m", stream.getvalue())) == result
         assert "●" in stream.getvalue()
 
 
@@ -516,8 +516,8 @@ def test_nobody_reads_any_more():
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", encoding="utf-8") as stream, Live(stream, clock=Clock()) as live:
-        for each in TALE:
-            live.tell(each)
+        for item in TALE:
+            live.tell(item)
             live.tick(2000.0)
 
 
@@ -601,7 +601,7 @@ def test_no_byte_of_an_agent_reaches_the_terminal(one, two):
             live.tick(clock.now)
         live.close()
         left = OURS.sub("", stream.getvalue())
-        assert not [each for each in left if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp")]
+        assert not [character for character in left if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")]
         assert not set(left) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\ufeff")
 
 

@@ -1,4 +1,4 @@
-"""The live view of a workflow's run: agents by their names, and the words of the protocol."""
+"""The live view of a workflow's run: agents by name, with the statuses of the protocol."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_the_report_counts_agents_and_their_questions() -> None:
     asked = entry("question", task="api_agent", number="w3", text="Which?")
     answered = entry("answered", task="api_agent", number="w3", origin="ada")
     history = RunHistory()
-    for told in (START, entry("task_started", task="api_agent", iteration=1), asked, answered):
-        history.add(JournalEntry(told))
+    for item in (START, entry("task_started", task="api_agent", iteration=1), asked, answered):
+        history.add(JournalEntry(item))
     assert list(history.tasks) == ["api_agent"]
     (question,) = history.questions
     assert question["number"] == "w3" and question["origin"] == "ada"

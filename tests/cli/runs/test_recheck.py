@@ -1,4 +1,4 @@
-"""sow runs verify: the evidence of a run can be repeated by anybody, on the trees that it was shown on."""
+"""sow runs verify: repeats the evidence of a run on the trees on which it was recorded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def ran(plan_repo: PlanRepo) -> PlanRepo:
     return plan_repo
 
 
-def verify(repo: Repo, *words: str) -> tuple[int, list[dict[str, Any]]]:
-    result = repo.sow("runs", "verify", "--json", *words)
+def verify(repo: Repo, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    result = repo.sow("runs", "verify", "--json", *arguments)
     return result.code, result.json["evidence"]
 
 
@@ -33,9 +33,9 @@ def test_all_of_it_holds(ran: PlanRepo):
     before = ran.repo.git("status", "--porcelain")
     code, evidence = verify(ran.repo)
     assert code == 0
-    assert [each["command"] for each in evidence] == [CHECK] * len(evidence)
-    assert {each["verdict"] for each in evidence} == {"holds"}
-    assert all(each["tree"] and (each["exit"], each["exit_now"]) == (0, 0) for each in evidence)
+    assert [evidence["command"] for evidence in evidence] == [CHECK] * len(evidence)
+    assert {evidence["verdict"] for evidence in evidence} == {"holds"}
+    assert all(evidence["tree"] and (evidence["exit"], evidence["exit_now"]) == (0, 0) for evidence in evidence)
     assert (ran.repo.state("010"), ran.repo.git("for-each-ref")) == (state, refs)
     assert ran.repo.git("status", "--porcelain") == before
     assert ran.worktrees() == set()
@@ -74,10 +74,10 @@ def test_an_earlier_iteration_is_not_repeated(plan_repo: PlanRepo, tmp_path: Pat
     plan_repo.act("implementer-010-2", f"touch {flag}\necho more > more.txt\n")
     plan_repo.plan({"test_commands": [command]})
     assert plan_repo.run("--review", "off").code == 0
-    assert [each["iteration"] for each in plan_repo.task("010")["evidence"] if not each["passed"]] == [1]
+    assert [evidence["iteration"] for evidence in plan_repo.task("010")["evidence"] if not evidence["passed"]] == [1]
     code, evidence = verify(plan_repo.repo)
     assert code == 0
-    assert {(each["iteration"], each["verdict"]) for each in evidence} == {(2, "holds")}
+    assert {(evidence["iteration"], evidence["verdict"]) for evidence in evidence} == {(2, "holds")}
 
 
 # On the tree of task 010 it passes only with the setup and the environment of the run; on the final tree always.
@@ -96,9 +96,11 @@ def test_results_of_another_setup_are_not_repeated(plan_repo: PlanRepo, change: 
     assert result.code == 0, result
     assert "2 older results were made with another setup or environment and are not repeated" in result.out
     assert "final tree: the check list of 1 task passes" in result.out
-    told = plan_repo.repo.sow("runs", "verify", "--json", **more).json
-    assert {each["reason"] for each in told["evidence"]} == {"it was made with another setup or environment"}
-    assert {each["verdict"] for each in told["evidence"]} == {"left out"}
+    document = plan_repo.repo.sow("runs", "verify", "--json", **more).json
+    assert {evidence["reason"] for evidence in document["evidence"]} == {
+        "it was made with another setup or environment"
+    }
+    assert {evidence["verdict"] for evidence in document["evidence"]} == {"left out"}
 
 
 @pytest.mark.full
@@ -112,18 +114,18 @@ def test_a_new_login_repeats_everything(ran: PlanRepo):
 
 def test_forged_evidence_is_found(ran: PlanRepo):
     """A state file that says that a command failed, which passes, does not hold."""
-    path = ran.repo.desk("010") / "state.yaml"
+    path = ran.repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace("exit: 0", "exit: 3"))
     code, evidence = verify(ran.repo)
     assert code == 1
-    assert "differs" in {each["verdict"] for each in evidence}
+    assert "differs" in {evidence["verdict"] for evidence in evidence}
 
 
 @few_of("name", ["1", "010"], 1)
 def test_one_task(ran: PlanRepo, name: str):
     """A task is named by its number in the plan or by its id."""
     code, evidence = verify(ran.repo, "--task", name)
-    assert (code, {each["task"] for each in evidence}) == (0, {"010"})
+    assert (code, {evidence["task"] for evidence in evidence}) == (0, {"010"})
 
 
 def says(result: Result, code: int, said: str) -> None:
@@ -146,21 +148,23 @@ def test_what_cannot_be_verified(ran: PlanRepo):
 @pytest.mark.full
 def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
     """Where the tree is not in git any more, the command is not run on another one, and nothing is proven."""
-    path = ran.repo.desk("010") / "state.yaml"
-    trees = {each["tree"] for each in verify(ran.repo)[1]}
+    path = ran.repo.task_folder("010") / "state.yaml"
+    trees = {item["tree"] for item in verify(ran.repo)[1]}
     text = path.read_text()
     for tree in trees:
         text = text.replace(tree, "f" * 40)
     path.write_text(text)
     code, evidence = verify(ran.repo)
     assert code == 1
-    assert {(each["verdict"], each["reason"]) for each in evidence} == {("left out", "its tree is not in git any more")}
+    assert {(evidence["verdict"], evidence["reason"]) for evidence in evidence} == {
+        ("left out", "its tree is not in git any more")
+    }
 
 
 @pytest.mark.full
 def test_a_task_that_cannot_be_read_is_no_proof(ran: PlanRepo):
     """A state file of the run that is broken is named, whatever the evidence of the others shows."""
-    path = ran.repo.desk("020") / "state.yaml"
+    path = ran.repo.task_folder("020") / "state.yaml"
     path.write_text(path.read_text().replace("status: completed", "status: fine"))
     says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
 
@@ -188,12 +192,10 @@ def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
     result = plan_repo.run("--review", "off", plan="second.yaml")
     assert result.code == 0, result
     plan_repo.configure(checks={"allow": []})
-    run = next(
-        each["id"] for each in plan_repo.runs() if "070" in each["tasks"]
-    )  # two runs of one second have no order
+    run = next(run["id"] for run in plan_repo.runs() if "070" in run["tasks"])  # two runs of one second have no order
     refused = plan_repo.repo.sow("runs", "verify", run)
     assert refused.code == 4, refused
-    assert all(f"test -e part_{each}.txt" in refused.err for each in ("010", "070"))
+    assert all(f"test -e part_{name}.txt" in refused.err for name in ("010", "070"))
     assert verify(plan_repo.repo, run, "--yes", "--task", "7")[0] == 0
     assert verify(plan_repo.repo, run, "--yes")[0] == 0
 
@@ -209,16 +211,16 @@ def test_a_list_that_failed_before_the_run_is_named(plan_repo: PlanRepo, tmp_pat
     plan_repo.plan({"task_number": 7, "test_commands": ["test -e part_070.txt"]})
     result = plan_repo.run("--yes")
     assert result.code == 0, result
-    run = next(each for each in plan_repo.runs() if "070" in each["tasks"])
-    assert [each.get("cause") for each in run["final"] if not each["passed"]] == ["before"]
+    run = next(run for run in plan_repo.runs() if "070" in run["tasks"])
+    assert [evidence.get("cause") for evidence in run["final"] if not evidence["passed"]] == ["before"]
     verified = plan_repo.repo.sow("runs", "verify", run["id"])
     assert verified.code == 0, verified
     assert f"final tree, task 010: test -e {flag} (exit 1), as before the run" in verified.out
     assert "final tree: the check list of 1 task passes" in verified.out
     assert plan_repo.repo.ok("runs", "verify", run["id"], "--task", "010").code == 0
-    told = plan_repo.repo.ok("runs", "verify", run["id"], "--json").json
-    assert told["holds"]
-    assert {(*each["tasks"], each["passed"], each["failed_before"]) for each in told["final"]} == {
+    document = plan_repo.repo.ok("runs", "verify", run["id"], "--json").json
+    assert document["holds"]
+    assert {(*evidence["tasks"], evidence["passed"], evidence["failed_before"]) for evidence in document["final"]} == {
         ("010", False, True),
         ("070", True, False),
     }

@@ -29,13 +29,13 @@ def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
     assert "implementer: hand (works on 3 tasks)" in result.out
     assert "quality-control: judge (reviews)" in result.out
     assert "cost: unknown" in result.out
-    found = plan_repo.run("--dry-run", "--json", "--retries", "5").json
-    assert (found["dry_run"], found["minutes"], found["settings"]["retries"]) == (True, 90, 5)
-    starts = {each["id"]: (each["start"], each["end"]) for each in found["tasks"]}
+    document = plan_repo.run("--dry-run", "--json", "--retries", "5").json
+    assert (document["dry_run"], document["minutes"], document["settings"]["retries"]) == (True, 90, 5)
+    starts = {task["id"]: (task["start"], task["end"]) for task in document["tasks"]}
     assert (starts["1"], starts["2"]) == ((0, 30), (30, 90))
     assert picture(plan_repo) == before
     only = plan_repo.run("--dry-run", "--json", "--task", "3").json
-    assert (only["minutes"], [each["id"] for each in only["tasks"]]) == (20, ["3"])
+    assert (only["minutes"], [task["id"] for task in only["tasks"]]) == (20, ["3"])
 
 
 def test_a_cli_that_needs_yolo_mode_is_named_before_the_run(plan_repo: PlanRepo) -> None:
@@ -72,7 +72,7 @@ def test_a_missing_fallback_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
-    """After a run with failures, its last hint tries all of them again, and what waited for them is done too (D16)."""
+    """After a run with failures, its last hint retries all of them, and what waited for them is done too (D16)."""
     for task in ("010", "020"):
         plan_repo.act(f"implementer-{task}-1", "exit 1\n")
     plan_repo.plan("One", "Two", "Three < 1", "Four")
@@ -155,8 +155,8 @@ def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
     ]
     assert "2 tasks with 1 at once: about " in result.out
     assert "implementer: hand (works on 2 tasks)" in result.out
-    found = plan_repo.run("--dry-run", "--json").json
-    assert {each["id"] for each in found["tasks"]} == {"3", "4"}
+    document = plan_repo.run("--dry-run", "--json").json
+    assert {task["id"] for task in document["tasks"]} == {"3", "4"}
     assert plan_repo.run("--dry-run", "--task", "1").out.endswith("nothing is left to do\n")
 
 
@@ -168,9 +168,9 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
     tasks = [{"estimated_time": "30m"}] * 3
     plan_repo.plan(*tasks, {"estimated_time": "30m", "depends_on": [1]}, {"estimated_time": "30m", "depends_on": [4]})
     assert plan_repo.run("--task", "1", "--task", "2").code == 1
-    found = plan_repo.run("--dry-run", "--json").json
-    assert ([each["id"] for each in found["tasks"]], found["minutes"], found["goes_on"]) == (["3"], 30, [])
-    assert {each["id"]: each["why"] for each in found["left_alone"]} == {
+    document = plan_repo.run("--dry-run", "--json").json
+    assert ([task["id"] for task in document["tasks"]], document["minutes"], document["goes_on"]) == (["3"], 30, [])
+    assert {entry["id"]: entry["why"] for entry in document["left_alone"]} == {
         "1": "failed; to retry it, add --retry-failed",
         "2": "asks a question: sow inbox",
         "4": "waits for 1 (failed)",
@@ -184,21 +184,21 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
         "skipped: task 5 waits for 4 (not in this run)\nnothing would be started\n"
     )
     assert plan_repo.run().code == 1
-    assert [plan_repo.turns(each) for each in ("010", "020", "030", "040", "050")] == [1, 1, 1, 0, 0]
+    assert [plan_repo.turns(name) for name in ("010", "020", "030", "040", "050")] == [1, 1, 1, 0, 0]
 
 
 @pytest.mark.full
 def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
-    """After an answer and another try both tasks are work again, begun already, and what waited for them begins."""
+    """After an answer and a retry both tasks are worked on again, and the tasks that waited for them begin."""
     plan_repo.act("implementer-010-1", "exit 1\n")
     plan_repo.act("implementer-020-1", "sow task set status paused --reason 'Which port?'\n")
     plan_repo.plan("First", "Second", "Third < 1 2", {"status": "failed"}, {"status": "skipped"}, {"depends_on": [5]})
     assert plan_repo.run("--task", "1", "--task", "2").code == 1
     plan_repo.repo.ok("answer", "1", "Port 8080")
     plan_repo.repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    found = plan_repo.run("--dry-run", "--json").json
-    assert ({each["id"] for each in found["tasks"]}, found["left_alone"]) == ({"1", "2", "3", "4", "6"}, [])
-    assert found["goes_on"] == ["1", "2"]
+    document = plan_repo.run("--dry-run", "--json").json
+    assert ({task["id"] for task in document["tasks"]}, document["left_alone"]) == ({"1", "2", "3", "4", "6"}, [])
+    assert document["goes_on"] == ["1", "2"]
     assert "will be continued: 1, 2\n" in plan_repo.run("--dry-run").out
     assert plan_repo.run().code == 0
     assert {task for task, status in plan_repo.statuses().items() if status == "abandoned"} == {"050"}
@@ -214,8 +214,8 @@ def test_a_dry_run_tells_the_cost_by_history(plan_repo: PlanRepo) -> None:
     assert plan_repo.run().code == 0
     (turn,) = plan_repo.journal("turn_ended")
     plan_repo.plan("First", "Second", "Third")
-    found = plan_repo.run("--dry-run", "--json", "--task", "2", "--task", "3").json
-    assert (found["cost_usd"], found["cost_unknown"]) == (round(2 * turn["cost_usd"], 4), 0)
+    document = plan_repo.run("--dry-run", "--json", "--task", "2", "--task", "3").json
+    assert (document["cost_usd"], document["cost_unknown"]) == (round(2 * turn["cost_usd"], 4), 0)
     assert "which is above --max-cost" in plan_repo.run("--dry-run", "--max-cost", "0").out
 
 
@@ -250,7 +250,7 @@ def test_one_agent_and_one_executor_for_all(plan_repo: PlanRepo) -> None:
     result = plan_repo.run("--agent", "documenter", "--executor", "hand")
     assert result.code == 0, result
     assert (plan_repo.turns("010", "documenter"), plan_repo.turns("010", "quality-control")) == (1, 1)
-    assert {each["executor"] for each in plan_repo.journal("turn_started")} == {"hand"}
+    assert {entry["executor"] for entry in plan_repo.journal("turn_started")} == {"hand"}
 
 
 @pytest.mark.full
@@ -281,7 +281,7 @@ def test_a_changed_plan_needs_consent(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_plan_edited_during_the_run_is_told(plan_repo: PlanRepo) -> None:
-    """The run goes on with the plan as it began, and says that the file is another one now."""
+    """The run continues with the plan as it began, and says that the file is another one now."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")
     plan_repo.plan("First", commit=False)
     run = plan_repo.start()
@@ -301,7 +301,7 @@ def test_plain_lines_tell_the_story(plan_repo: PlanRepo) -> None:
     plan_repo.act("implementer-010-2", "echo more >> part_010.txt\n")
     plan_repo.plan("First")
     out = plan_repo.run().out
-    for words in (
+    for text in (
         "run 20",
         "task 1 (010) First: started, implementer on hand",
         "RED by quality-control",
@@ -311,7 +311,7 @@ def test_plain_lines_tell_the_story(plan_repo: PlanRepo) -> None:
         "completed GREEN",
         "the run has ended",
     ):
-        assert words in out, words
+        assert text in out, text
 
 
 def test_a_bad_plan_is_refused(plan_repo: PlanRepo) -> None:
@@ -460,8 +460,8 @@ def test_a_number_of_the_plan_is_explained(plan_repo: PlanRepo) -> None:
     """Where a task's id is needed, its number in the plan leads to the id."""
     plan_repo.plan("First", "Second")
     plan_repo.repo.ok("run", "plan.yaml")
-    for words in (("task", "show", "2"), ("approve", "2")):
-        refused = plan_repo.repo.sow(*words)
+    for case in (("task", "show", "2"), ("approve", "2")):
+        refused = plan_repo.repo.sow(*case)
         assert (refused.code, "hint: task 2 of plan.yaml has the id 020" in refused.err) == (2, True), refused
 
 
@@ -470,13 +470,13 @@ def test_setup_commands_are_no_checks(plan_repo: PlanRepo) -> None:
     """The report counts the checks alone, and the live step says that a checkout is set up."""
     plan_repo.configure(worktree={"setup": [["true", "setup"]]})
     plan_repo.plan({"test_commands": ["true"]})
-    done = plan_repo.run("--final-checks", "off")
-    assert done.code == 0, done
-    assert {each["kind"] for each in plan_repo.journal("check")} == {"setup", "test"}
+    result = plan_repo.run("--final-checks", "off")
+    assert result.code == 0, result
+    assert {entry["kind"] for entry in plan_repo.journal("check")} == {"setup", "test"}
     (row,) = plan_repo.repo.ok("runs", "show", "--json").json["tasks"]
-    kinds = [each["kind"] for each in plan_repo.journal("check")]
+    kinds = [entry["kind"] for entry in plan_repo.journal("check")]
     assert row["checks"] == {"passed": len(kinds) - kinds.count("setup"), "failed": 0}
-    assert any(each["text"] == "setting up: true setup" for each in plan_repo.journal("step"))
+    assert any(entry["text"] == "setting up: true setup" for entry in plan_repo.journal("step"))
 
 
 def test_no_result_is_reviewed_where_nothing_was_merged(plan_repo: PlanRepo) -> None:

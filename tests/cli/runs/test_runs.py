@@ -1,4 +1,4 @@
-"""sow runs: the list, one run in every form, its report in a file, and the polite stop."""
+"""sow runs: the list, a run in every format, its report in a file, and `sow runs stop`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.claim_holder import held
-from support.journals import Tale, home_of, stamp
+from support.claim_holder import hold_claim
+from support.journals import MadeUpRun, home_of, stamp
 from support.quick_cases import few_of
 
 RUN = "20260921-143320-ab12"
 
 
 @pytest.fixture
-def tale(repo: Repo) -> Tale:
+def journal(repo: Repo) -> MadeUpRun:
     """A run of three tasks: one completed after a RED, one failed, one that waits for the failed one."""
-    for words in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"]):
-        repo.ok("task", "create", "--name", *words)
+    for item in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"]):
+        repo.ok("task", "create", "--name", *item)
     repo.ok("task", "set", "--id", "020", "status", "in_progress")
     repo.ok("task", "set", "--id", "020", "status", "failed")
-    made = Tale(repo, ["010", "020", "030"])
+    made = MadeUpRun(repo, ["010", "020", "030"])
     made.begin(needs={"030": ["020"]}, settings={"max_concurrency": 2})
-    with made.at_once():
+    with made.in_time_order():
         made.work(1, 61, "010")
-        made.tell(60, "reviewed", task="010", iteration=1, verdict="GREEN", by="reviewer", findings=0, feedback="")
+        made.add(60, "reviewed", task="010", iteration=1, verdict="GREEN", by="reviewer", findings=0, feedback="")
         made.work(1, 31, "020", "failed", executor="codex", cost_usd=None)
-        made.tell(32, "limit", executor="codex", until=None, reason="usage limit")
+        made.add(32, "limit", executor="codex", until=None, reason="usage limit")
     return made
 
 
@@ -44,10 +44,10 @@ def test_no_runs_yet(repo):
     assert repo.ok("runs", "list", "--json").json == {"runs": []}
 
 
-def test_the_list(repo, tale):
+def test_the_list(repo, journal):
     """Each run has its id, status, start, how far it is, and its name; one that was killed is stopped."""
-    tale.end(70, code=1)
-    second = Tale(repo, ["030"], id="20260921-150000-cd34", started_at=stamp(1000))
+    journal.end(70, code=1)
+    second = MadeUpRun(repo, ["030"], id="20260921-150000-cd34", started_at=stamp(1000))
     second.begin()
     lines = repo.ok("runs", "list").out.splitlines()
     assert lines[0].split() == ["RUN", "STATUS", "STARTED", "DONE", "NAME"]
@@ -58,30 +58,30 @@ def test_the_list(repo, tale):
     assert (last["status"], last["live"]) == ("stopped", False)
 
 
-def test_a_broken_run_hides_no_other(repo, tale):
+def test_a_broken_run_hides_no_other(repo, journal):
     """A folder that a crash left half made is left out."""
     (repo.root / ".sow/local/runs/20990101-000000-0000").mkdir()
-    assert [each["id"] for each in repo.ok("runs", "list", "--json").json["runs"]] == [RUN]
+    assert [run["id"] for run in repo.ok("runs", "list", "--json").json["runs"]] == [RUN]
 
 
 @pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
-def test_a_run_is_named_in_four_ways(repo, tale, name):
+def test_a_run_is_named_in_four_ways(repo, journal, name):
     """The last one, by word or by nothing, its whole id, or the beginning of it."""
     assert repo.ok("runs", "show", *name, "--json").json["run"]["id"] == RUN
 
 
-def test_a_run_that_is_not_there(repo, tale):
+def test_a_run_that_is_not_there(repo, journal):
     """An unknown name, and one that fits two runs, are refused with the ids that there are."""
-    Tale(repo, ["010"], id="20260921-150000-cd34")
+    MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     for name in ("1999", "20260921"):
         result = repo.sow("runs", "show", name)
         assert result.code == 2
         assert RUN in result.err
 
 
-def test_a_person_sees_the_whole_run(repo, tale):
+def test_a_person_sees_the_whole_run(repo, journal):
     """Outcomes, time, work, cost, tasks with what holds them up, who did what, and what to do next."""
-    tale.end(70, code=1)
+    journal.end(70, code=1)
     shown = repo.ok("runs", "show").out
     for text in (
         f"Run {RUN}: Add a login (ended)",
@@ -97,7 +97,7 @@ def test_a_person_sees_the_whole_run(repo, tale):
         assert text in shown, (text, shown)
 
 
-def test_every_form_of_a_run(repo, tale):
+def test_every_form_of_a_run(repo, journal):
     """`show` and `report` have the same document and the same page."""
     document = repo.ok("runs", "show", "--json").json
     assert repo.ok("runs", "show", "--format", "json").json == document
@@ -109,15 +109,15 @@ def test_every_form_of_a_run(repo, tale):
     assert repo.ok("runs", "show", "--format", "text").out == repo.ok("runs", "show").out
 
 
-def test_looking_changes_nothing(repo, tale):
+def test_looking_changes_nothing(repo, journal):
     """No form of a run changes a file."""
     before = repo.snapshot()
-    for words in ("runs list", "runs show", "runs report", "runs show --json"):
-        repo.ok(*words.split())
+    for text in ("runs list", "runs show", "runs report", "runs show --json"):
+        repo.ok(*text.split())
     assert repo.snapshot() == before
 
 
-def test_a_report_in_a_file(repo, tale, tmp_path):
+def test_a_report_in_a_file(repo, journal, tmp_path):
     """`--out` makes the file, or replaces one that is there, in a folder that is there."""
     page = repo.ok("runs", "report").out
     for _ in range(2):
@@ -128,7 +128,7 @@ def test_a_report_in_a_file(repo, tale, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["src", "missing/report.md"])
-def test_a_report_that_has_no_place(repo, tale, place):
+def test_a_report_that_has_no_place(repo, journal, place):
     """A folder, or a file in a folder that is not there, is refused."""
     (repo.root / "src").mkdir()
     result = repo.sow("runs", "report", "--out", place)
@@ -136,12 +136,12 @@ def test_a_report_that_has_no_place(repo, tale, place):
     assert result.err.startswith("error: --out: ")
 
 
-def test_the_runs_are_completed_by_the_shell(repo, tale):
+def test_the_runs_are_completed_by_the_shell(repo, journal):
     """The shell offers the ids of the runs, and `last`."""
     assert repo.ok("completion", "words", "--", "runs", "show", "").out.split() == [RUN, "last"]
 
 
-def test_a_run_of_another_project_or_of_none(repo, tale):
+def test_a_run_of_another_project_or_of_none(repo, journal):
     """After the project is gone its runs can still be looked at."""
     repo.ok("project", "delete", "--yes")
     assert "shown from the journal alone" in repo.ok("runs", "show").out
@@ -169,10 +169,10 @@ with home.claim("run", purpose="running a plan") as claim:
 
 
 @contextmanager
-def holder(repo: Repo, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def holder(repo: Repo, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process that has the run's claim, and a child of it in the same group."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(repo.root), *words],
+        [sys.executable, "-c", HOLD, str(repo.root), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -191,13 +191,13 @@ def is_alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_nothing_to_stop(repo, tale):
-    """Where no process runs, that is said, and all is well."""
+def test_nothing_to_stop(repo, journal):
+    """Where no process runs, that is reported, and all is well."""
     assert repo.ok("runs", "stop").out == f"no run is active; the last run, {RUN}, is stopped\n"
     assert repo.ok("runs", "stop", RUN).out == f"run {RUN} is not running: it is stopped\n"
 
 
-def test_a_run_is_stopped(repo, tale):
+def test_a_run_is_stopped(repo, journal):
     """The holder gets Ctrl-C's signal, nobody else does, and the call returns when it has ended."""
     with holder(repo) as (process, child):
         result = repo.ok("runs", "stop", RUN)
@@ -209,47 +209,47 @@ def test_a_run_is_stopped(repo, tale):
     ]
 
 
-def test_another_run_than_the_named_one_is_not_stopped(repo, tale):
-    """Who names a run that has ended stops nothing, although another goes on."""
-    tale.end(70)
-    Tale(repo, ["010"], id="20260921-150000-cd34")
-    with held(repo, "run") as pid:
+def test_another_run_than_the_named_one_is_not_stopped(repo, journal):
+    """Who names a run that has ended stops nothing, although another continues."""
+    journal.end(70)
+    MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
+    with hold_claim(repo, "run") as pid:
         assert repo.ok("runs", "stop", RUN).out == f"run {RUN} is not running: it is ended\n"
         assert is_alive(pid)
 
 
 def lives(repo: Repo) -> dict[str, tuple[bool, str]]:
-    return {each["id"]: (each["live"], each["status"]) for each in repo.ok("runs", "list", "--json").json["runs"]}
+    return {run["id"]: (run["live"], run["status"]) for run in repo.ok("runs", "list", "--json").json["runs"]}
 
 
 @pytest.mark.parametrize("live", [RUN, "20260921-150000-cd34"])
-def test_only_the_run_that_has_its_process_is_live(repo, tale, live):
+def test_only_the_run_that_has_its_process_is_live(repo, journal, live):
     """Of two runs that never ended, the one that the process has is live, be it the older one; the other is stopped."""
-    Tale(repo, ["010"], id="20260921-150000-cd34")
-    with held(repo, "run", live):
-        found = lives(repo)
-        assert found.pop(live) == (True, "running")
-        ((dead, told),) = found.items()
-        assert told == (False, "stopped")
+    MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
+    with hold_claim(repo, "run", live):
+        result = lives(repo)
+        assert result.pop(live) == (True, "running")
+        ((dead, messages),) = result.items()
+        assert messages == (False, "stopped")
         assert repo.ok("runs", "show", dead, "--json").json["run"]["live"] is False
         assert repo.ok("runs", "stop", dead).out == f"run {dead} is not running: it is stopped\n"
 
 
-def test_other_work_makes_no_run_live(repo, tale):
+def test_other_work_makes_no_run_live(repo, journal):
     """Who tidies up has the claim of runs and no run: one that was killed does not come to life by that."""
-    with held(repo, "run"):
+    with hold_claim(repo, "run"):
         assert lives(repo) == {RUN: (False, "stopped")}
         assert "was interrupted" in repo.ok("watch").out
 
 
-def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, tale):
+def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, journal):
     """Without a name the live run is told to stop, and it is the one that is told of."""
-    Tale(repo, ["010"], id="20260921-150000-cd34").end(5)
+    MadeUpRun(repo, ["010"], id="20260921-150000-cd34").end(5)
     with holder(repo) as (process, _):
         assert f"process {process.pid} has stopped; run {RUN} is stopped" in repo.ok("runs", "stop").out
 
 
-def test_a_run_that_takes_its_time(repo, tale):
+def test_a_run_that_takes_its_time(repo, journal):
     """One that does not end in time is exit 4, with where to look."""
     with holder(repo, "deaf") as (process, _):
         result = repo.sow("runs", "stop", "--wait", "1s")
@@ -269,7 +269,7 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_a_claim_that_names_somebody_else_hurts_nobody(repo, tale, bystander):
+def test_a_claim_that_names_somebody_else_hurts_nobody(repo, journal, bystander):
     """A claim whose text names a process that does not hold it signals neither."""
     line = f"pid {bystander.pid} on {os.uname().nodename} since {stamp(0)} (running a plan)"
     with holder(repo, "lie", line) as (process, _):
@@ -279,7 +279,7 @@ def test_a_claim_that_names_somebody_else_hurts_nobody(repo, tale, bystander):
     assert "cannot be identified for certain" in result.err
 
 
-def test_the_number_of_a_dead_holder_hurts_nobody(repo, tale, bystander):
+def test_the_number_of_a_dead_holder_hurts_nobody(repo, journal, bystander):
     """What a killed run left behind names a process that may be another's now: it is not signalled."""
     with holder(repo) as (process, _):
         process.kill()
@@ -292,7 +292,7 @@ def test_the_number_of_a_dead_holder_hurts_nobody(repo, tale, bystander):
     assert bystander.poll() is None
 
 
-def test_a_run_on_another_machine(repo, tale):
+def test_a_run_on_another_machine(repo, journal):
     """A holder on another host is named, and nothing is signalled here."""
     with holder(repo, "lie", f"pid 4711 on elsewhere since {stamp(0)} (running a plan)") as (process, _):
         result = repo.sow("runs", "stop")
@@ -307,17 +307,21 @@ SEQUENCES = (
 )  # fmt: skip
 
 
-@few_of("text", SEQUENCES, 5, ids=[ascii(each) for each in SEQUENCES])
-def test_no_control_byte_gets_out(repo, tale, text):
+@few_of("text", SEQUENCES, 5, ids=[ascii(sequence) for sequence in SEQUENCES])
+def test_no_control_byte_gets_out(repo, journal, text):
     """Whatever a journal holds in names and texts, no form of the run moves a cursor or turns text around."""
     for event in ("question", "sent_back", "limit", "budget", "conflict", "check", "reviewed", "turn_started"):
         fields = ("text", "reason", "executor", "role", "feedback", "verdict", "by", "command", "origin", "kind")
-        tale.tell(80, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))
-    tale.tell(81, "task_ended", task=text, status=text, result=text)
-    tale.tell(81, "run_started", tasks=[{"id": text, "number": text, "name": text, "needs": [text]}])
-    for words in ("runs list", "runs show", "runs show --format md", "runs show --json", "runs report --format json"):
-        shown = repo.ok(*words.split()).out
-        bad = [each for each in shown if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") and each != "\n"]
+        journal.add(80, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))
+    journal.add(81, "task_ended", task=text, status=text, result=text)
+    journal.add(81, "run_started", tasks=[{"id": text, "number": text, "name": text, "needs": [text]}])
+    for line in ("runs list", "runs show", "runs show --format md", "runs show --json", "runs report --format json"):
+        shown = repo.ok(*line.split()).out
+        bad = [
+            character
+            for character in shown
+            if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character != "\n"
+        ]
         assert bad == []
         assert not set(shown) & set("\u202e\ufeff")
     repo.ok("runs", "report", "--format", "json", "--out", "r.json")

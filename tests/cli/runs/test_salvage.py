@@ -1,4 +1,4 @@
-"""sow salvage: everything that runs produced can be seen, brought back, and let go only with a word."""
+"""sow salvage: lists and restores all work that runs kept, and deletes it only with consent."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ def ran(plan_repo: PlanRepo) -> PlanRepo:
 
 def kept(repo: Repo) -> dict[str, dict[str, Any]]:
     """What `sow salvage --json` lists, by name."""
-    return {each["called"]: each for each in repo.ok("salvage", "--json").json["kept"]}
+    return {item["called"]: item for item in repo.ok("salvage", "--json").json["kept"]}
 
 
 def name_of(repo: Repo, ending: str) -> str:
-    (found,) = [name for name, each in kept(repo).items() if each["kind"] == "pin" and name.endswith(ending)]
-    return found
+    (result,) = [name for name, entry in kept(repo).items() if entry["kind"] == "pin" and name.endswith(ending)]
+    return result
 
 
 @pytest.mark.full
 def test_every_iteration_is_listed(ran: PlanRepo):
-    """The pins of both tries of a task, its branch and the run's branch are there, with what contains them."""
+    """The pins of both iterations of a task, its branch and the run's branch are there, with what contains them."""
     run = ran.runs()[-1]["id"]
-    found = kept(ran.repo)
-    assert {f"{run}/010/1", f"{run}/010/2", f"sow/int/{run}", f"sow/task/{run}/010"} <= found.keys()
-    second = found[f"{run}/010/2"]
+    result = kept(ran.repo)
+    assert {f"{run}/010/1", f"{run}/010/2", f"sow/int/{run}", f"sow/task/{run}/010"} <= result.keys()
+    second = result[f"{run}/010/2"]
     assert (second["run"], second["task"], second["name"]) == (run, "010", "2")
     assert "feat/harbour" in second["merged"]
     assert second["time"].endswith("Z")
     shown = ran.repo.ok("salvage", "list").out
-    assert all(name in shown for name in found)
+    assert all(name in shown for name in result)
     assert ran.repo.ok("salvage").out == shown
 
 
 def test_an_empty_list(repo: Repo):
-    """Where nothing was run, there is nothing to salvage, and that is said."""
+    """Where nothing was run, there is nothing to salvage, and that is reported."""
     assert repo.ok("salvage").out == "no run has kept any work here\n"
     assert repo.ok("salvage", "list", "--json").json == {"kept": []}
 
@@ -119,9 +119,9 @@ def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
 @pytest.mark.full
 def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
     """What was merged goes; what only the run holds stays, and the open task keeps all that it has."""
-    found = kept(ran.repo)
+    outcome = kept(ran.repo)
     result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
-    merged, other = name_of_either(found, "/010/2"), [name for name in found if "/020" in name]
+    merged, other = name_of_either(outcome, "/010/2"), [name for name in outcome if "/020" in name]
     assert merged in result["dropped"]
     assert not set(other) & set(result["dropped"])
     assert result["kept"]
@@ -133,12 +133,12 @@ def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
 
 @pytest.mark.full
 def test_after_the_project_is_gone(ran: PlanRepo):
-    """What a removed project's runs left is let go by the same rule; a worktree with unsaved work stays."""
+    """What a removed project's runs left is deleted by the same rule; a worktree with unsaved work stays."""
     ran.repo.ok("cleanup", "--yes")
     run = ran.runs()[-1]["id"]
     result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
     assert {f"{run}/010/2", f"sow/task/{run}/010", f"sow/int/{run}"} <= set(result["dropped"])
-    assert {each["task"] for each in kept(ran.repo).values()} == {"020"}
+    assert {value["task"] for value in kept(ran.repo).values()} == {"020"}
     assert "020" in result["kept"]
     assert (ran.repo.root / ".sow/local/worktrees/020/part_020.txt").read_text() == "lost\n"
 
@@ -170,7 +170,7 @@ def test_a_project_that_is_elsewhere_is_not_gone(ran: PlanRepo):
 
 
 def name_of_either(found: dict[str, dict[str, Any]], ending: str) -> str:
-    return next(name for name, each in found.items() if each["kind"] == "pin" and name.endswith(ending))
+    return next(name for name, entry in found.items() if entry["kind"] == "pin" and name.endswith(ending))
 
 
 @pytest.mark.full
@@ -184,7 +184,7 @@ def test_what_is_young_stays(ran: PlanRepo):
 
 @pytest.mark.full
 def test_the_age_must_be_said(ran: PlanRepo):
-    """Without an age, or with one that is none, nothing is let go."""
+    """Without an age, or with an invalid one, nothing is deleted."""
     refs = ran.repo.git("for-each-ref")
     assert ran.repo.sow("salvage", "prune", "--yes").code == 2
     assert ran.repo.sow("salvage", "prune", "--older-than", "soon", "--yes").code == 2

@@ -25,11 +25,11 @@ UNDO = "sow consent forget --refused"
 NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
 
-def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *words: str) -> tuple[int, str]:
+def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
     """Run the plan on a terminal; each question has its answer. Returns the exit code and what was shown."""
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
-        [SOW, "run", "plan.yaml", "--review", "off", *words],
+        [SOW, "run", "plan.yaml", "--review", "off", *arguments],
         cwd=plan_repo.repo.root,
         env={**plan_repo.repo.environment, "TERM": "dumb"},
         stdin=theirs,
@@ -47,7 +47,7 @@ def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *words: str) -> tu
                 except OSError:  # the other end is closed
                     break
                 shown += data.decode("utf-8", "replace")
-                for question in [each for each in left if each in shown]:
+                for question in [item for item in left if item in shown]:
                     os.write(ours, f"{left.pop(question)}\n".encode())
             elif run.poll() is not None:
                 break
@@ -107,13 +107,13 @@ def test_a_setup_that_a_task_brings_is_asked_about(greenfield: PlanRepo) -> None
 
 
 def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: PlanRepo) -> None:
-    """On a terminal the same question comes before the run goes on."""
+    """On a terminal the same question comes before the run continues."""
     code, shown = on_terminal(greenfield, {SETUP: "y"})
     assert (code, shown.count(SETUP)) == (0, 1), shown
 
 
 def test_without_a_terminal_a_setup_needs_yes(project: PlanRepo) -> None:
-    """Nobody can be asked: exit 4, nothing is started, and the hint is the command that goes on."""
+    """Nobody can be asked: exit 4, nothing is started, and the hint is the command that continues."""
     result = project.run("--review", "off")
     assert result.code == 4, result
     assert "npm ci --no-audit --no-fund" in result.err
@@ -155,7 +155,7 @@ def refused(project: PlanRepo) -> PlanRepo:
 
 @pytest.mark.full
 def test_a_no_is_remembered(refused: PlanRepo) -> None:
-    """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
+    """After a no the run continues without a setup, and does not ask again, not even with --yes."""
     assert refused.task("010")["evidence"][-1]["passed"] is False
     again = refused.run("--review", "off", "--retries", "0", "--dry-run", "--json")
     assert again.json["setup"]["consent"] == "refused"
@@ -168,10 +168,10 @@ def test_a_no_is_remembered(refused: PlanRepo) -> None:
 @pytest.mark.full
 def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
     """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
-    for words in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
-        out = refused.repo.ok(*words).out
-        assert "refused" in out, words
-        assert UNDO in out, words
+    for case in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
+        out = refused.repo.ok(*case).out
+        assert "refused" in out, case
+        assert UNDO in out, case
     assert NO_SETUP in refused.task("010")["question"]["text"]
 
 
@@ -188,16 +188,16 @@ def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
 @pytest.mark.full
 def test_a_no_can_be_undone(refused: PlanRepo) -> None:
     """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
-    [known] = refused.repo.ok("consent", "list", "--json").json["consents"]
-    assert (known["number"], known["command"], known["refused"]) == (1, "npm ci --no-audit --no-fund", True)
+    [existing] = refused.repo.ok("consent", "list", "--json").json["consents"]
+    assert (existing["number"], existing["command"], existing["refused"]) == (1, "npm ci --no-audit --no-fund", True)
     assert "1. npm ci --no-audit --no-fund (refused " in refused.repo.ok("consent", "list").out
     forgotten = refused.repo.ok(*shlex.split(UNDO)[1:])
     assert "deleted: npm ci --no-audit --no-fund" in forgotten.out
     assert refused.repo.ok("consent", "list", "--json").json["consents"] == []
     refused.repo.ok("answer", "1", "Try again")
     assert refused.run("--review", "off").code == 4
-    done = refused.run("--review", "off", "--yes")
-    assert done.code == 0, done
+    result = refused.run("--review", "off", "--yes")
+    assert result.code == 0, result
     assert "refused" not in refused.repo.ok("runs", "report").out
 
 
@@ -225,9 +225,9 @@ def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
     assert "npm ci --no-audit --no-fund" in refused.err
     hint = refused.err.partition("hint: ")[2].strip()
     assert hint.endswith(" --yes")
-    done = project.repo.sow(*shlex.split(hint)[1:])
-    assert done.code == 0, done
-    assert ": holds: " in done.out
+    result = project.repo.sow(*shlex.split(hint)[1:])
+    assert result.code == 0, result
+    assert ": holds: " in result.out
     assert project.repo.sow("runs", "verify").code == 0
 
 
@@ -244,8 +244,8 @@ def test_integrating_asks_about_the_setup_too(project: PlanRepo) -> None:
     assert "npm ci --no-audit --no-fund" in refused.err
     hint = refused.err.partition("hint: ")[2].strip()
     assert hint.endswith(" --yes")
-    done = project.repo.sow(*shlex.split(hint)[1:])
-    assert done.code == 0, done
+    result = project.repo.sow(*shlex.split(hint)[1:])
+    assert result.code == 0, result
     assert in_the_way.read_text() == "by 010\n"
 
 
@@ -288,7 +288,7 @@ def test_a_tool_that_is_missing(plan_repo: PlanRepo) -> None:
 def without(plan_repo: PlanRepo, name: str) -> str:
     """PATH without the folders that have a program."""
     folders = plan_repo.repo.environment["PATH"].split(":")
-    return ":".join(each for each in folders if not os.path.exists(f"{each}/{name}"))
+    return ":".join(folder for folder in folders if not os.path.exists(f"{folder}/{name}"))
 
 
 @pytest.mark.parametrize(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)])
@@ -322,10 +322,10 @@ def test_doctor_says_whose_code_checks_import(plan_repo: PlanRepo) -> None:
     """Doctor names the setup, and without one the record that leads to the user's checkout."""
     library = Library(plan_repo)
     library.install_by_path()
-    found = plan_repo.repo.sow("doctor", "--json").json["findings"]
-    assert any("-m venv .venv" in each["what"] and each["state"] == "ok" for each in found)
+    findings = plan_repo.repo.sow("doctor", "--json").json["findings"]
+    assert any("-m venv .venv" in finding["what"] and finding["state"] == "ok" for finding in findings)
     plan_repo.configure(worktree={"setup": []})
-    found = plan_repo.repo.sow("doctor", "--json").json["findings"]
-    [warning] = [each for each in found if "would import" in each["what"]]
+    findings = plan_repo.repo.sow("doctor", "--json").json["findings"]
+    [warning] = [finding for finding in findings if "would import" in finding["what"]]
     assert (warning["state"], "worktree.setup" in warning["hint"]) == ("warning", True)
     assert f"{library.root}/src" in warning["what"]

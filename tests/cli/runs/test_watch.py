@@ -1,4 +1,4 @@
-"""sow watch: a run that goes on elsewhere, seen from another terminal, a pipe or a program."""
+"""sow watch: shows a run of another process on a terminal, in a pipe or as JSON."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from support.claim_holder import held
-from support.journals import Tale
-from support.simulated_workers import Yard, wait_for
+from support.claim_holder import hold_claim
+from support.journals import MadeUpRun
+from support.simulated_workers import WorkerRepo, wait_for
 
 from cli.virtual_screen import Screen
 from sow.cli.runs.live import Live
@@ -40,13 +40,13 @@ def until(true: Callable[[], object], what: str) -> None:
 class Watcher:
     """`sow watch` in a terminal of its own."""
 
-    def __init__(self, repo: Repo, *words: str, columns: int = 100, keys: bool = False) -> None:
+    def __init__(self, repo: Repo, *arguments: str, columns: int = 100, keys: bool = False) -> None:
         self.master, slave = pty.openpty()
         self.settings = termios.tcgetattr(slave)
         self.screen = Screen(columns, 24)
         termios.tcsetwinsize(slave, (24, columns))
         self.process = subprocess.Popen(
-            [*(["setsid", "--ctty"] if keys else []), SOW, "watch", *words],
+            [*(["setsid", "--ctty"] if keys else []), SOW, "watch", *arguments],
             cwd=repo.root,
             env={**repo.environment, "TERM": "xterm", "NO_COLOR": "1"},
             stdin=slave,
@@ -110,16 +110,16 @@ def _whole(data: bytes) -> tuple[str, bytes]:
 
 
 @pytest.fixture
-def tale(repo: Repo) -> Tale:
-    """A run of three tasks that goes on: one is completed, one is worked on, one asks."""
-    made = Tale(repo, ["010", "020", "030"])
+def journal(repo: Repo) -> MadeUpRun:
+    """A run of three tasks that continues: one is completed, one is worked on, one asks."""
+    made = MadeUpRun(repo, ["010", "020", "030"])
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 65))
     made.begin(settings={"max_concurrency": 2}, at=now)
     made.work(1, 20, "010", at=now)
-    made.tell(20, "task_started", task="020", iteration=1)
-    made.tell(20, "turn_started", task="020", iteration=2, role="implementer", executor="codex", kind="resume")
-    made.tell(30, "question", task="030", number=3, text="Which store?")
-    made.tell(30, "task_ended", task="030", status="paused", seconds=2)
+    made.add(20, "task_started", task="020", iteration=1)
+    made.add(20, "turn_started", task="020", iteration=2, role="implementer", executor="codex", kind="resume")
+    made.add(30, "question", task="030", number=3, text="Which store?")
+    made.add(30, "task_ended", task="030", status="paused", seconds=2)
     return made
 
 
@@ -128,19 +128,19 @@ def watchers(repo: Repo) -> Iterator[Callable[..., Watcher]]:
     """Watchers that are gone after the test."""
     made: list[Watcher] = []
 
-    def make(*words: str, **more: Any) -> Watcher:
-        made.append(Watcher(repo, *words, **more))
+    def make(*arguments: str, **options: Any) -> Watcher:
+        made.append(Watcher(repo, *arguments, **options))
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for item in made:
+        item.close()
 
 
-def piped(repo: Repo, *words: str) -> subprocess.Popen[str]:
+def piped(repo: Repo, *arguments: str) -> subprocess.Popen[str]:
     """`sow watch` without a terminal."""
     return subprocess.Popen(
-        [SOW, "watch", *words],
+        [SOW, "watch", *arguments],
         cwd=repo.root,
         env=repo.environment,
         stdin=subprocess.DEVNULL,
@@ -155,13 +155,13 @@ def finish(watch: subprocess.Popen[str]) -> tuple[int, str, str]:
     assert watch.stdout
     assert watch.stderr
     with watch.stdout, watch.stderr:
-        said, wrong = watch.stdout.read(), watch.stderr.read()
-    return watch.wait(LONG), said, wrong
+        output, wrong = watch.stdout.read(), watch.stderr.read()
+    return watch.wait(LONG), output, wrong
 
 
-def test_a_late_opener_sees_the_present_picture(repo, tale, watchers):
+def test_a_late_opener_sees_the_present_picture(repo, journal, watchers):
     """Who comes late has the whole block at once, with the time of the run and what it did before."""
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         window = watchers()
         window.sees("1/3")
         shown = "\n".join(window.look())
@@ -174,16 +174,16 @@ def test_a_late_opener_sees_the_present_picture(repo, tale, watchers):
         assert 60 <= int(minutes) * 60 + int(seconds) < 600
 
 
-def test_the_picture_goes_on_and_ends_with_the_report(repo, tale, watchers):
+def test_the_picture_goes_on_and_ends_with_the_report(repo, journal, watchers):
     """New entries change the picture; the last word ends the watch with exit 0, a tidy terminal and the report."""
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         window = watchers()
         window.sees("implementer on codex")
-        tale.tell(40, "step", task="020", text="running make test")
+        journal.add(40, "step", task="020", text="running make test")
         window.sees("running make test")
-        tale.tell(50, "task_ended", task="020", status="failed", result="FAILED", seconds=30)
+        journal.add(50, "task_ended", task="020", status="failed", result="FAILED", seconds=30)
         window.sees("task 2 (020) Task 2: failed after 30s")
-        tale.end(60, "waiting", 4)
+        journal.end(60, "waiting", 4)
         assert window.ends() == 0
     shown = window.look()
     assert any("the run is waiting after 1m" in line for line in shown)
@@ -199,59 +199,59 @@ def test_a_real_run_is_watched_to_its_end(plan_repo):
     run = plan_repo.start()
     until(lambda: plan_repo.has_happened("task_started"), "the first task")
     watch = piped(plan_repo.repo)
-    code, said, wrong = finish(watch)
-    told, _ = run.communicate(timeout=LONG)
+    code, output, wrong = finish(watch)
+    messages, _ = run.communicate(timeout=LONG)
     assert (code, wrong) == (0, "")
-    assert said == told.decode()
-    assert "the run has ended" in said
+    assert output == messages.decode()
+    assert "the run has ended" in output
 
 
-def test_a_stream_for_programs(repo, tale):
+def test_a_stream_for_programs(repo, journal):
     """With --json every entry comes once, from the first to the last, and nothing else."""
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         watch = piped(repo, "--json")
         assert watch.stdout
         first = watch.stdout.readline()
         assert json.loads(first)["event"] == "run_started"
-        tale.tell(40, "step", task="020", text="running make test")
-        tale.end(60)
+        journal.add(40, "step", task="020", text="running make test")
+        journal.end(60)
         code, rest, wrong = finish(watch)
     assert (code, wrong) == (0, "")
-    assert [json.loads(line) for line in (first + rest).splitlines()] == list(tale.folder.journal())
+    assert [json.loads(line) for line in (first + rest).splitlines()] == list(journal.folder.journal())
 
 
-def test_a_run_that_has_ended_is_shown_once(repo, tale):
+def test_a_run_that_has_ended_is_shown_once(repo, journal):
     """A finished run is shown in short, or as its whole journal, and the command ends."""
-    tale.end(60)
+    journal.end(60)
     shown, whole = repo.ok("watch").out.splitlines(), repo.ok("runs", "show").out.splitlines()
-    assert shown[1].endswith(f"(more: sow runs show {tale.folder.id})")
+    assert shown[1].endswith(f"(more: sow runs show {journal.folder.id})")
     assert shown[0] == whole[0]
     assert all(any(row.startswith(line) for row in whole) for line in shown[2:])
     entries = [json.loads(line) for line in repo.ok("watch", "--json").out.splitlines()]
-    assert entries == list(tale.folder.journal())
+    assert entries == list(journal.folder.journal())
 
 
 @pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
-def test_which_run(repo, tale, name):
+def test_which_run(repo, journal, name):
     """A run is named by its id, the beginning of it, `last`, or not at all."""
-    tale.end(60)
+    journal.end(60)
     assert f"Run {RUN}: " in repo.ok("watch", *name).out
 
 
-def test_the_one_that_goes_on_comes_before_the_last_one(repo, tale, watchers):
-    """Without a name the live run is watched, and a named one that has ended is shown although another goes on."""
-    ended = Tale(repo, ["010"], id="20260921-150000-cd34")
+def test_the_one_that_goes_on_comes_before_the_last_one(repo, journal, watchers):
+    """Without a name the live run is watched, and a named one that has ended is shown although another continues."""
+    ended = MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     ended.begin()
     ended.work(1, 4, "010")
     ended.end(5)
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         watchers().sees("run 20260921-143320-ab12")
         assert "20260921-150000-cd34" in repo.ok("watch", "last").out
 
 
-def test_a_run_that_was_killed(repo, tale, watchers):
+def test_a_run_that_was_killed(repo, journal, watchers):
     """When the process of a run is killed, the watch ends with a clear line and exit 0, and so does a later one."""
-    with held(repo, "run", RUN) as pid:
+    with hold_claim(repo, "run", RUN) as pid:
         window = watchers(columns=140)
         window.sees("implementer on codex")
         os.kill(pid, signal.SIGKILL)
@@ -265,30 +265,30 @@ def test_a_run_that_was_killed(repo, tale, watchers):
     assert [json.loads(line)["event"] for line in result.out.splitlines()][-1] == "task_ended"
 
 
-def test_a_dead_run_beside_a_live_one(repo, tale):
-    """A run that was killed and never went on is not taken for live because another one is."""
-    Tale(repo, ["010"], id="20260921-150000-cd34")
-    with held(repo, "run", "20260921-150000-cd34"):
+def test_a_dead_run_beside_a_live_one(repo, journal):
+    """A run that was killed and never continued is not taken for live because another one is."""
+    MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
+    with hold_claim(repo, "run", "20260921-150000-cd34"):
         assert "was interrupted" in repo.ok("watch", RUN).out
 
 
-def test_a_run_that_goes_on_after_a_stop(repo, tale, watchers):
-    """The last word of an earlier call does not end the watch of the call that goes on."""
-    tale.tell(60, "run_ended", status="stopped", exit=130, seconds=60)
-    with held(repo, "run", RUN):
+def test_a_run_that_goes_on_after_a_stop(repo, journal, watchers):
+    """The last word of an earlier call does not end the watch of the call that continues."""
+    journal.add(60, "run_ended", status="stopped", exit=130, seconds=60)
+    with hold_claim(repo, "run", RUN):
         window = watchers()
         window.sees("1/3")
-        tale.begin(0, recovered=True)
+        journal.begin(0, recovered=True)
         window.sees(", continued")
-        tale.end(3)
+        journal.end(3)
         assert window.ends() == 0
 
 
-def test_a_run_that_ends_before_its_past_is_read(repo, tale):
+def test_a_run_that_ends_before_its_past_is_read(repo, journal):
     """The last word ends the watch although it came between the choice of the run and the first look at its journal."""
-    with held(repo, "run", RUN) as pid, Live(json=True, clock=time.time) as live:
-        chosen = run_folder.live_run(tale.home)
-        tale.end(60)
+    with hold_claim(repo, "run", RUN) as pid, Live(json=True, clock=time.time) as live:
+        chosen = run_folder.live_run(journal.home)
+        journal.end(60)
         rescue = threading.Timer(LONG, os.kill, (pid, signal.SIGKILL))
         rescue.start()
         RunWatch(chosen, live, bell=False).follow()
@@ -296,9 +296,9 @@ def test_a_run_that_ends_before_its_past_is_read(repo, tale):
         rescue.cancel()
 
 
-def test_ctrl_c_ends_the_watch_and_not_the_run(repo, tale, watchers):
-    """Ctrl-C is exit 130 with the cursor back, and whoever runs it is still there."""
-    with held(repo, "run", RUN) as pid:
+def test_ctrl_c_ends_the_watch_and_not_the_run(repo, journal, watchers):
+    """Ctrl-C is exit 130 with the cursor back, and the run continues."""
+    with hold_claim(repo, "run", RUN) as pid:
         window = watchers()
         window.sees("implementer on codex")
         os.killpg(window.process.pid, signal.SIGINT)
@@ -308,15 +308,15 @@ def test_ctrl_c_ends_the_watch_and_not_the_run(repo, tale, watchers):
     assert window.screen.cursor
 
 
-def test_a_run_that_is_removed_while_it_is_watched(repo, tale, watchers):
+def test_a_run_that_is_removed_while_it_is_watched(repo, journal, watchers):
     """A folder that is gone while its run lives may come back with the next entry; without a run it is an error."""
-    with held(repo, "run", RUN) as pid:
+    with hold_claim(repo, "run", RUN) as pid:
         window = watchers()
         window.sees("implementer on codex")
-        shutil.rmtree(tale.folder.folder)
-        tale.tell(70, "step", task="020", text="written after that")
+        shutil.rmtree(journal.folder.folder)
+        journal.add(70, "step", task="020", text="written after that")
         window.sees("written after that")
-        shutil.rmtree(tale.folder.folder)
+        shutil.rmtree(journal.folder.folder)
         os.kill(pid, signal.SIGKILL)
         assert window.ends() == 1
     assert window.look()[-2:] == [
@@ -325,66 +325,66 @@ def test_a_run_that_is_removed_while_it_is_watched(repo, tale, watchers):
     ]
 
 
-def test_a_torn_last_line(repo, tale):
+def test_a_torn_last_line(repo, journal):
     """Half a line is no entry: it is told once it is whole, and once only."""
     line = json.dumps({"at": "2026-09-21T14:33:20Z", "t": 41, "event": "step", "task": "020", "text": "é"}).encode()
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         watch = piped(repo, "--json")
         assert watch.stdout
-        seen = [watch.stdout.readline() for _ in range(len(list(tale.folder.journal())))]
-        with open(tale.folder.journal_path, "ab", buffering=0) as journal:
+        seen = [watch.stdout.readline() for _ in range(len(list(journal.folder.journal())))]
+        with open(journal.folder.journal_path, "ab", buffering=0) as file:
             for part in (line[:9], line[9:60], line[60:] + b"\n", b"{torn\n"):
-                journal.write(part)
+                file.write(part)
                 time.sleep(0.15)
-        tale.end(60)
+        journal.end(60)
         _, rest, _ = finish(watch)
-    events = [json.loads(each) for each in (*seen, *rest.splitlines())]
-    assert [each["text"] for each in events if each["event"] == "step"] == ["é"]
+    events = [json.loads(line) for line in (*seen, *rest.splitlines())]
+    assert [event["text"] for event in events if event["event"] == "step"] == ["é"]
     assert events[-1]["event"] == "run_ended"
 
 
 @pytest.mark.full
-def test_a_journal_that_grows_fast(repo, tale, watchers):
+def test_a_journal_that_grows_fast(repo, journal, watchers):
     """Thousands of entries between two looks are all told, in their order; a terminal still has one small picture."""
     count = 20_000
     lines = [json.dumps({"event": "step", "task": "020", "t": n / 100, "text": f"step {n}"}) for n in range(count)]
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         window, watch = watchers(), piped(repo, "--json")
         window.sees("implementer on codex")
-        with open(tale.folder.journal_path, "a", encoding="utf-8") as journal:
-            journal.write("\n".join(lines) + "\n")
+        with open(journal.folder.journal_path, "a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
         window.sees(f"step {count - 1}")
-        tale.end(60)
-        _, told, _ = finish(watch)
+        journal.end(60)
+        _, messages, _ = finish(watch)
         assert window.ends() == 0
-    steps = [json.loads(line) for line in told.splitlines() if '"step"' in line]
-    assert [each["text"] for each in steps] == [f"step {n}" for n in range(count)]
+    steps = [json.loads(line) for line in messages.splitlines() if '"step"' in line]
+    assert [step["text"] for step in steps] == [f"step {n}" for n in range(count)]
     assert len(window.look()) < 100
 
 
 @pytest.mark.parametrize("columns", [40, 140])
-def test_a_terminal_that_is_resized(repo, tale, watchers, columns):
+def test_a_terminal_that_is_resized(repo, journal, watchers, columns):
     """In a window that grew or shrank the block is drawn for its new width, and nothing of the old one stays."""
-    with held(repo, "run", RUN):
+    with hold_claim(repo, "run", RUN):
         window = watchers(columns=100)
         window.sees("1/3")
         window.resize(columns)
-        tale.tell(40, "step", task="020", text="after the change")
+        journal.add(40, "step", task="020", text="after the change")
         window.sees("after" if columns == 40 else "after the change")
         shown = window.look()
     assert sum("1/3" in line for line in shown) == 1
 
 
-def test_the_reader_of_a_pipe_goes_away(repo, tale):
+def test_the_reader_of_a_pipe_goes_away(repo, journal):
     """Where nobody reads any more the watch ends by itself, without a complaint."""
-    with held(repo, "run", RUN) as pid:
+    with hold_claim(repo, "run", RUN) as pid:
         watch = piped(repo, "--json")
         assert watch.stdout
         assert watch.stderr
         watch.stdout.readline()
         watch.stdout.close()
-        tale.tell(40, "step", task="020", text="x")
-        tale.tell(41, "step", task="020", text="y")
+        journal.add(40, "step", task="020", text="x")
+        journal.add(41, "step", task="020", text="y")
         wrong = watch.stderr.read()
         assert (watch.wait(LONG), wrong) == (0, "")
         watch.stderr.close()
@@ -395,38 +395,40 @@ def test_nothing_to_watch(repo):
     """Without any run there is an error that says how to start one; an unknown one is refused with those there are."""
     result = repo.sow("watch")
     assert (result.code, result.err) == (2, "error: there is no run here\nhint: start one: sow run PLAN\n")
-    Tale(repo, ["010"])
+    MadeUpRun(repo, ["010"])
     assert RUN in repo.sow("watch", "1999").err
 
 
-def test_watching_changes_nothing(repo, tale):
+def test_watching_changes_nothing(repo, journal):
     """No watch writes a file."""
     before = repo.snapshot()
-    for words in (["watch"], ["watch", "--json"]):
-        repo.ok(*words)
+    for item in (["watch"], ["watch", "--json"]):
+        repo.ok(*item)
     assert repo.snapshot() == before
 
 
 @pytest.mark.full
-def test_a_spawned_worker_is_followed(yard: Yard) -> None:
+def test_a_spawned_worker_is_followed(worker: WorkerRepo) -> None:
     """Without a run, the watch shows what a spawned worker says and does until its call has ended (A22)."""
     wait = {"run": ["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done"]}
-    yard.scenario([{"say": "I look around."}, wait, {"say": "Built it."}, {"status": "needs_review"}])
-    spawned = yard.start("agent", "spawn", "implementer", "010")
+    worker.scenario([{"say": "I look around."}, wait, {"say": "Built it."}, {"status": "needs_review"}])
+    spawned = worker.start("agent", "spawn", "implementer", "010")
     try:
-        wait_for(lambda: yard.transcript(1, "md").exists() and "look around" in yard.transcript(1, "md").read_text())
-        watch = piped(yard.repo)
+        wait_for(
+            lambda: worker.transcript(1, "md").exists() and "look around" in worker.transcript(1, "md").read_text()
+        )
+        watch = piped(worker.repo)
         assert watch.stdout
         assert watch.stdout.readline() == "task 010: implementer on simulated, turn 1 of session 1\n"
         while "I look around." not in watch.stdout.readline():
             pass
-        (yard.repo.root / "go").touch()
+        (worker.repo.root / "go").touch()
         code, out, _ = finish(watch)
         assert code == 0 and "Built it." in out and out.endswith("task 010: status is needs_review\n"), out
     finally:
-        (yard.repo.root / "go").touch()
+        (worker.repo.root / "go").touch()
         spawned.communicate(timeout=300)
-    assert "there is no run here" in yard.repo.sow("watch").err
+    assert "there is no run here" in worker.repo.sow("watch").err
 
 
 @pytest.mark.skipif(not shutil.which("setsid"), reason="there is no setsid")
@@ -451,7 +453,7 @@ class TestKeys:
         run.communicate(timeout=LONG)
 
     def test_a_question_is_answered(self, asking: Any) -> None:
-        """`a` shows the question and takes one line, which reaches the task; then the picture goes on."""
+        """`a` shows the question and takes one line, which reaches the task; then the picture continues."""
         window = Watcher(asking.repo, keys=True)
         try:
             window.sees("keys: a answer")

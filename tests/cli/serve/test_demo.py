@@ -1,4 +1,4 @@
-"""sow demo: a whole run that everybody can watch, in half a minute and with no account."""
+"""sow demo: a complete run in half a minute, without an account."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Shown:
         self.journal = [json.loads(line) for line in lines]
 
     def events(self, name: str, **facts: object) -> list[dict[str, object]]:
-        found = [each for each in self.journal if each["event"] == name]
-        return [each for each in found if all(each.get(key) == value for key, value in facts.items())]
+        entries = [entry for entry in self.journal if entry["event"] == name]
+        return [entry for entry in entries if all(entry.get(key) == value for key, value in facts.items())]
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +77,11 @@ def test_the_printed_commands_work_as_printed(shown: Shown):
     assert len(commands) == 10
     assert commands[1].startswith("export PATH=")
     script = "\n".join(f"{command} --help" if command == "sow ui" else command for command in commands)
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-eu", "-c", script], cwd="/", env=shown.repo.environment, capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0, done.stderr
-    assert "was not accepted: the review is RED" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "was not accepted: the review is RED" in result.stdout
     (shown.repo.root / "run.html").unlink()
 
 
@@ -117,14 +117,14 @@ def test_the_tests_that_the_workers_wrote_are_real(shown: Shown):
 @pytest.mark.full
 def test_three_work_at_once(shown: Shown):
     """Three tasks are started before the first of them ends."""
-    order = [each["event"] for each in shown.journal if each["event"] in ("task_started", "task_ended")]
+    order = [entry["event"] for entry in shown.journal if entry["event"] in ("task_started", "task_ended")]
     assert order[:3] == ["task_started"] * 3
 
 
 @pytest.mark.full
 def test_one_red_comes_back_green(shown: Shown):
     """The reviewer sends one task back, its worker fixes it, and the second review passes."""
-    verdicts = [each["verdict"] for each in shown.events("reviewed", task="040")]
+    verdicts = [event["verdict"] for event in shown.events("reviewed", task="040")]
     assert verdicts == ["RED", "GREEN"]
     assert shown.repo.task("040")["retry_count"] == 1
     assert "count < 1" in (shown.repo.root / "shop" / "cart.py").read_text()
@@ -153,7 +153,7 @@ def test_one_conflict_is_solved_by_its_worker(shown: Shown):
 
 @pytest.mark.full
 def test_nothing_of_the_users_is_touched(shown: Shown):
-    """The user's home is as it was: settings and conversations of the demo lie in a home of its own."""
+    """The user's home is as it was: settings and conversations of the demo are in a home of its own."""
     assert sorted(shown.home.rglob("*")) == shown.mine
     assert list(shown.folder.rglob("owned*")) == []
     assert (shown.folder / KEPT / "home" / ".config" / "sow" / "config.yaml").is_file()
@@ -170,7 +170,7 @@ class Browser:
         self.cookie = headers["Set-Cookie"].split(";")[0]
         self.feed = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
         self.feed.request("GET", "/api/feed", headers={"Cookie": self.cookie})
-        self.heard = self.feed.getresponse()  # whoever lets go of the reply hangs up
+        self.heard = self.feed.getresponse()  # deleting the reply closes the connection
         assert self.heard.status == 200
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any, bytes]:
@@ -179,15 +179,15 @@ class Browser:
         text = json.dumps(body) if body is not None else None
         connection.request(method, path, text, {**headers, **({"Cookie": self.cookie} if self.cookie else {})})
         reply = connection.getresponse()
-        found = reply.status, reply.headers, reply.read()
+        result = reply.status, reply.headers, reply.read()
         connection.close()
-        return found
+        return result
 
     def inbox(self) -> list[dict[str, Any]]:
         status, _, text = self.ask("GET", "/api/state")
         assert status == 200, text
-        found: list[dict[str, Any]] = json.loads(text)["inbox"]
-        return found
+        result: list[dict[str, Any]] = json.loads(text)["inbox"]
+        return result
 
     def close(self) -> None:
         self.heard.close()
@@ -197,11 +197,11 @@ class Browser:
 class Terminal:
     """A terminal with the demo in it, which is read all the time."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self.master, slave = pty.openpty()
         self.seen = b""
         self.process = subprocess.Popen(
-            [SOW, "demo", "--keep", "kept", *words],
+            [SOW, "demo", "--keep", "kept", *arguments],
             cwd=folder,
             env={**fresh_environment(folder / "home"), "TERM": "xterm"},
             stdin=slave,
@@ -231,15 +231,15 @@ class Terminal:
 def until(true: Any, what: str) -> Any:
     """Wait until something is there, and return it."""
     end = time.monotonic() + LONG
-    while not (found := true()):
+    while not (result := true()):
         assert time.monotonic() < end, f"never happened: {what}"
         time.sleep(0.1)
-    return found
+    return result
 
 
 @pytest.mark.full
 def test_the_question_is_answered_on_the_page(tmp_path: Path):
-    """Who opens the page has the question there; the run goes on with that answer, and the page stays until Enter."""
+    """Who opens the page has the question there; the run continues with that answer, and the page stays until Enter."""
     demo = Terminal(tmp_path)
     try:
         port, token = until(lambda: ADDRESS.search(demo.seen), "the address").groups()
@@ -249,8 +249,8 @@ def test_the_question_is_answered_on_the_page(tmp_path: Path):
         asked = until(page.inbox, "the question")[0]
         time.sleep(1)
         assert page.inbox()  # the demo leaves it to the person
-        status, _, said = page.ask("POST", "/api/acts/answer", {"question": asked["number"], "text": "Down, I say"})
-        assert status == 200, said
+        status, _, output = page.ask("POST", "/api/acts/answer", {"question": asked["number"], "text": "Down, I say"})
+        assert status == 200, output
         until(lambda: b"Press Enter to end." in demo.seen, "the end of the run")
         assert page.inbox() == []
         page.close()
@@ -307,7 +307,7 @@ def test_at_a_terminal_there_is_time_to_open_the_page(stage: DemoRepository):
 
 
 def test_a_page_that_cannot_be_is_no_obstacle(stage: DemoRepository, capsys: pytest.CaptureFixture[str]):
-    """Where the page cannot be served, that is said, and everything else is as without one."""
+    """Where the page cannot be served, that is reported, and everything else is as without one."""
     (Path(stage.environment["HOME"]) / ".config/sow/ui").write_text("in the way")
     with DemoPage(stage, wanted=True, terminal=True) as page:
         assert page.server is None

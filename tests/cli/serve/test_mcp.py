@@ -1,4 +1,4 @@
-"""sow mcp: the verbs as tools, spoken to by the SDK's own client over stdio."""
+"""sow mcp: the commands as tools, called by the SDK's own client over stdio."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def converse(repo: Repo, talk: Talk, *arguments: str, cwd: Path | None = None, *
     return anyio.run(main)
 
 
-def call(repo: Repo, *calls: tuple[str, dict[str, Any]], **more: Any) -> list[CallToolResult]:
+def call(repo: Repo, *calls: tuple[str, dict[str, Any]], **options: Any) -> list[CallToolResult]:
     """What the tools answer, one after the other."""
 
     async def talk(session: ClientSession) -> list[Any]:
         return [await session.call_tool(name, given) for name, given in calls]
 
-    found: list[CallToolResult] = converse(repo, talk, **more)
-    return found
+    result: list[CallToolResult] = converse(repo, talk, **options)
+    return result
 
 
 def text(result: CallToolResult) -> str:
@@ -120,11 +120,11 @@ def test_a_text_that_begins_with_an_at_sign_names_no_file(task_repo: Repo, tmp_p
         ("note_resolve", {"task": "010", "number": 1, "resolution": at}),
         ("agent_resume", {"task": "010", "prompt": at, "dry_run": True}),
     )
-    assert [text(each) for each in results[:6] if each.is_error] == []
+    assert [text(result) for result in results[:6] if result.is_error] == []
     written = [path for path in task_repo.project.rglob("*") if path.is_file()]
     assert [path for path in written if b"do not copy me" in path.read_bytes()] == []
     assert "do not copy me" not in text(results[6])
-    entries = [each["text"] for each in task_repo.ok("log", "--list", "--json").json["entries"]]
+    entries = [entry["text"] for entry in task_repo.ok("log", "--list", "--json").json["entries"]]
     assert {at, "@alice approved"} <= set(entries)
 
 
@@ -156,7 +156,7 @@ def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
         shell = task_repo.sow(*command_arguments(tools()[name], arguments), **WORKER)
         assert result.is_error == bool(shell.code), (name, shell)
         assert not shell.code or text(result).startswith(shell.err.strip()), (name, shell)
-    assert [each.is_error for each in results[:3]] == [True, True, True]
+    assert [result.is_error for result in results[:3]] == [True, True, True]
     assert task_repo.task("010")["status"] == "in_progress"
     (handed,) = call(task_repo, ("task_set", {"field": "status", "value": "needs_review"}), **WORKER)
     assert not handed.is_error and task_repo.task("010")["status"] == "needs_review"
@@ -173,7 +173,7 @@ def test_an_error_has_its_hint_and_its_exit_code(repo: Repo) -> None:
         ("task_create", {"name": {"a": 1}}),
         ("log", {"list": "yes"}),
     )
-    assert all(each.is_error for each in (missing, unknown, odd, wrong, list_of))
+    assert all(item.is_error for item in (missing, unknown, odd, wrong, list_of))
     assert text(missing).startswith("error: there is no task 999") and text(missing).endswith("exit code 2")
     assert "unknown tool 'fly'" in text(unknown) and "task_show" in text(unknown)
     assert "no argument 'colour'" in text(odd) and "must be a text" in text(wrong) and "true or false" in text(list_of)
@@ -257,7 +257,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.full
 def test_a_run_that_nobody_waits_for_is_stopped(repo: Repo, tmp_path: Path) -> None:
-    """A client that cancels its call ends the run as Ctrl-C would: nothing is left, and it can go on later."""
+    """A client that cancels its call ends the run as Ctrl-C would: nothing is left, and it can continue later."""
     given = plan(repo, tmp_path)
 
     async def talk(session: ClientSession) -> None:
@@ -348,8 +348,8 @@ def test_the_tools_can_be_listed_without_the_sdk(repo: Repo) -> None:
     """`--list` and `--json` show them without starting a server."""
     assert "task_show" in repo.ok("mcp", "--list").out
     shown = repo.ok("mcp", "--json").json["tools"]
-    assert [each["name"] for each in shown] == list(tools())
-    assert {each["name"].split("_")[0] for each in shown} <= {*VERBS, "agent"}
+    assert [entry["name"] for entry in shown] == list(tools())
+    assert {entry["name"].split("_")[0] for entry in shown} <= {*VERBS, "agent"}
     loaded = subprocess.run(
         [
             sys.executable,

@@ -1,4 +1,4 @@
-"""sow config: the file is made, found, checked, shown, edited and reset; comments stay when a value is set."""
+"""sow config: creates, finds, checks, shows, edits and resets the file; setting a value keeps the comments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ agents:
 """
 
 
-class Desk:
+class ConfigRepo:
     """A user with settings of their own, and the command in a repository."""
 
     def __init__(self, repo: Any) -> None:
@@ -58,23 +58,23 @@ class Desk:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(text)
 
-    def sow(self, *words: str, **more: Any) -> Any:
-        return self.repo.sow("config", *words, **more)
+    def sow(self, *arguments: str, **options: Any) -> Any:
+        return self.repo.sow("config", *arguments, **options)
 
-    def ok(self, *words: str, **more: Any) -> Any:
-        return self.repo.ok("config", *words, **more)
+    def ok(self, *arguments: str, **options: Any) -> Any:
+        return self.repo.ok("config", *arguments, **options)
 
-    def on_terminal(self, *words: str, typed: str, **environment: str) -> tuple[int, str]:
+    def on_terminal(self, *arguments: str, typed: str, **environment: str) -> tuple[int, str]:
         """The same on a terminal at which somebody has typed."""
-        done = subprocess.run(
-            [sys.executable, "-c", TERMINAL, SOW, "config", *words],
+        result = subprocess.run(
+            [sys.executable, "-c", TERMINAL, SOW, "config", *arguments],
             cwd=self.repo.root,
             env={**self.repo.environment, "TERM": "xterm", **environment},
             input=typed.encode(),
             capture_output=True,
             timeout=300,
         )
-        return done.returncode, done.stdout.decode()
+        return result.returncode, result.stdout.decode()
 
     def program(self, name: str, text: str = "exit 0") -> Path:
         """A program on PATH."""
@@ -87,113 +87,115 @@ class Desk:
 
 
 @pytest.fixture
-def desk(bare_repo: Any) -> Desk:
+def config_repo(bare_repo: Any) -> ConfigRepo:
     """A user without any settings."""
-    return Desk(bare_repo)
+    return ConfigRepo(bare_repo)
 
 
-def test_init_writes_a_private_template(desk: Desk):
+def test_init_writes_a_private_template(config_repo: ConfigRepo):
     """The first `init` makes the file and its folder for the user alone."""
-    result = desk.ok("init")
-    assert result.out == f"wrote {desk.file}\n"
-    assert desk.file.read_text() == template("~/.config/sow/config.yaml")
-    assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(desk.file.parent.stat().st_mode) == 0o700
-    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+    result = config_repo.ok("init")
+    assert result.out == f"wrote {config_repo.file}\n"
+    assert config_repo.file.read_text() == template("~/.config/sow/config.yaml")
+    assert stat.S_IMODE(config_repo.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(config_repo.file.parent.stat().st_mode) == 0o700
+    assert [path.name for path in config_repo.file.parent.iterdir()] == ["config.yaml"]
 
 
-def test_the_template_names_everything(desk: Desk):
+def test_the_template_names_everything(config_repo: ConfigRepo):
     """The template shows every type of executor, every role and every limit, and where it lies."""
-    desk.ok("init", XDG_CONFIG_HOME=str(desk.home / "xdg"))
-    text = (desk.home / "xdg/sow/config.yaml").read_text()
+    config_repo.ok("init", XDG_CONFIG_HOME=str(config_repo.home / "xdg"))
+    text = (config_repo.home / "xdg/sow/config.yaml").read_text()
     assert "# Location: " in text
     assert "xdg/sow/config.yaml" in text.splitlines()[1]
-    words = set(re.findall(r"[a-z_-]+", text))
-    assert words >= set(ADAPTERS)
-    assert words >= {agent.name for agent in STANDARD_AGENTS}
-    assert words >= set(config.DEFAULT_LIMITS)
+    matches = set(re.findall(r"[a-z_-]+", text))
+    assert matches >= set(ADAPTERS)
+    assert matches >= {agent.name for agent in STANDARD_AGENTS}
+    assert matches >= set(config.DEFAULT_LIMITS)
     assert "    # Add more executors as needed (windsurf, etc.)\n" in text
 
 
-def test_the_template_changes_nothing(desk: Desk):
+def test_the_template_changes_nothing(config_repo: ConfigRepo):
     """With the template as generated everything is played as without a file, and it passes the check."""
-    before = desk.ok("show", "--json").json
-    desk.ok("init")
-    after = desk.ok("show", "--json").json
-    values = [{role: each["value"] for role, each in one["agents"]["bindings"].items()} for one in (before, after)]
+    before = config_repo.ok("show", "--json").json
+    config_repo.ok("init")
+    after = config_repo.ok("show", "--json").json
+    values = [
+        {role: binding["value"] for role, binding in one["agents"]["bindings"].items()} for one in (before, after)
+    ]
     assert values[0] == values[1]
     assert before["agents"]["executors"] == after["agents"]["executors"]
-    assert desk.ok("validate", "--json").json["valid"] is True
+    assert config_repo.ok("validate", "--json").json["valid"] is True
 
 
 def test_every_example_in_the_template_is_right():
     """Each line that the template offers to uncomment leads to settings that can be used."""
     example = re.compile(r"^( *)# ( *(?:[a-z_-]+:( .*)?|- \".*\"))$")
     lines = [example.sub(r"\1\2", line) for line in template("here").splitlines()]
-    found = config.Config("here", config.parse("\n".join(lines) + "\n", "here"), {})
+    result = config.Config("here", config.parse("\n".join(lines) + "\n", "here"), {})
     for name in ("claude-code", "cursor", "claude-opus", "my-script", "rehearsal"):
-        assert found.executors[name].origin == config.FROM_FILE, name
-        assert not config.executor_error(found.executors[name])
-    assert set(found.bindings) == {agent.name for agent in STANDARD_AGENTS}
-    assert found.fallbacks == {"implementer": ["codex", "gemini"]}
-    assert {name: value for name, (value, _) in found.limits.items()} == config.DEFAULT_LIMITS
-    assert len(found.trust) == 1
+        assert result.executors[name].origin == config.FROM_FILE, name
+        assert not config.executor_error(result.executors[name])
+    assert set(result.bindings) == {agent.name for agent in STANDARD_AGENTS}
+    assert result.fallbacks == {"implementer": ["codex", "gemini"]}
+    assert {name: value for name, (value, _) in result.limits.items()} == config.DEFAULT_LIMITS
+    assert len(result.trust) == 1
 
 
-def test_init_refuses_to_overwrite_where_nobody_can_be_asked(desk: Desk):
+def test_init_refuses_to_overwrite_where_nobody_can_be_asked(config_repo: ConfigRepo):
     """Without a terminal a file that exists stays as it is, and the hint has the command that overwrites it."""
-    desk.write(MIXED)
-    result = desk.sow("init")
+    config_repo.write(MIXED)
+    result = config_repo.sow("init")
     assert result.code == 4
     assert result.err.splitlines() == [
-        f"error: {desk.file} exists; not an interactive terminal",
+        f"error: {config_repo.file} exists; not an interactive terminal",
         "hint: to confirm, run: sow config init --yes",
     ]
-    assert desk.file.read_text() == MIXED
+    assert config_repo.file.read_text() == MIXED
 
 
-def test_init_yes_keeps_the_old_file(desk: Desk):
+def test_init_yes_keeps_the_old_file(config_repo: ConfigRepo):
     """An overwritten file is kept as config.yaml.backup, byte for byte, for the user alone."""
-    desk.write(MIXED)
-    result = desk.ok("init", "--yes")
-    assert str(desk.backup) in result.out
-    assert desk.backup.read_text() == MIXED
-    assert stat.S_IMODE(desk.backup.stat().st_mode) == 0o600
-    assert desk.file.read_text() == template("~/.config/sow/config.yaml")
+    config_repo.write(MIXED)
+    result = config_repo.ok("init", "--yes")
+    assert str(config_repo.backup) in result.out
+    assert config_repo.backup.read_text() == MIXED
+    assert stat.S_IMODE(config_repo.backup.stat().st_mode) == 0o600
+    assert config_repo.file.read_text() == template("~/.config/sow/config.yaml")
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 4), ("", 4)])
-def test_init_asks_on_a_terminal(desk: Desk, answer: str, code: int):
+def test_init_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: int):
     """On a terminal the question is put, and only a yes overwrites."""
-    desk.write(MIXED)
-    ended, shown = desk.on_terminal("init", typed=f"{answer}\n")
+    config_repo.write(MIXED)
+    ended, shown = config_repo.on_terminal("init", typed=f"{answer}\n")
     assert ended == code, shown
     assert "exists. Overwrite it? [y/N]" in shown
-    assert (desk.file.read_text() == MIXED) is bool(code)
+    assert (config_repo.file.read_text() == MIXED) is bool(code)
 
 
-def test_a_linked_file_stays_a_link(desk: Desk):
+def test_a_linked_file_stays_a_link(config_repo: ConfigRepo):
     """Where the file is a link into a repository of dotfiles, the target is written and the link stays."""
-    target = desk.home / "dotfiles.yaml"
+    target = config_repo.home / "dotfiles.yaml"
     target.write_text(MIXED)
-    desk.file.parent.mkdir(parents=True)
-    desk.file.symlink_to(target)
-    desk.ok("init", "--yes")
-    assert desk.file.is_symlink()
+    config_repo.file.parent.mkdir(parents=True)
+    config_repo.file.symlink_to(target)
+    config_repo.ok("init", "--yes")
+    assert config_repo.file.is_symlink()
     assert target.read_text() == template("~/.config/sow/config.yaml")
-    desk.ok("reset", "--yes")
-    assert not desk.file.exists()
+    config_repo.ok("reset", "--yes")
+    assert not config_repo.file.exists()
     assert target.exists()
 
 
-def test_path(desk: Desk):
+def test_path(config_repo: ConfigRepo):
     """`path` prints the full path, `--exists` prints true or false, and --json has both."""
-    assert desk.ok("path").out == f"{desk.file}\n"
-    assert desk.ok("path", "--exists").out == "false\n"
-    assert desk.ok("path", "--json").json == {"path": str(desk.file), "exists": False}
-    desk.write("")
-    assert desk.ok("path", "--exists").out == "true\n"
-    assert desk.ok("path", "--json").json == {"path": str(desk.file), "exists": True}
+    assert config_repo.ok("path").out == f"{config_repo.file}\n"
+    assert config_repo.ok("path", "--exists").out == "false\n"
+    assert config_repo.ok("path", "--json").json == {"path": str(config_repo.file), "exists": False}
+    config_repo.write("")
+    assert config_repo.ok("path", "--exists").out == "true\n"
+    assert config_repo.ok("path", "--json").json == {"path": str(config_repo.file), "exists": True}
 
 
 # Takes away what Python does not have on Windows, then runs sow.
@@ -219,22 +221,22 @@ sys.exit(main(sys.argv[1:]))
         (["doctor"], (1, "", "error: sow does not run on native Windows\nhint: run it in WSL\n")),
     ],
 )
-def test_the_path_on_windows(desk: Desk, words: list[str], expected: tuple[int, str, str]):
+def test_the_path_on_windows(config_repo: ConfigRepo, words: list[str], expected: tuple[int, str, str]):
     """Without the POSIX parts of Python the path is printed; anything else is refused in plain words (A8)."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", ON_WINDOWS, *words],
-        cwd=desk.repo.root,
-        env={**desk.repo.environment, "APPDATA": "C:\\Users\\ada\\AppData\\Roaming"},
+        cwd=config_repo.repo.root,
+        env={**config_repo.repo.environment, "APPDATA": "C:\\Users\\ada\\AppData\\Roaming"},
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert (done.returncode, done.stdout, done.stderr) == expected
+    assert (result.returncode, result.stdout, result.stderr) == expected
 
 
-def test_it_works_outside_of_a_repository(desk: Desk):
+def test_it_works_outside_of_a_repository(config_repo: ConfigRepo):
     """Settings are the user's: no repository is needed to see or to change them."""
-    for words in (
+    for item in (
         ["path"],
         ["init"],
         ["validate"],
@@ -243,17 +245,17 @@ def test_it_works_outside_of_a_repository(desk: Desk):
         ["set", "trust", "/x"],
         ["reset", "--yes"],
     ):
-        desk.ok(*words, cwd=desk.home)
+        config_repo.ok(*item, cwd=config_repo.home)
 
 
-def test_validate_prints_the_check_list(desk: Desk):
+def test_validate_prints_the_check_list(config_repo: ConfigRepo):
     """A file that is right but for a missing program passes with one warning, in the known words."""
-    desk.program("claude")
-    desk.write(MIXED)
-    result = desk.ok("validate", PATH=f"{desk.home}/bin")
+    config_repo.program("claude")
+    config_repo.write(MIXED)
+    result = config_repo.ok("validate", PATH=f"{config_repo.home}/bin")
     lines = result.out.splitlines()
     assert lines[:7] == [
-        f"Validating configuration at {desk.file}...",
+        f"Validating configuration at {config_repo.file}...",
         "",
         "✓ YAML syntax valid",
         "✓ CUE schema valid",
@@ -267,50 +269,50 @@ def test_validate_prints_the_check_list(desk: Desk):
     assert result.err == ""
 
 
-def test_validate_without_a_file(desk: Desk):
+def test_validate_without_a_file(config_repo: ConfigRepo):
     """No file is fine: the defaults are checked, and valid."""
-    desk.program("claude")
-    result = desk.ok("validate")
+    config_repo.program("claude")
+    result = config_repo.ok("validate")
     assert "✓ No file: sow uses the built-in defaults" in result.out
     assert "✓ Executor types valid (claude)" in result.out
     assert result.out.endswith("\nConfiguration is valid.\n")
-    assert desk.ok("validate", "--json").json["exists"] is False
-    assert not desk.file.exists()
+    assert config_repo.ok("validate", "--json").json["exists"] is False
+    assert not config_repo.file.exists()
 
 
-def test_a_program_that_several_executors_need_is_one_warning(desk: Desk):
+def test_a_program_that_several_executors_need_is_one_warning(config_repo: ConfigRepo):
     """Executors of one type that lack one program are named in one warning."""
-    desk.write("agents:\n  executors:\n    a:\n      type: claude\n    b:\n      type: claude\n")
-    result = desk.ok("validate", PATH="/nonexistent")
+    config_repo.write("agents:\n  executors:\n    a:\n      type: claude\n    b:\n      type: claude\n")
+    result = config_repo.ok("validate", PATH="/nonexistent")
     assert "  The 'a', 'b', 'claude-code' executors require claude CLI to be installed." in result.out
     assert result.out.endswith("valid with 1 warning.\n")
 
 
-def test_a_program_at_a_path(desk: Desk):
+def test_a_program_at_a_path(config_repo: ConfigRepo):
     """A program that is configured by its path is looked for there."""
-    program = desk.program("my-claude")
-    desk.write(
+    program = config_repo.program("my-claude")
+    config_repo.write(
         f"agents:\n  executors:\n    claude-code:\n      type: claude\n      settings:\n        binary: {program}\n"
     )
-    assert desk.ok("validate").out.endswith("\nConfiguration is valid.\n")
+    assert config_repo.ok("validate").out.endswith("\nConfiguration is valid.\n")
     program.unlink()
-    assert f"⚠ Warning: {program} binary not found\n" in desk.ok("validate").out
+    assert f"⚠ Warning: {program} binary not found\n" in config_repo.ok("validate").out
 
 
-def test_several_problems_are_all_listed(desk: Desk):
-    """Each problem is an error with its line and its own hint, and is said once."""
-    desk.write(
+def test_several_problems_are_all_listed(config_repo: ConfigRepo):
+    """Each problem is an error with its line and its own hint, and is reported once."""
+    config_repo.write(
         "agents:\n  executors:\n    mine:\n      type: command\n"
         "  bindings:\n    implementer: cusor\n  fallbacks:\n    planner: [codex, gemmini]\n"
     )
-    result = desk.sow("validate")
+    result = config_repo.sow("validate")
     assert result.code == 2
     first, *others = result.err.splitlines()
-    assert first.startswith(f"error: {desk.file}:3: agents.executors.mine.settings.command: is missing")
+    assert first.startswith(f"error: {config_repo.file}:3: agents.executors.mine.settings.command: is missing")
     assert others == [
-        f"error: {desk.file}:6: agents.bindings.implementer: unknown executor: cusor",
+        f"error: {config_repo.file}:6: agents.bindings.implementer: unknown executor: cusor",
         "hint: did you mean cursor?",
-        f"error: {desk.file}:8: agents.fallbacks.planner: unknown executor: gemmini",
+        f"error: {config_repo.file}:8: agents.fallbacks.planner: unknown executor: gemmini",
         "hint: did you mean gemini?",
     ]
     assert "mine" not in result.out
@@ -341,9 +343,9 @@ review:
 """
 
 
-def test_all_mistakes_of_a_file(desk: Desk):
+def test_all_mistakes_of_a_file(config_repo: ConfigRepo):
     """Mistakes that the schema finds and others are listed together, each once, with line and nearest name (A13)."""
-    desk.write(MISTAKES)
+    config_repo.write(MISTAKES)
     expected = [
         (4, "agents.executors.claude-code.typ: is not a field; did you mean type?"),
         (6, "agents.executors.claude-code.settings.yolo_mode: must be true or false, not 'yes'"),
@@ -356,13 +358,15 @@ def test_all_mistakes_of_a_file(desk: Desk):
         (18, "rum: is not a field; did you mean run?"),
         (20, "review.agents: must be a list, not 'quality-control'"),
     ]
-    result = desk.sow("validate")
+    result = config_repo.sow("validate")
     errors = [line for line in result.err.splitlines() if not line.startswith("hint: ")]
-    assert (result.code, errors) == (2, [f"error: {desk.file}:{line}: {what}" for line, what in expected])
+    assert (result.code, errors) == (2, [f"error: {config_repo.file}:{line}: {what}" for line, what in expected])
     assert "hint: did you mean cursor?\n" in result.err
-    assert result.out == f"Validating configuration at {desk.file}...\n\n✓ YAML syntax valid\n"
-    found = [each for each in desk.sow("validate", "--json").json["findings"] if each["state"] == "problem"]
-    assert sorted((each["line"], each["what"]) for each in found) == expected
+    assert result.out == f"Validating configuration at {config_repo.file}...\n\n✓ YAML syntax valid\n"
+    findings = [
+        finding for finding in config_repo.sow("validate", "--json").json["findings"] if finding["state"] == "problem"
+    ]
+    assert sorted((finding["line"], finding["what"]) for finding in findings) == expected
 
 
 @pytest.mark.parametrize(
@@ -374,10 +378,10 @@ def test_all_mistakes_of_a_file(desk: Desk):
         "limits: 5\nagents:\n",
     ],
 )
-def test_one_mistake_is_one_error(desk: Desk, text: str):
+def test_one_mistake_is_one_error(config_repo: ConfigRepo, text: str):
     """A section that cannot be read at all is one mistake."""
-    desk.write(text)
-    result = desk.sow("validate")
+    config_repo.write(text)
+    result = config_repo.sow("validate")
     assert (result.code, result.err.count("error: ")) == (2, 1), result
 
 
@@ -398,17 +402,17 @@ def test_one_mistake_is_one_error(desk: Desk, text: str):
         ("claude", "--max-turns", False),
     ],
 )
-def test_flags_that_choose_the_session_are_refused(desk: Desk, kind: str, argument: str, refused: bool):
+def test_flags_that_choose_the_session_are_refused(config_repo: ConfigRepo, kind: str, argument: str, refused: bool):
     """sow chooses the session, so custom_args cannot; other flags stay the user's own (A16)."""
-    desk.write(f"agents:\n  executors:\n    mine:\n      type: {kind}\n      custom_args: ['{argument}', abc]\n")
-    result = desk.sow("validate")
+    config_repo.write(f"agents:\n  executors:\n    mine:\n      type: {kind}\n      custom_args: ['{argument}', abc]\n")
+    result = config_repo.sow("validate")
     assert (result.code, f"agents.executors.mine.custom_args: '{argument}'" in result.err) == (2 * refused, refused)
 
 
-def test_validate_as_json(desk: Desk):
+def test_validate_as_json(config_repo: ConfigRepo):
     """The document has every finding with its hint, and the exit code says whether the settings can be used."""
-    desk.write("agents:\n  bindings:\n    implementer: cusor\n")
-    result = desk.sow("validate", "--json")
+    config_repo.write("agents:\n  bindings:\n    implementer: cusor\n")
+    result = config_repo.sow("validate", "--json")
     assert (result.code, result.err) == (2, "")
     assert result.json["valid"] is False
     assert {
@@ -419,36 +423,38 @@ def test_validate_as_json(desk: Desk):
     } in result.json["findings"]
 
 
-def test_what_is_odd_is_a_warning(desk: Desk):
+def test_what_is_odd_is_a_warning(config_repo: ConfigRepo):
     """A role that nobody knows, and a file that anybody can change, are warnings with the next step."""
-    desk.program("claude")
-    desk.write("agents:\n  bindings:\n    implementor: claude-code\n")
-    desk.file.chmod(0o666)
-    result = desk.ok("validate", SOW_AGENTS_REVUEWER="claude-code")
+    config_repo.program("claude")
+    config_repo.write("agents:\n  bindings:\n    implementor: claude-code\n")
+    config_repo.file.chmod(0o666)
+    result = config_repo.ok("validate", SOW_AGENTS_REVUEWER="claude-code")
     assert (
         "⚠ Warning: agents.bindings.implementor: unknown role: implementor\n  did you mean implementer?" in result.out
     )
     assert "⚠ Warning: SOW_AGENTS_REVUEWER: unknown role: revuewer\n  did you mean reviewer?" in result.out
-    assert f"⚠ Warning: all users of this machine can change the file\n  run: chmod o-w {desk.file}" in result.out
+    assert (
+        f"⚠ Warning: all users of this machine can change the file\n  run: chmod o-w {config_repo.file}" in result.out
+    )
     assert result.out.endswith("valid with 3 warnings.\n")
 
 
-def test_a_role_of_the_repository_is_known(desk: Desk):
+def test_a_role_of_the_repository_is_known(config_repo: ConfigRepo):
     """A role that the repository brings can be bound without a warning."""
-    folder = desk.repo.root / ".claude/agents"
+    folder = config_repo.repo.root / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "painter.md").write_text("---\nname: painter\ndescription: paints\n---\nPaint.\n")
-    desk.program("claude")
-    desk.write("agents:\n  bindings:\n    painter: claude-code\n")
-    assert desk.ok("validate").out.endswith("\nConfiguration is valid.\n")
+    config_repo.program("claude")
+    config_repo.write("agents:\n  bindings:\n    painter: claude-code\n")
+    assert config_repo.ok("validate").out.endswith("\nConfiguration is valid.\n")
 
 
-def test_show_without_a_file(desk: Desk):
+def test_show_without_a_file(config_repo: ConfigRepo):
     """The defaults are shown as such."""
-    lines = desk.ok("show").out.splitlines()
+    lines = config_repo.ok("show").out.splitlines()
     assert lines[:4] == [
         "# Effective configuration (merged from defaults + file + environment)",
-        f"# Config file: {desk.file} (not found, using defaults)",
+        f"# Config file: {config_repo.file} (not found, using defaults)",
         "# Environment overrides: none",
         "",
     ]
@@ -456,11 +462,11 @@ def test_show_without_a_file(desk: Desk):
     assert "        yolo_mode: false  # (default)" in lines
 
 
-def test_show_merges_default_file_and_environment(desk: Desk):
+def test_show_merges_default_file_and_environment(config_repo: ConfigRepo):
     """Every value is followed by where it comes from."""
-    desk.write(MIXED)
-    text = desk.ok("show", SOW_AGENTS_IMPLEMENTER="cursor").out
-    assert f"# Config file: {desk.file} (exists)" in text
+    config_repo.write(MIXED)
+    text = config_repo.ok("show", SOW_AGENTS_IMPLEMENTER="cursor").out
+    assert f"# Config file: {config_repo.file} (exists)" in text
     assert "# Environment overrides: SOW_AGENTS_IMPLEMENTER=cursor" in text
     for line in (
         'model: "sonnet" # (from config file)',
@@ -472,24 +478,26 @@ def test_show_merges_default_file_and_environment(desk: Desk):
         'architect: "claude-code" # (default)',
         'turn_timeout: "60m" # (default)',
     ):
-        assert line in [" ".join(each.split()) for each in text.splitlines()], line
+        assert line in [" ".join(line.split()) for line in text.splitlines()], line
 
 
-def test_every_value_has_an_origin(desk: Desk):
+def test_every_value_has_an_origin(config_repo: ConfigRepo):
     """No line with a value is without its comment."""
-    desk.write(MIXED + "  fallbacks:\n    planner: [codex]\ntrust: [/somewhere]\nlimits: {turn_timeout: 5m}\n")
-    lines = [line for line in desk.ok("show").out.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    config_repo.write(MIXED + "  fallbacks:\n    planner: [codex]\ntrust: [/somewhere]\nlimits: {turn_timeout: 5m}\n")
+    lines = [
+        line for line in config_repo.ok("show").out.splitlines() if line.strip() and not line.lstrip().startswith("#")
+    ]
     for line in lines:
         assert line.endswith(":") or re.search(r"  # \((default|from config file|from environment: \w+)\)$", line), line
 
 
-def test_what_show_prints_is_a_file_with_the_same_effect(desk: Desk):
+def test_what_show_prints_is_a_file_with_the_same_effect(config_repo: ConfigRepo):
     """The printed settings could be the user's file: they lead to the same executors, bindings and limits."""
     odd = "      settings:\n        model: 'a \"b\" \\ # c: d'\n"
-    desk.write(MIXED.replace('      settings:\n        model: "sonnet"   # the quick one\n', odd))
-    before = desk.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
-    desk.write(desk.ok("show", SOW_AGENTS_PLANNER="codex").out)
-    after = desk.ok("show", "--json").json
+    config_repo.write(MIXED.replace('      settings:\n        model: "sonnet"   # the quick one\n', odd))
+    before = config_repo.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
+    config_repo.write(config_repo.ok("show", SOW_AGENTS_PLANNER="codex").out)
+    after = config_repo.ok("show", "--json").json
     assert before["agents"]["executors"]["claude-code"]["settings"]["model"]["value"] == 'a "b" \\ # c: d'
     assert _values(before) == {**_values(after), "environment": {"SOW_AGENTS_PLANNER": "codex"}}
 
@@ -503,185 +511,187 @@ def _values(document: Any) -> Any:
     return document
 
 
-def test_show_as_json(desk: Desk):
+def test_show_as_json(config_repo: ConfigRepo):
     """The document has every executor that exists and the origin of each value."""
-    desk.write(MIXED)
-    found = desk.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
-    assert found["environment"] == {"SOW_AGENTS_PLANNER": "codex"}
-    assert set(found["agents"]["executors"]) == set(DEFAULT_EXECUTORS)
-    assert found["agents"]["executors"]["cursor"]["settings"]["yolo_mode"] == {
+    config_repo.write(MIXED)
+    document = config_repo.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
+    assert document["environment"] == {"SOW_AGENTS_PLANNER": "codex"}
+    assert set(document["agents"]["executors"]) == set(DEFAULT_EXECUTORS)
+    assert document["agents"]["executors"]["cursor"]["settings"]["yolo_mode"] == {
         "value": True,
         "origin": "from config file",
     }
-    assert found["agents"]["bindings"]["planner"] == {
+    assert document["agents"]["bindings"]["planner"] == {
         "value": "codex",
         "origin": "from environment: SOW_AGENTS_PLANNER",
     }
-    assert found["limits"]["turn_timeout"] == {"value": "60m", "origin": "default"}
+    assert document["limits"]["turn_timeout"] == {"value": "60m", "origin": "default"}
 
 
-def test_edit_makes_the_file_from_the_template(desk: Desk):
+def test_edit_makes_the_file_from_the_template(config_repo: ConfigRepo):
     """Without a file the editor gets the template, and what it leaves is checked."""
-    desk.program("claude")
-    editor = desk.program("editor", f'cp "$1" {desk.home}/seen; sed -i "s/planner: .*/planner: cursor  # mine/" "$1"')
-    result = desk.ok("edit", EDITOR=str(editor))
-    assert (desk.home / "seen").read_text() == template("~/.config/sow/config.yaml")
-    assert "    planner: cursor  # mine\n" in desk.file.read_text()
+    config_repo.program("claude")
+    editor = config_repo.program(
+        "editor", f'cp "$1" {config_repo.home}/seen; sed -i "s/planner: .*/planner: cursor  # mine/" "$1"'
+    )
+    result = config_repo.ok("edit", EDITOR=str(editor))
+    assert (config_repo.home / "seen").read_text() == template("~/.config/sow/config.yaml")
+    assert "    planner: cursor  # mine\n" in config_repo.file.read_text()
     assert "✓ CUE schema valid" in result.out
 
 
-def test_the_editor_may_have_options(desk: Desk):
+def test_the_editor_may_have_options(config_repo: ConfigRepo):
     """VISUAL goes before EDITOR, and its words are taken apart without a shell."""
-    desk.program("claude")
-    editor = desk.program("my editor", f'printf "%s|" "$@" > {desk.home}/seen')
-    desk.ok("edit", VISUAL=f"'{editor}' --wait '$(touch {desk.home}/pwned)'", EDITOR="false")
-    assert (desk.home / "seen").read_text() == f"--wait|$(touch {desk.home}/pwned)|{desk.file}|"
-    assert not (desk.home / "pwned").exists()
+    config_repo.program("claude")
+    editor = config_repo.program("my editor", f'printf "%s|" "$@" > {config_repo.home}/seen')
+    config_repo.ok("edit", VISUAL=f"'{editor}' --wait '$(touch {config_repo.home}/pwned)'", EDITOR="false")
+    assert (config_repo.home / "seen").read_text() == f"--wait|$(touch {config_repo.home}/pwned)|{config_repo.file}|"
+    assert not (config_repo.home / "pwned").exists()
 
 
-def test_edit_says_what_is_wrong_and_keeps_what_was_written(desk: Desk):
+def test_edit_says_what_is_wrong_and_keeps_what_was_written(config_repo: ConfigRepo):
     """A mistake is an error with its place; the user's own text, comments and all, stays as it was left."""
     wrong = "# my notes\nagents:\n  bindings:\n    implementer: cusor   # soon\n"
-    editor = desk.program("editor", f'cat > "$1" <<END\n{wrong}END')
-    result = desk.sow("edit", EDITOR=str(editor))
+    editor = config_repo.program("editor", f'cat > "$1" <<END\n{wrong}END')
+    result = config_repo.sow("edit", EDITOR=str(editor))
     assert result.code == 2
     assert result.err.splitlines() == [
-        f"error: {desk.file}:4: agents.bindings.implementer: unknown executor: cusor",
+        f"error: {config_repo.file}:4: agents.bindings.implementer: unknown executor: cusor",
         "hint: did you mean cursor?",
     ]
-    assert desk.file.read_text() == wrong
+    assert config_repo.file.read_text() == wrong
 
 
-def test_edit_again_on_a_terminal(desk: Desk):
+def test_edit_again_on_a_terminal(config_repo: ConfigRepo):
     """On a terminal a mistake is named, and can be fixed at once (A17)."""
-    desk.program("claude")
-    count = desk.home / "count"
-    editor = desk.program(
+    config_repo.program("claude")
+    count = config_repo.home / "count"
+    editor = config_repo.program(
         "editor",
         f'echo x >> {count}\n[ $(wc -l < {count}) = 1 ] && echo "agnts: 1" > "$1" || echo "agents: {{}}" > "$1"',
     )
-    code, shown = desk.on_terminal("edit", typed="y\n", EDITOR=str(editor))
+    code, shown = config_repo.on_terminal("edit", typed="y\n", EDITOR=str(editor))
     assert code == 0, shown
-    question = f"{desk.file}:1: agnts: is not a field; did you mean agents?\nEdit it again? [y/N]"
+    question = f"{config_repo.file}:1: agnts: is not a field; did you mean agents?\nEdit it again? [y/N]"
     assert question in shown.replace("\r", "")
     assert count.read_text() == "x\nx\n"
 
 
-def test_a_mistake_that_stays_is_said_once(desk: Desk):
+def test_a_mistake_that_stays_is_said_once(config_repo: ConfigRepo):
     """After a no, the error has the count of the mistakes that the question named."""
-    desk.write("agnts: 1\nrum: 2\n")
-    code, shown = desk.on_terminal("edit", typed="n\n", EDITOR="true")
+    config_repo.write("agnts: 1\nrum: 2\n")
+    code, shown = config_repo.on_terminal("edit", typed="n\n", EDITOR="true")
     assert code == 2, shown
     assert shown.count("did you mean agents?") == shown.count("did you mean run?") == 1
-    assert f"{desk.file} has 2 mistakes" in shown
+    assert f"{config_repo.file} has 2 mistakes" in shown
 
 
-def test_an_editor_that_fails_leaves_nothing_behind(desk: Desk):
-    """The template that was made for an editor that failed is taken back; a file of the user's stays."""
-    result = desk.sow("edit", EDITOR="false")
+def test_an_editor_that_fails_leaves_nothing_behind(config_repo: ConfigRepo):
+    """The template that was made for an editor that failed is undone; a file of the user's stays."""
+    result = config_repo.sow("edit", EDITOR="false")
     assert result.code == 1
     assert "false ended with exit code 1" in result.err
-    assert not desk.file.exists()
-    desk.write(MIXED)
-    assert desk.sow("edit", EDITOR="false").code == 1
-    assert desk.file.read_text() == MIXED
+    assert not config_repo.file.exists()
+    config_repo.write(MIXED)
+    assert config_repo.sow("edit", EDITOR="false").code == 1
+    assert config_repo.file.read_text() == MIXED
 
 
-def test_reset_moves_the_file_away(desk: Desk):
+def test_reset_moves_the_file_away(config_repo: ConfigRepo):
     """After a reset the defaults are in effect, and the file is kept as a backup."""
-    desk.write(MIXED)
-    result = desk.ok("reset", "--yes")
-    assert not desk.file.exists()
-    assert desk.backup.read_text() == MIXED
-    assert str(desk.backup) in result.out
-    assert desk.ok("show", "--json").json["agents"]["bindings"]["reviewer"]["value"] == "claude-code"
+    config_repo.write(MIXED)
+    result = config_repo.ok("reset", "--yes")
+    assert not config_repo.file.exists()
+    assert config_repo.backup.read_text() == MIXED
+    assert str(config_repo.backup) in result.out
+    assert config_repo.ok("show", "--json").json["agents"]["bindings"]["reviewer"]["value"] == "claude-code"
 
 
-def test_an_earlier_backup_is_kept(desk: Desk):
+def test_an_earlier_backup_is_kept(config_repo: ConfigRepo):
     """Each file that was replaced or removed is still there, and config.yaml.backup is the newest (A14)."""
     texts = [MIXED, template("~/.config/sow/config.yaml"), "# the third\n"]
-    desk.write(MIXED)
-    desk.ok("init", "--yes")
-    desk.ok("reset", "--yes")
-    assert desk.backup.read_text() == texts[1]
-    desk.write(texts[2])
-    desk.ok("reset", "--yes")
-    assert desk.backup.read_text() == texts[2]
-    backups = sorted(desk.file.parent.iterdir())
+    config_repo.write(MIXED)
+    config_repo.ok("init", "--yes")
+    config_repo.ok("reset", "--yes")
+    assert config_repo.backup.read_text() == texts[1]
+    config_repo.write(texts[2])
+    config_repo.ok("reset", "--yes")
+    assert config_repo.backup.read_text() == texts[2]
+    backups = sorted(config_repo.file.parent.iterdir())
     assert sorted(path.read_text() for path in backups) == sorted(texts)
     for path in backups[1:]:
         assert re.fullmatch(r"config\.yaml\.backup-\d{8}-\d{6}(-\d)?", path.name)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_reset_without_a_file(desk: Desk):
+def test_reset_without_a_file(config_repo: ConfigRepo):
     """Nothing to reset is no failure, and an older backup stays."""
-    desk.write(MIXED)
-    desk.ok("reset", "--yes")
-    assert "does not exist" in desk.ok("reset", "--yes").out
-    assert "does not exist" in desk.ok("reset").out
-    assert desk.backup.read_text() == MIXED
+    config_repo.write(MIXED)
+    config_repo.ok("reset", "--yes")
+    assert "does not exist" in config_repo.ok("reset", "--yes").out
+    assert "does not exist" in config_repo.ok("reset").out
+    assert config_repo.backup.read_text() == MIXED
 
 
-def test_reset_works_on_what_cannot_be_read(desk: Desk):
+def test_reset_works_on_what_cannot_be_read(config_repo: ConfigRepo):
     """A file that is broken beyond reading is just what a reset is for."""
-    desk.write("")
-    desk.file.write_bytes(b"\xff\0" * 3_000_000)
-    desk.ok("reset", "--yes")
-    assert not desk.file.exists()
-    assert desk.backup.read_bytes() == b"\xff\0" * 3_000_000
+    config_repo.write("")
+    config_repo.file.write_bytes(b"\xff\0" * 3_000_000)
+    config_repo.ok("reset", "--yes")
+    assert not config_repo.file.exists()
+    assert config_repo.backup.read_bytes() == b"\xff\0" * 3_000_000
 
 
 @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 4)])
-def test_reset_asks_on_a_terminal(desk: Desk, answer: str, code: int):
+def test_reset_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: int):
     """On a terminal the question is put, and only a yes removes."""
-    desk.write(MIXED)
-    ended, shown = desk.on_terminal("reset", typed=f"{answer}\n")
+    config_repo.write(MIXED)
+    ended, shown = config_repo.on_terminal("reset", typed=f"{answer}\n")
     assert ended == code, shown
     assert "has your settings. Remove it? [y/N]" in shown
-    assert desk.file.exists() is bool(code)
+    assert config_repo.file.exists() is bool(code)
 
 
-def test_no_command_rewrites_the_users_file(desk: Desk):
+def test_no_command_rewrites_the_users_file(config_repo: ConfigRepo):
     """Comments, order and layout survive every command that is not told to replace the file."""
-    desk.program("claude")
-    desk.write(MIXED)
-    for words in (["path"], ["validate"], ["show"], ["show", "--json"], ["edit"], ["init"], ["reset"]):
-        desk.sow(*words, EDITOR="true")
-    assert desk.file.read_text() == MIXED
-    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+    config_repo.program("claude")
+    config_repo.write(MIXED)
+    for item in (["path"], ["validate"], ["show"], ["show", "--json"], ["edit"], ["init"], ["reset"]):
+        config_repo.sow(*item, EDITOR="true")
+    assert config_repo.file.read_text() == MIXED
+    assert [path.name for path in config_repo.file.parent.iterdir()] == ["config.yaml"]
 
 
 @pytest.mark.parametrize(
     "words",
     [["init", "--yes"], ["edit"], ["reset", "--yes"], ["set", "limits.stop_grace", "1s"], ["unset", "agents.reviewer"]],
 )
-def test_a_worker_may_not_change_the_settings(desk: Desk, words: list[str]):
+def test_a_worker_may_not_change_the_settings(config_repo: ConfigRepo, words: list[str]):
     """A supervised agent cannot give itself another executor or wider permissions through sow."""
-    desk.write(MIXED)
-    result = desk.sow(*words, SOW_TASK="010", SOW_AGENT="implementer", EDITOR="true")
+    config_repo.write(MIXED)
+    result = config_repo.sow(*words, SOW_TASK="010", SOW_AGENT="implementer", EDITOR="true")
     assert result.code == 2
     assert "a worker may not change the user's settings" in result.err
-    assert desk.file.read_text() == MIXED
+    assert config_repo.file.read_text() == MIXED
 
 
-def test_a_repository_cannot_configure_anything(desk: Desk):
-    """Whatever lies in the repository, the settings in effect are the same."""
-    before = desk.ok("show").out
-    (desk.repo.root / ".sow").mkdir()
+def test_a_repository_cannot_configure_anything(config_repo: ConfigRepo):
+    """Whatever is in the repository, the settings in effect are the same."""
+    before = config_repo.ok("show").out
+    (config_repo.repo.root / ".sow").mkdir()
     for name in (".sow/config.yaml", "config.yaml", ".config/sow/config.yaml", "sow/config.yaml"):
-        path = desk.repo.root / name
+        path = config_repo.repo.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(MIXED)
-    assert desk.ok("show").out == before
+    assert config_repo.ok("show").out == before
 
 
-def test_the_printed_settings_are_yaml_for_others_too(desk: Desk):
+def test_the_printed_settings_are_yaml_for_others_too(config_repo: ConfigRepo):
     """Another YAML reader takes the printed settings for what they are."""
-    desk.write(MIXED)
-    found = yaml.safe_load(desk.ok("show").out)
-    assert found["agents"]["executors"]["cursor"]["custom_args"] == ["--cascade"]
-    assert found["limits"]["transcript_mb"] == 256
+    config_repo.write(MIXED)
+    data = yaml.safe_load(config_repo.ok("show").out)
+    assert data["agents"]["executors"]["cursor"]["custom_args"] == ["--cascade"]
+    assert data["limits"]["transcript_mb"] == 256
 
 
 # A key and its values → the key and the value that the file has then.
@@ -712,35 +722,35 @@ SET: dict[str, tuple[str, Any]] = {
 
 @few_of("words", SET, 6)
 @pytest.mark.parametrize("before", ["", MIXED, template("here")], ids=["empty", "mixed", "template"])
-def test_set_changes_one_value(desk: Desk, words: str, before: str):
+def test_set_changes_one_value(config_repo: ConfigRepo, words: str, before: str):
     """A value gets the type that the schema has, `get` prints it, and each comment stays in its place (A19)."""
-    desk.write(before)
+    config_repo.write(before)
     key, value = SET[words]
-    result = desk.ok("set", *words.split())
+    result = config_repo.ok("set", *words.split())
     assert result.out.startswith(f"set {key} to ")
-    assert f"backup: {desk.backup}\n" in result.out
-    assert desk.backup.read_text() == before
-    found = desk.ok("get", words.split()[0], "--json").json["settings"]
-    assert found == {key: {"value": value, "origin": "from config file"}}
-    text = desk.file.read_text()
+    assert f"backup: {config_repo.backup}\n" in result.out
+    assert config_repo.backup.read_text() == before
+    settings = config_repo.ok("get", words.split()[0], "--json").json["settings"]
+    assert settings == {key: {"value": value, "origin": "from config file"}}
+    text = config_repo.file.read_text()
     comments = re.findall("#.*", before)
     assert re.findall("#.*", text) == comments
     lost = [line for line in before.splitlines() if line not in text.splitlines()]
     assert len(lost) <= 1
-    assert "needs no change" in desk.ok("set", *words.split()).out
-    assert desk.file.read_text() == text
+    assert "needs no change" in config_repo.ok("set", *words.split()).out
+    assert config_repo.file.read_text() == text
 
 
-def test_set_makes_the_file(desk: Desk):
+def test_set_makes_the_file(config_repo: ConfigRepo):
     """Without a file the first value makes a private one, and a new executor gets the type of its name."""
-    desk.program("claude")
-    result = desk.ok("set", "executors.claude-code.settings.model", "opus")
-    assert result.out == f'set agents.executors.claude-code.settings.model to "opus" in {desk.file}\n'
-    assert desk.file.read_text() == (
+    config_repo.program("claude")
+    result = config_repo.ok("set", "executors.claude-code.settings.model", "opus")
+    assert result.out == f'set agents.executors.claude-code.settings.model to "opus" in {config_repo.file}\n'
+    assert config_repo.file.read_text() == (
         'agents:\n  executors:\n    claude-code:\n      type: "claude"\n      settings:\n        model: "opus"\n'
     )
-    assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
-    assert not desk.backup.exists()
+    assert stat.S_IMODE(config_repo.file.stat().st_mode) == 0o600
+    assert not config_repo.backup.exists()
 
 
 # What is typed → the error and its hint.
@@ -785,16 +795,16 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_a_change_that_does_not_fit_is_refused(desk: Desk, words: str):
+def test_a_change_that_does_not_fit_is_refused(config_repo: ConfigRepo, words: str):
     """An unknown key or a wrong value is an error with the next step, and the file stays as it was (A19)."""
-    desk.write(MIXED)
-    result = desk.sow(*words.split())
+    config_repo.write(MIXED)
+    result = config_repo.sow(*words.split())
     error, hint = REFUSED[words]
     assert result.code == 2, result
     assert error in result.err.splitlines()[0]
     assert result.err.splitlines()[1].startswith(f"hint: {hint}")
-    assert desk.file.read_text() == MIXED
-    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+    assert config_repo.file.read_text() == MIXED
+    assert [path.name for path in config_repo.file.parent.iterdir()] == ["config.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -806,80 +816,80 @@ def test_a_change_that_does_not_fit_is_refused(desk: Desk, words: str):
         ("run: {retries: 1,}\n", "unset run.retries", "in which sow cannot change run.retries"),
     ],
 )
-def test_a_file_that_cannot_be_changed(desk: Desk, text: str, words: str, error: str):
+def test_a_file_that_cannot_be_changed(config_repo: ConfigRepo, text: str, words: str, error: str):
     """A file with a mistake elsewhere, or with a layout that sow cannot keep, stays as it was."""
-    desk.write(text)
-    result = desk.sow(*words.split())
+    config_repo.write(text)
+    result = config_repo.sow(*words.split())
     assert result.code == 2
     assert error in result.err
-    assert desk.file.read_text() == text
+    assert config_repo.file.read_text() == text
 
 
-def test_set_corrects_a_mistake(desk: Desk):
+def test_set_corrects_a_mistake(config_repo: ConfigRepo):
     """A wrong value can be replaced, though the file was invalid with it."""
-    desk.write("agents:\n  bindings:\n    planner: 7 # soon\n")
-    desk.ok("set", "agents.planner", "codex")
-    assert desk.file.read_text() == 'agents:\n  bindings:\n    planner: "codex" # soon\n'
+    config_repo.write("agents:\n  bindings:\n    planner: 7 # soon\n")
+    config_repo.ok("set", "agents.planner", "codex")
+    assert config_repo.file.read_text() == 'agents:\n  bindings:\n    planner: "codex" # soon\n'
 
 
-def test_set_warns_of_what_it_causes(desk: Desk):
+def test_set_warns_of_what_it_causes(config_repo: ConfigRepo):
     """A missing program, an unknown role and a variable that goes over the file are warnings."""
-    desk.program("claude")
-    shown = desk.ok("set", "agents.bindings.implementor", "amp", SOW_AGENTS_IMPLEMENTOR="codex").out
+    config_repo.program("claude")
+    shown = config_repo.ok("set", "agents.bindings.implementor", "amp", SOW_AGENTS_IMPLEMENTOR="codex").out
     assert "⚠ Warning: agents.bindings.implementor: unknown role: implementor\n" in shown
-    assert "⚠ Warning: qwen binary not found on PATH\n" in desk.ok("set", "agents.planner", "qwen").out
-    assert "⚠ Warning" not in desk.ok("set", "agents.planner", "claude-code").out
-    shown = desk.ok("set", "agents.planner", "amp", SOW_AGENTS_PLANNER="codex").out
+    assert "⚠ Warning: qwen binary not found on PATH\n" in config_repo.ok("set", "agents.planner", "qwen").out
+    assert "⚠ Warning" not in config_repo.ok("set", "agents.planner", "claude-code").out
+    shown = config_repo.ok("set", "agents.planner", "amp", SOW_AGENTS_PLANNER="codex").out
     assert "⚠ Warning: SOW_AGENTS_PLANNER=codex overrides it in this shell\n  run: unset SOW_AGENTS_PLANNER\n" in shown
 
 
-def test_unset(desk: Desk):
+def test_unset(config_repo: ConfigRepo):
     """A value or a section is taken out, comments stay, and what is not there needs no change."""
-    desk.write(MIXED)
-    assert desk.ok("unset", "agents.reviewer").out == (
-        f"removed agents.bindings.reviewer from {desk.file}\nbackup: {desk.backup}\n"
+    config_repo.write(MIXED)
+    assert config_repo.ok("unset", "agents.reviewer").out == (
+        f"removed agents.bindings.reviewer from {config_repo.file}\nbackup: {config_repo.backup}\n"
     )
-    assert desk.file.read_text() == MIXED.replace('    reviewer: "cursor"\n', "")
-    desk.ok("unset", "executors")
-    assert desk.file.read_text() == (
+    assert config_repo.file.read_text() == MIXED.replace('    reviewer: "cursor"\n', "")
+    config_repo.ok("unset", "executors")
+    assert config_repo.file.read_text() == (
         '# Claude for orchestration, Cursor for implementation\nagents:\n  bindings:\n    orchestrator: "claude-code"\n'
     )
-    assert desk.ok("unset", "limits.stop_grace").out == f"{desk.file} needs no change\n"
-    desk.ok("reset", "--yes")
-    assert desk.ok("unset", "limits").out == f"{desk.file} needs no change\n"
-    assert not desk.file.exists()
+    assert config_repo.ok("unset", "limits.stop_grace").out == f"{config_repo.file} needs no change\n"
+    config_repo.ok("reset", "--yes")
+    assert config_repo.ok("unset", "limits").out == f"{config_repo.file} needs no change\n"
+    assert not config_repo.file.exists()
 
 
-def test_get(desk: Desk):
+def test_get(config_repo: ConfigRepo):
     """A value is printed as it is, a section with one line for each value; variables and defaults count."""
-    desk.write(MIXED)
-    assert desk.ok("get", "executors.claude-code.settings.model").out == "sonnet\n"
-    assert desk.ok("get", "executors.cursor.settings.model").out == "null\n"
-    assert desk.ok("get", "executors.cursor.custom_args").out == '["--cascade"]\n'
-    assert desk.ok("get", "agents.reviewer", SOW_AGENTS_REVIEWER="codex").out == "codex\n"
-    assert desk.ok("get", "context").out == 'context.enabled: true\ncontext.budget: "8k"\n'
-    assert len(desk.ok("get", "agents.bindings").out.splitlines()) == len(STANDARD_AGENTS)
+    config_repo.write(MIXED)
+    assert config_repo.ok("get", "executors.claude-code.settings.model").out == "sonnet\n"
+    assert config_repo.ok("get", "executors.cursor.settings.model").out == "null\n"
+    assert config_repo.ok("get", "executors.cursor.custom_args").out == '["--cascade"]\n'
+    assert config_repo.ok("get", "agents.reviewer", SOW_AGENTS_REVIEWER="codex").out == "codex\n"
+    assert config_repo.ok("get", "context").out == 'context.enabled: true\ncontext.budget: "8k"\n'
+    assert len(config_repo.ok("get", "agents.bindings").out.splitlines()) == len(STANDARD_AGENTS)
 
 
-def test_set_keeps_a_link(desk: Desk):
+def test_set_keeps_a_link(config_repo: ConfigRepo):
     """If the file is a link into a repository of dotfiles, its target changes."""
-    target = desk.home / "dotfiles.yaml"
+    target = config_repo.home / "dotfiles.yaml"
     target.write_text(MIXED)
-    desk.file.parent.mkdir(parents=True)
-    desk.file.symlink_to(target)
-    desk.ok("set", "agents.reviewer", "codex")
-    assert desk.file.is_symlink()
+    config_repo.file.parent.mkdir(parents=True)
+    config_repo.file.symlink_to(target)
+    config_repo.ok("set", "agents.reviewer", "codex")
+    assert config_repo.file.is_symlink()
     assert target.read_text() == MIXED.replace('reviewer: "cursor"', 'reviewer: "codex"')
 
 
-def test_many_set_at_the_same_time(desk: Desk):
+def test_many_set_at_the_same_time(config_repo: ConfigRepo):
     """No change is lost if several processes set values."""
-    desk.write("# mine\n")
+    config_repo.write("# mine\n")
     sections = {"turn_timeout": "limits", "stop_grace": "limits", "max_wait": "run", "timeout": "checks"}
-    words = [[SOW, "config", "set", f"{section}.{name}", "7m"] for name, section in sections.items()]
-    makers = [subprocess.Popen(each, cwd=desk.repo.root, env=desk.repo.environment) for each in words]
-    assert [each.wait(timeout=300) for each in makers] == [0] * 4
-    assert desk.file.read_text().count('"7m"') == 4
+    text = [[SOW, "config", "set", f"{section}.{name}", "7m"] for name, section in sections.items()]
+    makers = [subprocess.Popen(item, cwd=config_repo.repo.root, env=config_repo.repo.environment) for item in text]
+    assert [maker.wait(timeout=300) for maker in makers] == [0] * 4
+    assert config_repo.file.read_text().count('"7m"') == 4
 
 
 @pytest.mark.parametrize(
@@ -890,10 +900,10 @@ def test_many_set_at_the_same_time(desk: Desk):
         ("agents.pl", ["agents.planner"]),
     ],
 )
-def test_keys_are_completed(desk: Desk, typed: str, expected: list[str]):
+def test_keys_are_completed(config_repo: ConfigRepo, typed: str, expected: list[str]):
     """The shell completes the keys of settings."""
     for command in ("get", "set", "unset"):
-        assert desk.repo.ok("completion", "words", "--", "config", command, typed).out.splitlines() == expected
+        assert config_repo.repo.ok("completion", "words", "--", "config", command, typed).out.splitlines() == expected
 
 
 PAGE = (ROOT / "docs/reference/config.md").read_text()
@@ -910,18 +920,18 @@ def _commands() -> list[str]:
 @all_of("line", _commands())
 def test_every_command_on_the_page_parses(line: str):
     """The page shows only calls that the command line takes."""
-    words = shlex.split(line, comments=True)
-    words = words[words.index("sow") + 1 :]
-    command, rest = find(words)
+    parts = shlex.split(line, comments=True)
+    parts = parts[parts.index("sow") + 1 :]
+    command, rest = find(parts)
     parse(command, rest)
 
 
 @pytest.mark.parametrize("text", [text for kind, text in BLOCKS if kind == "yaml"])
 def test_every_example_on_the_page_is_right(text: str):
     """Each example is a whole file that can be used."""
-    found = config.Config("page", config.parse(text, "page"), {})
-    for name in found.executors_in_use([agent.name for agent in STANDARD_AGENTS]):
-        assert not config.executor_error(found.executors[name])
+    result = config.Config("page", config.parse(text, "page"), {})
+    for name in result.executors_in_use([agent.name for agent in STANDARD_AGENTS]):
+        assert not config.executor_error(result.executors[name])
 
 
 def test_the_page_names_every_key_and_default():

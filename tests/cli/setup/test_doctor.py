@@ -9,9 +9,9 @@ import pytest
 from conftest import Repo
 
 
-def findings(repo: Repo, state: str, **more: Any) -> list[dict[str, str]]:
-    result = repo.sow("doctor", "--json", **more)
-    return [each for each in result.json["findings"] if each["state"] == state]
+def findings(repo: Repo, state: str, **options: Any) -> list[dict[str, str]]:
+    result = repo.sow("doctor", "--json", **options)
+    return [finding for finding in result.json["findings"] if finding["state"] == state]
 
 
 def test_a_healthy_project(task_repo: Repo):
@@ -50,14 +50,14 @@ def test_a_broken_file_is_a_problem(task_repo: Repo, what: str):
 
 def test_warnings_are_no_failure(task_repo: Repo):
     """What is odd but harmless is a warning: left-overs, strange folders, missing descriptions, what git ignores."""
-    (task_repo.desk("010") / ".state.yaml.1.ab.tmp").write_text("")
-    (task_repo.desk("010") / "state.broken-20260101_000000.yaml").write_text("")
-    (task_repo.desk("010") / "description.md").unlink()
+    (task_repo.task_folder("010") / ".state.yaml.1.ab.tmp").write_text("")
+    (task_repo.task_folder("010") / "state.broken-20260101_000000.yaml").write_text("")
+    (task_repo.task_folder("010") / "description.md").unlink()
     (task_repo.project / "phases/strange").mkdir()
     (task_repo.root / ".sow/config.yaml").unlink()
     (task_repo.root / ".gitignore").write_text(".sow/project\n")
     task_repo.ok("doctor")
-    words = " | ".join(each["what"] for each in findings(task_repo, "warning"))
+    text = " | ".join(finding["what"] for finding in findings(task_repo, "warning"))
     for fact in (
         "1 left-overs",
         "state.broken-20260101_000000.yaml",
@@ -66,7 +66,7 @@ def test_warnings_are_no_failure(task_repo: Repo):
         ".sow/config.yaml is missing",
         ".sow/project is ignored by git",
     ):
-        assert fact in words, fact
+        assert fact in text, fact
 
 
 def test_without_git(task_repo: Repo):

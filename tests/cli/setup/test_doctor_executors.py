@@ -26,7 +26,7 @@ def install(repo: Any, name: str, text: str) -> Path:
 
 def usual(version: str = "2.1.325", without: str = "") -> str:
     """A CLI that knows the flags of Claude Code, but for one."""
-    flags = " ".join(each for each in CLAUDE.required_flags if each != without)
+    flags = " ".join(required_flag for required_flag in CLAUDE.required_flags if required_flag != without)
     return f'[ "$1" = --version ] && echo "{version} (Claude Code)" || echo "usage: claude {flags}"'
 
 
@@ -37,8 +37,8 @@ def configure(repo: Any, text: str) -> Path:
     return path
 
 
-def executors(repo: Any, **more: str) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in repo.sow("doctor", "--json", **more).json["executors"]}
+def executors(repo: Any, **options: str) -> dict[str, dict[str, Any]]:
+    return {executor["name"]: executor for executor in repo.sow("doctor", "--json", **options).json["executors"]}
 
 
 def test_a_healthy_executor(repo: Any):
@@ -54,9 +54,9 @@ def test_a_healthy_executor(repo: Any):
 def test_the_same_for_programs(repo: Any):
     """The document has every fact on each executor in use, and the roles that it plays."""
     path = install(repo, "claude", usual())
-    found = executors(repo)
-    assert list(found) == ["claude-code"]
-    facts = found["claude-code"]
+    result = executors(repo)
+    assert list(result) == ["claude-code"]
+    facts = result["claude-code"]
     assert facts["path"] == str(path)
     assert (facts["version"], facts["flags_known"], facts["missing_flags"]) == ("2.1.325", True, [])
     assert (facts["session"], facts["resumes"], facts["reports_cost"]) == ("given", True, True)
@@ -80,11 +80,11 @@ def test_what_is_bound_or_configured_is_examined(repo: Any):
         "      settings:\n        command: [my-agent]\n  bindings:\n    planner: simulated\n",
     )
     install(repo, "my-agent", "exit 1")
-    found = executors(repo, SOW_AGENTS_REVIEWER="opus")
-    assert set(found) == {"claude-code", "opus", "mine", "simulated"}
-    assert found["opus"]["roles"] == ["reviewer"]
-    assert found["simulated"]["roles"] == ["planner"]
-    assert (found["mine"]["version"], found["mine"]["flags_known"]) == (None, None)
+    result = executors(repo, SOW_AGENTS_REVIEWER="opus")
+    assert set(result) == {"claude-code", "opus", "mine", "simulated"}
+    assert result["opus"]["roles"] == ["reviewer"]
+    assert result["simulated"]["roles"] == ["planner"]
+    assert (result["mine"]["version"], result["mine"]["flags_known"]) == (None, None)
     assert Path(f"{path}.starts").read_text().splitlines() == ["--version", "--help"]
 
 
@@ -115,7 +115,7 @@ def test_a_missing_program_is_a_warning(repo: Any):
 
 
 def test_a_missing_command_for_notifications_is_a_warning(repo: Any):
-    """A run would find that out when nobody looks; one that is there is said to be."""
+    """A run would find that out when nobody looks; one that is there is reported to be."""
     configure(repo, "notify:\n  command: [no-such-program, sow]\n")
     assert "⚠ notify.command: no-such-program not found on PATH\n    runs continue without it" in repo.ok("doctor").out
     configure(repo, "notify:\n  command: [sh, -c, 'exit 0']\n")
@@ -173,10 +173,10 @@ def test_settings_that_fit_nothing_are_problems(repo: Any):
     configure(repo, "agents:\n  executors:\n    mine:\n      type: command\n  bindings:\n    planner: cusor\n")
     result = repo.sow("doctor", "--json")
     assert result.code == 1
-    words = [each["what"] for each in result.json["findings"] if each["state"] == "problem"]
-    assert words[0].startswith("agents.executors.mine.settings.command: is missing")
-    assert words[1] == "agents.bindings.planner: unknown executor: cusor"
-    assert [each["name"] for each in result.json["executors"]] == ["claude-code"]
+    text = [finding["what"] for finding in result.json["findings"] if finding["state"] == "problem"]
+    assert text[0].startswith("agents.executors.mine.settings.command: is missing")
+    assert text[1] == "agents.bindings.planner: unknown executor: cusor"
+    assert [executor["name"] for executor in result.json["executors"]] == ["claude-code"]
 
 
 @pytest.mark.parametrize("kind", ["claude", "command"])

@@ -1,4 +1,4 @@
-"""sow hook: what an agent CLI hears at its start, and what it may not edit."""
+"""sow hook: what an agent CLI is told at session start, and which files it may not edit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from conftest import Repo
 
 
 def before_edit(repo: Repo, path: object) -> tuple[int, str]:
-    said = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": path}})
-    result = repo.sow("hook", "before-edit", stdin=said.encode())
+    output = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": path}})
+    result = repo.sow("hook", "before-edit", stdin=output.encode())
     return result.code, result.err
 
 
@@ -23,7 +23,7 @@ def test_a_session_hears_where_the_work_stands(task_repo: Repo) -> None:
 
 
 def test_without_a_project_nothing_is_said(bare_repo: Repo, tmp_path) -> None:
-    """A repository without sow hears nothing, nor does a folder outside of any: that is said and no error."""
+    """A repository without sow gets no text, nor does a folder outside of any: that is reported and no error."""
     assert bare_repo.ok("hook", "session-start").out == ""
     bare_repo.ok("init")
     assert bare_repo.ok("hook", "session-start").out == ""

@@ -1,4 +1,4 @@
-"""sow install and uninstall: ours is replaced as a whole and taken away again, and what is others' stays."""
+"""sow install and uninstall: sow's files are replaced or removed as a whole, and other files stay."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ RUN = ".claude/commands/sow/run.md"
 
 def files(folder: Path) -> dict[str, str]:
     """Every file of a folder outside of git, with its text."""
-    found = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts]
-    return {str(path.relative_to(folder)): path.read_text() for path in found}
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts]
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
 
 def put(repo: Repo, path: str, text: str) -> Path:
@@ -31,7 +31,7 @@ def put(repo: Repo, path: str, text: str) -> Path:
 def test_installed_and_uninstalled_leaves_nothing(bare_repo: Repo, cli: str) -> None:
     """What is written is the layer and nothing else, a second call does nothing, and uninstall takes all of it away."""
     bare_repo.ok("install", cli)
-    assert files(bare_repo.root) == {each.path: each.text for each in layer.layer(cli, user=False).pieces}
+    assert files(bare_repo.root) == {piece.path: piece.text for piece in layer.layer(cli, user=False).pieces}
     assert bare_repo.ok("install", cli).out == f"nothing to do for {cli} in {bare_repo.root}\n"
     bare_repo.ok("uninstall", cli)
     assert [path.name for path in bare_repo.root.iterdir()] == [".git"]
@@ -43,7 +43,7 @@ def test_the_users_home(bare_repo: Repo, cli: str, tmp_path: Path) -> None:
     """With --user the layer is in the home and not in the repository, and needs no repository."""
     home = Path(bare_repo.environment["HOME"])
     bare_repo.ok("install", cli, "--user", cwd=tmp_path)
-    assert files(home) == {each.path: each.text for each in layer.layer(cli, user=True).pieces}
+    assert files(home) == {piece.path: piece.text for piece in layer.layer(cli, user=True).pieces}
     assert files(bare_repo.root) == {}
     bare_repo.ok("uninstall", cli, "--user", cwd=tmp_path)
     assert files(home) == {}
@@ -71,11 +71,11 @@ def test_an_upgrade_replaces_ours_as_a_whole(bare_repo: Repo) -> None:
     out = bare_repo.ok("install", "claude").out
     assert f"replaced {RUN}\n" in out and "removed .claude/commands/old/gone.md\n" in out
     assert not gone.parent.exists() and "kept" not in " ".join(files(bare_repo.root))
-    assert files(bare_repo.root) == {each.path: each.text for each in layer.layer("claude", user=False).pieces}
+    assert files(bare_repo.root) == {piece.path: piece.text for piece in layer.layer("claude", user=False).pieces}
 
 
 def test_what_the_user_changed_in_ours_is_kept_aside(bare_repo: Repo) -> None:
-    """The words are kept beside the file under a name that no CLI reads, again and again, and it is said."""
+    """The words are kept beside the file under a name that no CLI reads, again and again, and it is reported."""
     bare_repo.ok("install", "claude")
     whole = (bare_repo.root / RUN).read_text()
     for number in (1, 2):
@@ -147,19 +147,19 @@ def test_what_was_added_to_our_settings_stays(bare_repo: Repo, user: list[str]) 
     assert json.loads(path.read_text()) == grown
     bare_repo.ok("uninstall", "claude", *user)
     assert json.loads(path.read_text()) == {"model": "opus", "hooks": {"PreToolUse": [mine], "Stop": [mine]}}
-    assert [each.name for each in path.parent.iterdir()] == ["settings.json"]
+    assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
 def test_a_role_that_the_user_made_their_own_counts(bare_repo: Repo) -> None:
     """Without its two sow- lines an installed role is the repository's: it is read as one, and never replaced."""
     bare_repo.ok("init")
     bare_repo.ok("install", "claude")
-    shown = {each["name"]: each["source"] for each in bare_repo.ok("agent", "list", "--json").json["agents"]}
+    shown = {agent["name"]: agent["source"] for agent in bare_repo.ok("agent", "list", "--json").json["agents"]}
     assert set(shown.values()) == {"built-in"}
     path = bare_repo.root / ".claude/agents/implementer.md"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("sow-")))
     bare_repo.ok("install", "claude")
-    shown = {each["name"]: each["source"] for each in bare_repo.ok("agent", "list", "--json").json["agents"]}
+    shown = {agent["name"]: agent["source"] for agent in bare_repo.ok("agent", "list", "--json").json["agents"]}
     assert shown["implementer"] == "project" and "sow-version" not in path.read_text()
 
 
@@ -221,10 +221,10 @@ def test_a_home_with_links_is_the_users_choice(bare_repo: Repo, tmp_path: Path) 
 
 def test_json_tells_what_was_done(bare_repo: Repo) -> None:
     """The document names each file, what became of it and what was kept where."""
-    told = bare_repo.ok("install", "claude", "--json").json
-    assert {each["act"] for each in told["files"]} == {"write"} and told["version"]
+    document = bare_repo.ok("install", "claude", "--json").json
+    assert {file["act"] for file in document["files"]} == {"write"} and document["version"]
     put(bare_repo, RUN, (bare_repo.root / RUN).read_text() + "Mine.\n")
-    (row,) = [each for each in bare_repo.ok("install", "claude", "--json").json["files"] if each["path"] == RUN]
+    (row,) = [file for file in bare_repo.ok("install", "claude", "--json").json["files"] if file["path"] == RUN]
     assert row == {"path": RUN, "act": "replace", "changed": True, "kept": f"{RUN}.kept-1"}
 
 
@@ -246,8 +246,8 @@ def test_doctor_tells_of_a_layer_that_is_not_of_this_version(repo: Repo) -> None
     """A layer of another version, or one that was changed, is a warning with the call; none is no finding at all."""
 
     def findings() -> dict[str, str]:
-        told = repo.sow("doctor", "--json").json["findings"]
-        return {each["what"]: each["state"] for each in told if "execution layer" in each["what"]}
+        messages = repo.sow("doctor", "--json").json["findings"]
+        return {message["what"]: message["state"] for message in messages if "execution layer" in message["what"]}
 
     assert findings() == {}
     repo.ok("install", "claude")

@@ -1,4 +1,4 @@
-"""sow prompt: what is packaged, as a person and as a worker read it."""
+"""sow prompt: the packaged prompts, for a person and for a worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_prompt_is_printed_as_it_is_packaged(repo: Repo) -> None:
 def test_a_worker_reads_its_own_task_and_the_full_path_of_sow(task_repo: Repo) -> None:
     """With SOW_TASK the commands are ready to run, since some agent CLIs replace PATH."""
     out = task_repo.ok("prompt", "guidance/implementer/base", SOW_TASK="010").out
-    line = next(each for each in out.split("\n") if each.endswith("task show 010"))
+    line = next(line for line in out.split("\n") if line.endswith("task show 010"))
     sow = line.removesuffix(" task show 010")
     assert Path(sow).is_absolute() and Path(sow).name == "sow" and Path(sow).is_file()
     assert "`sow " not in out and prompts.TASK not in out
@@ -63,23 +63,29 @@ def test_the_list_has_every_prompt_and_what_it_is(repo: Repo) -> None:
     listed = repo.ok("prompt", "--list").out.split("\n")
     assert listed[0].split() == ["PROMPT", "WHAT", "IT", "IS"]
     assert [line.split()[0] for line in listed[1:-1]] == prompts.names()
-    found = repo.ok("prompt", "--list", "--json").json["prompts"]
-    assert [each["name"] for each in found] == prompts.names()
-    assert {"name": "templates/implementer", "title": "Implementer"} in found
-    assert all(each["title"] for each in found)
+    result = repo.ok("prompt", "--list", "--json").json["prompts"]
+    assert [entry["name"] for entry in result] == prompts.names()
+    assert {"name": "templates/implementer", "title": "Implementer"} in result
+    assert all(item["title"] for item in result)
 
 
 def test_a_part_of_the_list_can_be_asked_for(repo: Repo) -> None:
     """With a folder's name only what is below it is listed."""
-    found = repo.ok("prompt", "guidance/orchestrator", "--list", "--json").json["prompts"]
-    assert [each["name"].rsplit("/", 1)[1] for each in found] == ["base", "phases", "recovery", "review", "workers"]
+    prompts = repo.ok("prompt", "guidance/orchestrator", "--list", "--json").json["prompts"]
+    assert [prompt["name"].rsplit("/", 1)[1] for prompt in prompts] == [
+        "base",
+        "phases",
+        "recovery",
+        "review",
+        "workers",
+    ]
 
 
 def test_one_prompt_as_json(repo: Repo) -> None:
     """`--json` gives the name, the title and the text."""
-    found = repo.ok("prompt", "guidance/planner/plan-format", "--json").json
-    assert found["title"] == "The format of a plan"
-    assert found["text"] == prompts.load("guidance/planner/plan-format")
+    document = repo.ok("prompt", "guidance/planner/plan-format", "--json").json
+    assert document["title"] == "The format of a plan"
+    assert document["text"] == prompts.load("guidance/planner/plan-format")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +122,7 @@ def test_a_task_id_that_is_none_is_said(repo: Repo) -> None:
 def test_names_are_completed(repo: Repo) -> None:
     """The shell offers the prompts that begin with what is typed."""
     offered = repo.ok("completion", "words", "--", "prompt", "guidance/common/").out.split()
-    assert offered == [each for each in prompts.names() if each.startswith("guidance/common/")]
+    assert offered == [name for name in prompts.names() if name.startswith("guidance/common/")]
 
 
 def test_a_worker_initialises_itself_by_what_it_reads(repo: Repo, tmp_path: Path) -> None:

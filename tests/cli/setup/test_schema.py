@@ -1,4 +1,4 @@
-"""sow schema, validate, migrate and version: the rules of the files, and old files brought up to them."""
+"""sow schema, validate, migrate and version: the rules of state files, and the migration of old files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_versions(bare_repo: Repo):
 def test_schema_list(bare_repo: Repo):
     """Every version is listed with its schemas, and the current one is marked."""
     versions = bare_repo.ok("schema", "list", "--json").json["versions"]
-    assert [(each["version"], each["current"]) for each in versions] == [
+    assert [(version["version"], version["current"]) for version in versions] == [
         ("0.9.0", False),
         ("1.0.0", False),
         ("1.1.0", False),
@@ -82,7 +82,7 @@ def test_schema_diff(bare_repo: Repo):
     ]
     assert bare_repo.ok("schema", "diff", "1.0.0", "v1.0.0").out == "No changes.\n"
     changes = bare_repo.ok("schema", "diff", "v0.9.0", "v1.0.0", "--json").json["changes"]
-    assert [(each["kind"], each["path"]) for each in changes] == [
+    assert [(change["kind"], change["path"]) for change in changes] == [
         ("rename", "task.assigned_agent"),
         ("add", "task.priority"),
     ]
@@ -111,7 +111,7 @@ def test_validate_finds_the_file(task_repo: Repo, path: str):
 
 def test_validate_names_the_bad_field(task_repo: Repo):
     """A file that does not follow its schema is refused with the path of the field and the nearest name."""
-    path = task_repo.desk("010") / "state.yaml"
+    path = task_repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace("  iteration: 1", "  iteratoin: 1"))
     result = task_repo.sow("validate", str(path))
     assert result.code == 2
@@ -119,12 +119,12 @@ def test_validate_names_the_bad_field(task_repo: Repo):
     document = task_repo.sow("validate", str(path), ".sow/project/state.yaml", "--json")
     assert document.code == 2
     assert document.json["valid"] is False
-    assert [bool(each["error"]) for each in document.json["files"]] == [True, False]
+    assert [bool(file["error"]) for file in document.json["files"]] == [True, False]
 
 
 def test_validate_names_every_problem_with_its_line(task_repo: Repo):
     """All wrong fields are named with their lines, a mistyped one once, and the hinted command works (B15)."""
-    path = task_repo.desk("010") / "state.yaml"
+    path = task_repo.task_folder("010") / "state.yaml"
     lines = path.read_text().replace("  name:", "  nam:").replace("priority: medium", "priority: urgent")
     path.write_text(lines.replace("criteria: []", "criteria:\n    - 7"))
     result = task_repo.sow("validate", str(path))
@@ -177,8 +177,8 @@ def test_validate_names_the_file_whose_title_is_missing(task_repo: Repo):
 def test_an_old_project_is_refused_until_it_is_migrated(old_repo: Repo):
     """Every command refuses an older project in the words of the seed, and points to migrate."""
     before = old_repo.snapshot()
-    for words in (("status",), ("log", "x"), ("task", "set", "--id", "010", "status", "failed"), ("task", "list")):
-        result = old_repo.sow(*words)
+    for case in (("status",), ("log", "x"), ("task", "set", "--id", "010", "status", "failed"), ("task", "list")):
+        result = old_repo.sow(*case)
         assert result.code == 2
         assert result.err.splitlines() == [
             "error: Project state schema v0.9.0 detected (.sow/project/state.yaml)",
@@ -259,8 +259,8 @@ def test_a_newer_project_is_refused_politely(task_repo: Repo):
     path = task_repo.project / "state.yaml"
     path.write_text(path.read_text().replace('"1.2.0"', '"9.1.0"'))
     before = task_repo.snapshot()
-    for words in (("status",), ("migrate", "--yes")):
-        result = task_repo.sow(*words)
+    for case in (("status",), ("migrate", "--yes")):
+        result = task_repo.sow(*case)
         assert result.code == 2
         assert "schema version mismatch: project=9.1.0 cli=1.2.0" in result.err
         assert "upgrade sow" in result.err

@@ -1,4 +1,4 @@
-"""sow start and continue: the orchestrator's prompt, and its CLI in front of a person."""
+"""sow start and continue: the orchestrator's prompt, and its CLI on the user's terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fenced(prompt: str) -> list[str]:
 
 
 def test_a_new_goal_is_printed_with_the_way_to_begin(bare_repo: Repo) -> None:
-    """The prompt has the role, the goal and commands that work as they stand; nothing is made by --print."""
+    """The prompt has the role, the goal and commands that work as they are; nothing is made by --print."""
     out = bare_repo.ok("start", "Add a login; don't $(touch x)", "--phases", "design,implement", "--print").out
     assert out.startswith("# Orchestrator\n") and "> Add a login; don't $(touch x)\n" in out
     assert "`sow task create`" in out and "There is no project on this branch yet." in out
@@ -51,7 +51,7 @@ def test_a_new_goal_is_printed_with_the_way_to_begin(bare_repo: Repo) -> None:
         subprocess.run(shlex.split(line), cwd=bare_repo.root, env=bare_repo.environment, check=True)
     shown = bare_repo.ok("project", "show", "--json").json
     assert shown["branch"] == "sow/add-a-login-don-t-touch-x" and shown["name"] == "Add a login; don't $(touch x)"
-    assert [each["name"] for each in shown["phases"]] == ["design", "implementation"]
+    assert [phase["name"] for phase in shown["phases"]] == ["design", "implementation"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_workflow_without_a_project_is_gone_on_with(bare_repo: Repo) -> None:
 
 
 def test_a_second_project_is_not_started(repo: Repo) -> None:
-    """One project per branch: the hint is to go on with it."""
+    """One project per branch: the hint is to continue with it."""
     for more in ([], ["--print"]):
         result = repo.sow("start", "Another", *more)
         assert result.code == 2 and "one project per branch" in result.err and "sow continue" in result.err
@@ -132,10 +132,10 @@ def test_a_second_project_is_not_started(repo: Repo) -> None:
 
 def test_a_user_may_have_an_orchestrator_of_their_own(task_repo: Repo) -> None:
     """Its words come from the user's home, and never from the repository, which does not say who judges."""
-    words = "---\nname: orchestrator\ndescription: d\n---\nYou are {}.\n"
+    text = "---\nname: orchestrator\ndescription: d\n---\nYou are {}.\n"
     for root, who in ((task_repo.root, "theirs"), (Path(task_repo.environment["HOME"]), "mine")):
         (root / ".claude/agents").mkdir(parents=True)
-        (root / ".claude/agents/orchestrator.md").write_text(words.format(who))
+        (root / ".claude/agents/orchestrator.md").write_text(text.format(who))
     out = task_repo.ok("continue", "--print").out
     assert out.startswith("You are mine.\n\n## Where you are\n") and "theirs" not in out
 
@@ -174,7 +174,7 @@ def test_a_person_goes_on(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> 
 
 @pytest.mark.full
 def test_the_bound_cli_is_opened_in_its_own_form(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
-    """Whoever plays the orchestrator by the user's binding is opened, with the flag that it has for a first prompt."""
+    """The CLI that is bound to the orchestrator is opened, with its flag for a first prompt."""
     path = cli(task_repo, tmp_path, name="gemini")
     screen = on_terminal(task_repo, "continue", PATH=path, SOW_AGENTS_ORCHESTRATOR="gemini")
     code, shown = screen.until("shall I?").type(b"yes\n").end()

@@ -1,4 +1,4 @@
-"""Saved answers are used in runs, with its origin, and for questions only."""
+"""Saved answers are used in runs, for questions only, and their origin is recorded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
     assert asked["text"] == QUESTION
     assert asked["answer"].startswith("Postgres\n")
     assert asked["answered_by"] == "standing-answer"
-    assert [each["origin"] for each in asking.journal("answered") if each["task"] == "020"] == ["standing"]
+    assert [entry["origin"] for entry in asking.journal("answered") if entry["task"] == "020"] == ["standing"]
     assert "(standing)" in result.out
     assert "Postgres" in asking.prompt("020", 2)
     assert "The user's saved answer of" in asking.prompt("020", 2)
@@ -66,8 +66,8 @@ def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
     result = asking.run(plan="more.md")
     assert result.code == 0, result
     assert len(asking.runs()) == 2
-    (told,) = asking.repo.ok("runs", "show", "--json").json["questions"]
-    assert (told["task"], told["text"], told["origin"]) == ("030", QUESTION, "standing")
+    (messages,) = asking.repo.ok("runs", "show", "--json").json["questions"]
+    assert (messages["task"], messages["text"], messages["origin"]) == ("030", QUESTION, "standing")
     assert "answered by standing" in asking.repo.ok("runs", "show", "--format", "md").out
 
 
@@ -111,17 +111,17 @@ def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
     assert plan_repo.run("--retries", "0").code == 4
     again = without_details(plan_repo.task("010")["question"]["text"])
     assert (question, again) == tuple(f"the review is RED: round {number} of 010" for number in (1, 2))
-    (known,) = plan_repo.repo.ok("answers", "--json").json["answers"]
-    assert known["question"] == question
-    assert [each["origin"] for each in plan_repo.journal("answered")] == ["ada"]
+    (existing,) = plan_repo.repo.ok("answers", "--json").json["answers"]
+    assert existing["question"] == question
+    assert [entry["origin"] for entry in plan_repo.journal("answered")] == ["ada"]
 
 
 def test_they_are_listed_and_forgotten(paused: Repo):
-    """The list has what stands in this repository; a forgotten one does not stand any more."""
+    """The list has what is in this repository; a forgotten one does not stand any more."""
     assert "no saved answers" in paused.ok("answers").out
     paused.ok("answer", "1", "Postgres", "--always")
-    (known,) = paused.ok("answers", "--json").json["answers"]
-    assert (known["number"], known["question"], known["answer"]) == (1, QUESTION, "Postgres")
+    (existing,) = paused.ok("answers", "--json").json["answers"]
+    assert (existing["number"], existing["question"], existing["answer"]) == (1, QUESTION, "Postgres")
     assert QUESTION in paused.ok("answers").out
     assert paused.ok("answers", "forget", "1").out == f"deleted: {QUESTION}\n"
     assert paused.ok("answers", "--json").json == {"answers": []}
@@ -132,7 +132,7 @@ def test_a_new_answer_replaces_the_old_one(paused: Repo):
     paused.ok("answer", "1", "Postgres", "--always")
     paused.ok("task", "set", "--id", "010", "status", "paused", "--reason", QUESTION.upper())
     paused.ok("answer", "2", "SQLite", "--always")
-    assert [each["answer"] for each in paused.ok("answers", "--json").json["answers"]] == ["SQLite"]
+    assert [answer["answer"] for answer in paused.ok("answers", "--json").json["answers"]] == ["SQLite"]
 
 
 def test_they_belong_to_one_repository(paused: Repo, tmp_path: Path):
@@ -190,8 +190,8 @@ def test_a_file_that_was_broken_by_hand(paused: Repo, text: str, said: str):
     """A broken file is an error with its path and form, and is not overwritten."""
     file_of(paused).parent.mkdir(parents=True)
     file_of(paused).write_text(text)
-    for words in (("answers",), ("answers", "forget", "1")):
-        result = paused.sow(*words)
+    for case in (("answers",), ("answers", "forget", "1")):
+        result = paused.sow(*case)
         assert result.code == 2, result
         assert said in result.err
         assert str(file_of(paused)) in result.err

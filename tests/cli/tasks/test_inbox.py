@@ -1,4 +1,4 @@
-"""sow inbox, answer and approve: what waits for a person, and the person's word."""
+"""sow inbox, answer and approve: what waits for a person, and the person's decision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from conftest import Repo
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 from support.plan_repo import PlanRepo
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
@@ -40,9 +40,9 @@ def test_everything_that_waits_is_there(task_repo: Repo):
             task_repo.ok("task", "set", "--id", task, "status", "in_progress")
         task_repo.ok("task", "set", "--id", task, "status", status)
     task_repo.ok("phase", "add", "review", "--reason", "eyes")
-    (task_repo.desk("040") / "state.yaml").write_text("")
-    found = {item["kind"]: item for item in task_repo.ok("inbox", "--json").json["items"]}
-    assert {kind: item["do"] for kind, item in found.items()} == {
+    (task_repo.task_folder("040") / "state.yaml").write_text("")
+    items = {item["kind"]: item for item in task_repo.ok("inbox", "--json").json["items"]}
+    assert {kind: item["do"] for kind, item in items.items()} == {
         "question": 'sow answer 1 "…"',
         "review": "sow approve 020",
         "failed": "sow agent spawn implementer 030",
@@ -50,14 +50,14 @@ def test_everything_that_waits_is_there(task_repo: Repo):
         "broken": "sow doctor",
     }
     shown = task_repo.ok("inbox").out
-    assert all(item["do"] in shown for item in found.values())
+    assert all(item["do"] in shown for item in items.values())
 
 
 def test_the_most_blocking_comes_first(repo: Repo):
     """What holds up the most tasks is asked first."""
     for number in range(4):
-        words = ("--depends-on", "020") if number > 1 else ()
-        repo.ok("task", "create", "--name", f"task {number}", *words)
+        arguments = ("--depends-on", "020") if number > 1 else ()
+        repo.ok("task", "create", "--name", f"task {number}", *arguments)
     for task in ("010", "020"):
         repo.ok("task", "set", "--id", task, "status", "in_progress")
         repo.ok("task", "set", "--id", task, "status", "paused", "--reason", f"about {task}?")
@@ -68,7 +68,7 @@ def test_the_most_blocking_comes_first(repo: Repo):
 
 @pytest.mark.parametrize("spelling", ["1", "#1", "010"])
 def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
-    """The answer is kept with its question, becomes feedback, and the task goes on in its next iteration."""
+    """The answer is kept with its question, becomes feedback, and the task continues in its next iteration."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "RS256 or HS256?")
     result = task_repo.ok("answer", spelling, "Use RS256")
     status, following = result.out.splitlines()
@@ -93,7 +93,7 @@ def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
     assert task_repo.task("010")["question"]["text"] == "which key?\nwhich header?"
     task_repo.ok("answer", "1", "the public one", SOW_AGENT="orchestrator")
     notes = task_repo.task("010")["notes"]
-    assert {(each["status"], each["resolution"], each["resolved_by"]) for each in notes} == {
+    assert {(note["status"], note["resolution"], note["resolved_by"]) for note in notes} == {
         ("resolved", "the public one", "workflow_executor")
     }
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -105,7 +105,7 @@ def test_numbers_are_never_given_twice(task_repo: Repo):
         task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "again?")
         task_repo.ok("answer", number, "yes")
     assert task_repo.sow("answer", "3", "yes").code == 2
-    assert [each["number"] for each in task_repo.task("010")["questions"]] == [1, 2, 3]
+    assert [question["number"] for question in task_repo.task("010")["questions"]] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("source", ["words", "file", "stdin"])
@@ -144,7 +144,7 @@ def test_approve_twice(task_repo: Repo):
 
 
 def test_a_reason_for_pausing_joins_the_question(task_repo: Repo) -> None:
-    """What is given as the reason stands in the question beside the notes that were escalated before."""
+    """What is given as the reason is in the question beside the notes that were escalated before."""
     task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "c")
     task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "and which header?")
@@ -162,7 +162,7 @@ def test_only_a_person_decides_on_phases(repo: Repo) -> None:
 
 
 def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
-    """A worker that escalates, is answered and only then pauses asks nothing again, and goes on with the answer."""
+    """A worker that escalates, is answered and only then pauses asks nothing again, and continues with the answer."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
     task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
     task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
@@ -196,8 +196,8 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     facts = {"name": "plan", "branch": "feature", "plans": [], "settings": SETTINGS}
     with home.claim("run", purpose="a run") as claim:
-        found, _ = open_run_folder(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
-    with held(task_repo, "run", found.id):
+        result, _ = open_run_folder(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
+    with hold_claim(task_repo, "run", result.id):
         assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
         assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]
     waiting = [(item["kind"], item["task"]) for item in task_repo.ok("inbox", "--json").json["items"]]
@@ -244,5 +244,5 @@ def test_a_run_that_broke_off_during_a_check_comes_first(plan_repo: PlanRepo, nu
     assert plan_repo.run("--yes").code == 0
     task = plan_repo.task("010")
     assert task["result"] == "YELLOW"
-    assert [each["text"] for each in task["concerns"]] == ["ada approved it before its checks were done"]
+    assert [concern["text"] for concern in task["concerns"]] == ["ada approved it before its checks were done"]
     assert plan_repo.repo.ok("inbox", "--json").json["items"] == []

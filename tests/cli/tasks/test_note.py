@@ -1,4 +1,4 @@
-"""sow note: assumptions that gate 'done', resolved by those who may."""
+"""sow note: a task with an open note cannot be completed; only some actors may resolve notes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def add(repo: Repo, category: str = "") -> None:
 
 
 def notes(repo: Repo) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = repo.ok("note", "list", "--task", "010", "--json").json["notes"]
-    return found
+    result: list[dict[str, Any]] = repo.ok("note", "list", "--task", "010", "--json").json["notes"]
+    return result
 
 
 def test_a_note_is_numbered_and_open(task_repo: Repo):
-    """A note gets the next number of its desk, and is written where the protocol says."""
+    """A note gets the next number of its task, and is written where the protocol says."""
     add(task_repo)
     result = task_repo.ok("note", "add", "--description", "d", "--context", "c", "--category", "bug", **WORKER)
     assert result.out == "note_002 is open\n"
-    path = task_repo.desk("010") / "completion_drive/session_current.json"
+    path = task_repo.task_folder("010") / "completion_drive/session_current.json"
     session = json.loads(path.read_text())
     assert session["task_id"].startswith("add_login_")
-    assert [each["note_id"] for each in session["notes"]] == ["note_001", "note_002"]
+    assert [note["note_id"] for note in session["notes"]] == ["note_001", "note_002"]
     assert session["notes"][1]["category"] == "bug"
     task_repo.ok("validate", str(path))
 
@@ -96,10 +96,10 @@ def test_an_escalated_note_is_a_question(task_repo: Repo):
 def test_a_settled_note_stays_settled(task_repo: Repo, first: str, second: str):
     """A note is resolved once and escalated once."""
     add(task_repo)
-    words = {"resolve": ("--resolution", "x"), "escalate": ("--reason", "x")}
-    task_repo.ok("note", first, "1", *words[first], "--task", "010")
+    text = {"resolve": ("--resolution", "x"), "escalate": ("--reason", "x")}
+    task_repo.ok("note", first, "1", *text[first], "--task", "010")
     before = task_repo.snapshot()
-    assert task_repo.sow("note", second, "1", *words[second], "--task", "010").code == 2
+    assert task_repo.sow("note", second, "1", *text[second], "--task", "010").code == 2
     assert task_repo.snapshot() == before
 
 
@@ -126,7 +126,7 @@ def test_an_ended_task_takes_no_notes(task_repo: Repo):
 def test_a_broken_file_of_notes_keeps_the_gate_shut(task_repo: Repo, content: str):
     """Notes that cannot be read are not no notes: the task is not handed in, and the file is named."""
     add(task_repo)
-    path = task_repo.desk("010") / "completion_drive/session_current.json"
+    path = task_repo.task_folder("010") / "completion_drive/session_current.json"
     path.write_text(content)
     result = task_repo.sow("task", "set", "--id", "010", "status", "needs_review")
     assert result.code == 2

@@ -1,4 +1,4 @@
-"""sow context: what is chosen for a task, what is said about it, and what of it is written."""
+"""sow context: which documents are chosen for a task, why, and what is recorded."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 def library(repo: Repo) -> Repo:
     """A repository with a few documents, one of which is about the pending task 010."""
     shelve(repo.root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}})
-    words = ("--name", "Rotate refresh tokens", "--description", "A replayed token must be refused.")
-    repo.ok("task", "create", *words, "--reference", "docs/api.md")
+    arguments = ("--name", "Rotate refresh tokens", "--description", "A replayed token must be refused.")
+    repo.ok("task", "create", *arguments, "--reference", "docs/api.md")
     return repo
 
 
@@ -42,9 +42,9 @@ def test_the_choice_is_shown_and_written(library: Repo) -> None:
     assert last == "task 010 now refers to them; see: sow task show 010"
     task = state(library)
     assert task["references"] == ["docs/api.md", DOCUMENT]
-    assert [each["path"] for each in task["context"]] == [DOCUMENT]
+    assert [file["path"] for file in task["context"]] == [DOCUMENT]
     assert DOCUMENT in library.ok("task", "show", "010").out
-    library.ok("validate", str(library.desk("010") / "state.yaml"))
+    library.ok("validate", str(library.task_folder("010") / "state.yaml"))
 
 
 def test_what_may_fit_is_shown_apart(library: Repo) -> None:
@@ -67,11 +67,11 @@ def test_a_chosen_document_can_be_pinned(library: Repo) -> None:
 
 def test_the_document_for_programs(library: Repo) -> None:
     """--json has the budget, the choice with its sizes, what was given, and whether it was written."""
-    found = library.ok("context", "010", "--budget", "4k", "--json").json
-    reason = found["references"][0].pop("reason")
+    document = library.ok("context", "010", "--budget", "4k", "--json").json
+    reason = document["references"][0].pop("reason")
     assert reason.startswith("about ")
-    project = found.pop("project")
-    assert found == {
+    project = document.pop("project")
+    assert document == {
         "task": "010",
         "memories": [],
         "budget": 4000,
@@ -90,11 +90,11 @@ def test_goal_and_decisions_are_shown(library: Repo) -> None:
     """sow context and sow task show print the project's goal and its decisions (B3)."""
     library.ok("project", "remember", "Tokens are signed with RS256")
     goal = library.ok("project", "show", "--json").json["name"]
-    for words in (("context", "010"), ("task", "show", "010")):
-        shown = library.ok(*words).out
+    for case in (("context", "010"), ("task", "show", "010")):
+        shown = library.ok(*case).out
         assert goal in shown
         assert "- Tokens are signed with RS256" in shown
-        document = library.ok(*words, "--json").json
+        document = library.ok(*case, "--json").json
         assert document["project"]["name"] == goal
         assert document["memories"] == ["Tokens are signed with RS256"]
 
@@ -105,9 +105,9 @@ def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
     library.ok("context", "010")
     assert state(library)["references"] == ["docs/api.md", DOCUMENT]
     (library.root / DOCUMENT).unlink()
-    said = library.ok("context", "010").out
-    assert "0 of 4 documents" in said
-    assert "no document fits" in said
+    output = library.ok("context", "010").out
+    assert "0 of 4 documents" in output
+    assert "no document fits" in output
     assert (state(library)["references"], state(library)["context"]) == (["docs/api.md"], [])
 
 
@@ -124,8 +124,8 @@ def test_what_was_given_by_hand_is_not_chosen_again(repo: Repo) -> None:
 def test_a_look_changes_no_state(library: Repo, words: tuple[str, ...], marks: dict[str, str]) -> None:
     """With --dry-run, and for a worker, the choice is shown and no file of .sow is changed."""
     before = library.snapshot()
-    found = library.ok("context", "010", *words, "--json", **marks).json
-    assert ([each["path"] for each in found["references"]], found["written"]) == ([DOCUMENT], False)
+    document = library.ok("context", "010", *words, "--json", **marks).json
+    assert ([reference["path"] for reference in document["references"]], document["written"]) == ([DOCUMENT], False)
     assert library.snapshot() == before
 
 
@@ -135,12 +135,12 @@ def test_a_worker_asks_about_its_own_task(library: Repo) -> None:
 
 
 def test_outputs_of_the_tasks_before_it_come_first(library: Repo) -> None:
-    """What a task builds on is chosen with that reason; while its task is open, that is said."""
+    """What a task builds on is chosen with that reason; while its task is open, that is reported."""
     library.ok("task", "create", "--name", "Paint the fence", "--depends-on", "010")
-    write(library.desk("010") / "task_output", {"report.md": "# Report\n", "data/numbers.csv": "1,2\n"})
+    write(library.task_folder("010") / "task_output", {"report.md": "# Report\n", "data/numbers.csv": "1,2\n"})
     result = library.ok("context", "020", "--json")
     folder = ".sow/project/phases/implementation/tasks/010/task_output"
-    assert [(each["path"], each["kind"]) for each in result.json["references"]] == [
+    assert [(reference["path"], reference["kind"]) for reference in result.json["references"]] == [
         (f"{folder}/data/numbers.csv", "upstream"),
         (f"{folder}/report.md", "upstream"),
     ]
@@ -154,17 +154,17 @@ def test_files_that_the_tasks_before_it_wrote(repo: Repo) -> None:
         {"task_number": 1, "name": "Types", "files": ["src/types.py", "src/gone.py", "src/both.py"]},
         {"task_number": 2, "name": "Screens", "files": ["src/both.py"], "depends_on": [1]},
     ]
-    plan = {"plan": {"name": "P", "tasks": [{**each, "description": "Make it."} for each in tasks]}}
+    plan = {"plan": {"name": "P", "tasks": [{**task, "description": "Make it."} for task in tasks]}}
     write(repo.root, {"plan.yaml": yaml.safe_dump(plan), "src/types.py": "x = 1\n", "src/both.py": "y = 1\n"})
     repo.ok("plan", "import", "plan.yaml", "--yes")
-    found = repo.ok("context", "020", "--json").json["references"]
-    assert [(each["path"], each["reason"]) for each in found] == [
+    references = repo.ok("context", "020", "--json").json["references"]
+    assert [(reference["path"], reference["reason"]) for reference in references] == [
         ("src/types.py", "task 010 wrote it, and this task builds on that")
     ]
 
 
 def test_a_broken_index_is_a_warning(library: Repo) -> None:
-    """An index of sinks that cannot be read is said on stderr, and the rest is chosen."""
+    """An index of sinks that cannot be read is reported on stderr, and the rest is chosen."""
     write(library.root / ".sow/sinks", {"index.json": "{"})
     result = library.ok("context", "010")
     assert result.err.startswith("warning: .sow/sinks/index.json")
@@ -175,10 +175,10 @@ def test_the_budget_of_the_user_s_settings(library: Repo) -> None:
     """context.budget of the config is the budget where the call names none, and 'config show' has it."""
     path = Path(library.environment["HOME"], ".config", "sow", "config.yaml")
     write(path.parent, {path.name: 'context: {budget: "10"}\n'})
-    found = library.ok("context", "010", "--json").json
-    assert found["budget"] == 10
-    assert found["references"] == []
-    assert [each["path"] for each in found["left_out"]] == [DOCUMENT]
+    document = library.ok("context", "010", "--json").json
+    assert document["budget"] == 10
+    assert document["references"] == []
+    assert [file["path"] for file in document["left_out"]] == [DOCUMENT]
     assert 'budget: "10"' in library.ok("config", "show").out
     assert "left out, over the budget" in library.ok("context", "010").out
 
@@ -206,9 +206,9 @@ def test_no_control_byte_of_a_document_is_shown(repo: Repo) -> None:
 
 def test_many_calls_at_once(library: Repo) -> None:
     """Calls that meet at the index all give the same answer."""
-    words = [SOW, "context", "010", "--dry-run", "--json"]
+    text = [SOW, "context", "010", "--dry-run", "--json"]
     calls = [
-        subprocess.Popen(words, cwd=library.root, env=library.environment, stdout=subprocess.PIPE) for _ in range(6)
+        subprocess.Popen(text, cwd=library.root, env=library.environment, stdout=subprocess.PIPE) for _ in range(6)
     ]
     answers = {call.communicate(timeout=300)[0] for call in calls}
     assert [call.returncode for call in calls] == [0] * 6
@@ -218,8 +218,8 @@ def test_many_calls_at_once(library: Repo) -> None:
 def test_a_disk_without_room_for_the_index(library: Repo) -> None:
     """Where the index cannot be written, the choice is made without it, and the task's state is whole."""
     script = f"ulimit -f 16; exec {SOW} context 010 --json"
-    done = subprocess.run(["bash", "-c", script], cwd=library.root, env=library.environment, capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert [each["path"] for each in json.loads(done.stdout)["references"]] == [DOCUMENT]
+    result = subprocess.run(["bash", "-c", script], cwd=library.root, env=library.environment, capture_output=True)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert [reference["path"] for reference in json.loads(result.stdout)["references"]] == [DOCUMENT]
     assert state(library)["references"] == ["docs/api.md", DOCUMENT]
     assert library.ok("context", "010", "--json").json["written"]

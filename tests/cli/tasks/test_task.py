@@ -1,4 +1,4 @@
-"""sow task: creating, showing, moving and giving up units of work."""
+"""sow task: creates, shows, moves and abandons tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 
 from sow.store.files.checkout_home import find
 
@@ -68,7 +68,7 @@ def test_a_description_comes_from_anywhere(repo: Repo, given: str, stdin: bytes,
     """A description is a text, a file or stdin, and brings its own title if it likes."""
     (repo.root / "task.md").write_text("# Own title\n\nFrom a file.\n")
     repo.ok("task", "create", "--name", "T", "--description", given, stdin=stdin)
-    assert (repo.desk("010") / "description.md").read_text() == described
+    assert (repo.task_folder("010") / "description.md").read_text() == described
 
 
 def test_add_is_create(repo: Repo):
@@ -94,7 +94,7 @@ def test_a_task_goes_to_the_named_phase(repo: Repo):
     repo.ok("phase", "add", "discovery", "--reason", "look", "--yes")
     repo.ok("task", "create", "--name", "a", "--phase", "disc")
     repo.ok("task", "create", "--name", "b", "--phase", "implement")
-    assert [repo.task(each)["phase"] for each in ("010", "020")] == ["discovery", "implementation"]
+    assert [repo.task(name)["phase"] for name in ("010", "020")] == ["discovery", "implementation"]
 
 
 def test_a_refused_task_leaves_no_folder(repo: Repo):
@@ -111,24 +111,24 @@ def test_list_for_people_and_programs(task_repo: Repo):
     rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
     assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "DEPENDS", "ON", "NAME"]
     assert rows[2] == ["020", "pending", "implementation", "implementer-1", "010", "Second"]
-    for words, ids in (
+    for arguments, ids in (
         ((), ["010", "020"]),
         (("--status", "pending"), ["020"]),
         (("--status", "failed"), []),
         (("--phase", "imp"), ["010", "020"]),
     ):
-        found = task_repo.ok("task", "list", "--json", *words).json
-        assert ([task["id"] for task in found["tasks"]], found["broken"]) == (ids, {})
+        document = task_repo.ok("task", "list", "--json", *arguments).json
+        assert ([task["id"] for task in document["tasks"]], document["broken"]) == (ids, {})
     assert task_repo.ok("task", "list", "--status", "failed").out == "no tasks\n"
 
 
 def test_a_broken_task_is_listed_as_broken(task_repo: Repo):
-    """A task that cannot be read stands in the list with its problem, beside the readable ones."""
+    """A task that cannot be read is in the list with its problem, beside the readable ones."""
     task_repo.ok("task", "create", "--name", "Second")
-    (task_repo.desk("010") / "state.yaml").write_text("nonsense\n")
-    found = task_repo.ok("task", "list", "--json").json
-    assert [task["id"] for task in found["tasks"]] == ["020"]
-    assert "state.yaml" in found["broken"]["010"]
+    (task_repo.task_folder("010") / "state.yaml").write_text("nonsense\n")
+    document = task_repo.ok("task", "list", "--json").json
+    assert [task["id"] for task in document["tasks"]] == ["020"]
+    assert "state.yaml" in document["broken"]["010"]
     assert "broken" in task_repo.ok("task", "list").out
 
 
@@ -147,7 +147,7 @@ def test_show_tells_a_newcomer_everything(task_repo: Repo):
         "Task 010: Add login",
         "in_progress, iteration 2",
         "implementer-2",
-        str(task_repo.desk("010")),
+        str(task_repo.task_folder("010")),
         "# Add login",
         "[001, by ada, on iteration 1]\nthe public one",
         "note_001 [resolved] which key? → the public one",
@@ -206,7 +206,7 @@ def test_completed_is_the_same_as_approve(task_repo: Repo):
 @pytest.mark.parametrize(("status", "kept"), [("completed", False), ("in_progress", True)])
 def test_the_session_ends_with_the_task(task_repo: Repo, status: str, kept: bool):
     """The session id is kept through a review and cleared when the task is completed."""
-    path = task_repo.desk("010") / "state.yaml"
+    path = task_repo.task_folder("010") / "state.yaml"
     session = "  session_id: 0b0e1b2c-1111-4222-8333-444455556666\n"
     path.write_text(path.read_text() + session)
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
@@ -272,11 +272,11 @@ def test_a_circle_of_dependencies_is_refused(task_repo: Repo):
 
 def test_an_abandoned_task_is_kept(task_repo: Repo):
     """A task is given up with a reason, its folder stays, and nothing brings it back."""
-    before = {path.name for path in task_repo.desk("010").iterdir()}
+    before = {path.name for path in task_repo.task_folder("010").iterdir()}
     task_repo.ok("task", "abandon", "010", "--reason", "wrong way")
     task = task_repo.task("010")
     assert (task["status"], task["abandoned_reason"]) == ("abandoned", "wrong way")
-    assert {path.name for path in task_repo.desk("010").iterdir()} == before
+    assert {path.name for path in task_repo.task_folder("010").iterdir()} == before
     assert task_repo.sow("task", "set", "--id", "010", "status", "in_progress").code == 2
     assert task_repo.ok("task", "create", "--name", "Next", "--json").json["id"] == "020"
 
@@ -291,12 +291,12 @@ def test_there_is_no_way_to_delete_a_task(repo: Repo):
 
 def test_a_broken_state_is_set_aside_with_a_warning(task_repo: Repo):
     """When a task's file is broken, the next move goes from the last good state and tells where the broken file is."""
-    (task_repo.desk("010") / "state.yaml").write_text("task: {id: 010, status: completed\n")
+    (task_repo.task_folder("010") / "state.yaml").write_text("task: {id: 010, status: completed\n")
     result = task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert result.err.startswith("warning: .sow/project/phases/implementation/tasks/010/state.yaml")
     assert "the last good state is back" in result.err
     assert task_repo.task("010")["status"] == "needs_review"
-    aside = [path for path in task_repo.desk("010").iterdir() if path.name.startswith("state.broken-")]
+    aside = [path for path in task_repo.task_folder("010").iterdir() if path.name.startswith("state.broken-")]
     assert aside[0].read_text() == "task: {id: 010, status: completed\n"
 
 
@@ -363,7 +363,7 @@ def test_a_task_may_allow_a_result_without_changes(repo: Repo):
 
 def test_criteria_references_and_tests_are_added_later(task_repo: Repo):
     """A value of these fields is added; a criterion is in the description too, which the worker reads (B10)."""
-    description = task_repo.desk("010") / "description.md"
+    description = task_repo.task_folder("010") / "description.md"
     before = description.read_text()
     for value in ("it is short", "it is true", "it is true"):
         task_repo.ok("task", "set", "--id", "010", "criteria", value)
@@ -395,7 +395,7 @@ def test_a_test_command_typed_on_a_terminal_is_agreed_to(repo: Repo, on_terminal
     """A person who types a test command on a terminal has agreed to it; there nobody else can have typed it (A1)."""
     code, shown = on_terminal(repo, "task", "create", "--name", "T", "--test", "./check.sh").end()
     assert code == 0, shown
-    assert [each["command"] for each in repo.ok("consent", "list", "--json").json["consents"]] == ["./check.sh"]
+    assert [consent["command"] for consent in repo.ok("consent", "list", "--json").json["consents"]] == ["./check.sh"]
 
 
 @pytest.mark.parametrize(
@@ -409,13 +409,13 @@ def test_an_unknown_role_is_refused_with_the_nearest_name(task_repo: Repo, words
     assert "unknown agent: implmenter" in result.err and "implementer" in result.err.partition("implmenter")[2]
 
 
-def test_the_next_step_of_a_task_starts_or_resumes_its_worker(yard: Yard) -> None:
+def test_the_next_step_of_a_task_starts_or_resumes_its_worker(worker: WorkerRepo) -> None:
     """The orchestrator and a person are led to spawn and resume, the worker to its own work (A12)."""
-    repo = yard.repo
+    repo = worker.repo
     assert repo.task("010")["next"] == "start a worker on it: sow agent spawn implementer 010"
     assert repo.ok("status", "--json").json["next"]["command"] == "sow agent spawn implementer 010"
-    yard.scenario([{"run": ["sh", "-c", "sow task show 010 --json > shown.json"]}, {"status": "failed"}])
-    yard.spawn()
+    worker.scenario([{"run": ["sh", "-c", "sow task show 010 --json > shown.json"]}, {"status": "failed"}])
+    worker.spawn()
     assert "do the work, log it" in (repo.root / "shown.json").read_text()
     assert repo.task("010")["status"] == "failed"
     assert repo.task("010")["next"] == 'resume its worker: sow agent resume 010 "Continue"'

@@ -1,4 +1,4 @@
-"""sow workflow design: the architect by itself, with sub-roles, with a person; and the agent types that are missing."""
+"""sow workflow design: the architect alone, with sub-roles or with a person; and missing agent types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
-from support.workflow_repo import EXAMPLE, PLAN, Flow
+from support.workflow_repo import EXAMPLE, PLAN, WorkflowRepo
 
 from sow.agents.registry import read_agent
 from sow.domain.workflows import contract_block
@@ -19,16 +19,16 @@ FIVE = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["c", "d"]}
 
 
 @pytest.fixture
-def flow(repo: Repo, tmp_path: Path) -> Flow:
+def flow(repo: Repo, tmp_path: Path) -> WorkflowRepo:
     """A workflow that waits for its design."""
-    return Flow(repo, tmp_path).begin()
+    return WorkflowRepo(repo, tmp_path).begin()
 
 
-def design(flow: Flow, *words: str, **more: Any) -> Any:
-    return flow.repo.sow("workflow", "design", "--headless", "--executor", "script", *words, **more)
+def design(flow: WorkflowRepo, *arguments: str, **options: Any) -> Any:
+    return flow.repo.sow("workflow", "design", "--headless", "--executor", "script", *arguments, **options)
 
 
-def test_the_architect_works_by_itself(flow: Flow) -> None:
+def test_the_architect_works_by_itself(flow: WorkflowRepo) -> None:
     """What it wrote is checked, has the contract in it, and is the crew of shared_status.json."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     result = design(flow)
@@ -45,7 +45,7 @@ def test_the_architect_works_by_itself(flow: Flow) -> None:
 def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_path: Path) -> None:
     """A summary that nobody filled in tells an architect that works by itself nothing: the person hears of that."""
     bare_repo.ok("workflow", "new", "user_management")
-    flow = Flow(bare_repo, tmp_path)
+    flow = WorkflowRepo(bare_repo, tmp_path)
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     assert "is still the empty form" in design(flow).err
     path = bare_repo.root / "orchestration/conversation_summary_user_management.md"
@@ -53,7 +53,7 @@ def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_p
     assert "the empty form" not in design(flow, "--yes").err
 
 
-def test_findings_go_back_to_the_architect(flow: Flow) -> None:
+def test_findings_go_back_to_the_architect(flow: WorkflowRepo) -> None:
     """A design with an error is sent back in the same session, with its place; a fixed one is taken."""
     flow.scripted(
         {
@@ -76,7 +76,7 @@ def test_findings_go_back_to_the_architect(flow: Flow) -> None:
     assert "# 1 finding sent back to workflow-architect (iteration 1 of 3)" in result.err
 
 
-def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: Flow) -> None:
+def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: WorkflowRepo) -> None:
     """An architect that never fixes its plan ends with exit 1, and what it wrote stays for a person."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": "sed -i s/1727539200/x/ " + PLAN}]]})
     result = design(flow)
@@ -84,29 +84,29 @@ def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: Flow) -
     assert "iteration 3 of 3" in result.err and (flow.repo.root / PLAN).exists()
 
 
-def test_a_refused_architect_is_named_before_it_is_asked_again(flow: Flow) -> None:
+def test_a_refused_architect_is_named_before_it_is_asked_again(flow: WorkflowRepo) -> None:
     """What the CLI refused is told after each turn and in the final error; a second refused turn is the last (C11)."""
     flow.scripted({"workflow_architect": [[{"refuse": "tee plan.md"}]]})
     result = design(flow)
-    told = "1 command refused: tee plan.md; "
+    messages = "1 command refused: tee plan.md; "
     assert result.code == 1 and "agents.executors.script.settings.yolo_mode: true" in result.err
-    assert result.err.index(told) < result.err.index("(iteration 1 of 3)")
-    assert told in result.err[result.err.index("was refused commands, and the design still has errors") :]
+    assert result.err.index(messages) < result.err.index("(iteration 1 of 3)")
+    assert messages in result.err[result.err.index("was refused commands, and the design still has errors") :]
     assert "(iteration 2 of 3)" not in result.err
 
 
-def test_an_architect_that_writes_nothing_is_told_so(flow: Flow) -> None:
+def test_an_architect_that_writes_nothing_is_told_so(flow: WorkflowRepo) -> None:
     """No plan at all is a finding like any other."""
     flow.scripted({"workflow_architect": [[{"say": "I think about it"}], [{"run": COPY}, {"say": "here"}]]})
     assert design(flow).code == 0
 
 
 @pytest.mark.full
-def test_the_verifiers_findings_reach_the_architect(flow: Flow) -> None:
+def test_the_verifiers_findings_reach_the_architect(flow: WorkflowRepo) -> None:
     """A RED report is in the architect's next prompt, and a design that stays as it was is called unchanged (C2)."""
     gap = [[{"say": "Quality Control: RED\n\nFeedback: nobody tests the API"}]]
     fix = {"run": f"sed -i 's/^# .*/&, and tests of the API/' {PLAN}"}
-    told = {"if": {"told": "nobody tests the API", "then": [fix, {"say": "fixed"}], "else": [{"say": "as it is"}]}}
+    messages = {"if": {"told": "nobody tests the API", "then": [fix, {"say": "fixed"}], "else": [{"say": "as it is"}]}}
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]], "design_verifier": gap})
     assert design(flow).code == 0
     verified = flow.repo.sow("workflow", "verify", "--executor", "script")
@@ -116,7 +116,7 @@ def test_the_verifiers_findings_reach_the_architect(flow: Flow) -> None:
     assert [(item["kind"], item["do"]) for item in waits] == [("failed", "sow workflow design")]
     assert "nobody tests the API" in flow.repo.ok("workflow", "design", "--print").out
     flow.scripted(
-        {"workflow_architect": [[told]], "design_verifier": [[{"say": "Quality Control: GREEN\n\nFeedback: ok"}]]}
+        {"workflow_architect": [[messages]], "design_verifier": [[{"say": "Quality Control: GREEN\n\nFeedback: ok"}]]}
     )
     result = design(flow)
     assert result.code == 0 and "\ndesigned user_management" in result.out, result
@@ -126,9 +126,9 @@ def test_the_verifiers_findings_reach_the_architect(flow: Flow) -> None:
     assert "the architect changed nothing in user_management" in again.out and "designed" not in again.out
 
 
-def delegating(flow: Flow) -> Flow:
+def delegating(flow: WorkflowRepo) -> WorkflowRepo:
     """A crew of five, whose architect and sub-roles write their parts."""
-    other = Flow(flow.repo, flow.folder).crew(FIVE)
+    other = WorkflowRepo(flow.repo, flow.folder).crew(FIVE)
     text = (flow.repo.root / PLAN).read_text()
     (flow.folder / "plan.md").write_text(text)
     other.orchestration.joinpath("workflow_coordination_plan.md").unlink()
@@ -155,7 +155,7 @@ def delegating(flow: Flow) -> Flow:
     return flow.scripted({"workflow_architect": [first, second], **parts})
 
 
-def test_five_agents_are_worked_out_by_sub_roles(flow: Flow) -> None:
+def test_five_agents_are_worked_out_by_sub_roles(flow: WorkflowRepo) -> None:
     """From five agents on, three sub-roles write their parts in turn, and the architect integrates them."""
     result = design(delegating(flow))
     assert result.code == 0, result
@@ -166,42 +166,44 @@ def test_five_agents_are_worked_out_by_sub_roles(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_delegation_can_be_asked_for(flow: Flow) -> None:
+def test_delegation_can_be_asked_for(flow: WorkflowRepo) -> None:
     """With --delegate a small crew is worked out the same way, and the architect is told so first."""
     part = [[{"append": {"path": "order.txt", "text": "{agent}\n"}}]]
     roles = ("file_structure_designer", "checkpoint_designer", "instruction_writer")
-    told = {"if": {"told": "The details are delegated", "then": [{"run": COPY}]}}
-    flow.scripted({"workflow_architect": [[told], [{"say": "integrated"}]], **dict.fromkeys(roles, part)})
+    messages = {"if": {"told": "The details are delegated", "then": [{"run": COPY}]}}
+    flow.scripted({"workflow_architect": [[messages], [{"say": "integrated"}]], **dict.fromkeys(roles, part)})
     assert design(flow, "--delegate").code == 0
     assert (flow.repo.root / "order.txt").read_text().split() == [role.replace("_", "-") for role in roles]
 
 
 @pytest.mark.full
-def test_the_project_s_goal_is_in_every_prompt_of_the_design(flow: Flow) -> None:
+def test_the_project_s_goal_is_in_every_prompt_of_the_design(flow: WorkflowRepo) -> None:
     """The architect, its sub-roles and the Design Verifier know the goal and the decisions of the project (B3)."""
     repo = flow.repo
     goal = f"| Goal: {repo.ok('project', 'show', '--json').json['name']}\n"
     repo.ok("project", "remember", "Gates open inwards")
     seen = {"append": {"path": "order.txt", "text": "{agent}\n"}}
-    told = {"if": {"told": goal, "then": [{"if": {"told": "Gates open inwards", "then": [seen]}}]}}
+    messages = {"if": {"told": goal, "then": [{"if": {"told": "Gates open inwards", "then": [seen]}}]}}
     roles = ("file_structure_designer", "checkpoint_designer", "instruction_writer")
     verdicts = {name: [{"say": f"Quality Control: {name}\n\nFeedback: so it is"}] for name in ("GREEN", "RED")}
     judged = [[{"if": {"told": goal, "then": verdicts["GREEN"], "else": verdicts["RED"]}}]]
-    architect = [[told, {"run": COPY}], [{"say": "integrated"}]]
-    flow.scripted({"workflow_architect": architect, **{role: [[told]] for role in roles}, "design_verifier": judged})
+    architect = [[messages, {"run": COPY}], [{"say": "integrated"}]]
+    flow.scripted(
+        {"workflow_architect": architect, **{role: [[messages]] for role in roles}, "design_verifier": judged}
+    )
     assert design(flow, "--delegate").code == 0
     repo.ok("workflow", "verify", "--executor", "script")
     told_names = [name.replace("_", "-") for name in ("workflow_architect", *roles)]
     assert (repo.root / "order.txt").read_text().split() == told_names
 
 
-def test_few_agents_are_not_delegated(flow: Flow) -> None:
+def test_few_agents_are_not_delegated(flow: WorkflowRepo) -> None:
     """Up to four agents the architect writes everything itself."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]], "instruction_writer": [[{"exit": 9}]]})
     assert design(flow).code == 0
 
 
-def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: Flow) -> None:
+def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: WorkflowRepo) -> None:
     """An architect that cannot be had leaves nothing behind but what it wrote, and says why."""
     flow.scripted({"workflow_architect": [[{"limit": 3600}]]})
     assert design(flow).code == 4
@@ -210,7 +212,7 @@ def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: Flow) -> None:
     assert result.code == 1 and "workflow-architect" in result.err
 
 
-def test_a_fallback_takes_over_from_a_limited_architect(flow: Flow) -> None:
+def test_a_fallback_takes_over_from_a_limited_architect(flow: WorkflowRepo) -> None:
     """Where the bound executor has reached its limit, the role's fallback designs."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     limited = flow.folder / "limited.yaml"
@@ -228,7 +230,7 @@ def test_a_fallback_takes_over_from_a_limited_architect(flow: Flow) -> None:
     flow.repo.ok("workflow", "design", "--headless")
 
 
-def test_a_missing_fallback_does_not_stop_a_design(flow: Flow) -> None:
+def test_a_missing_fallback_does_not_stop_a_design(flow: WorkflowRepo) -> None:
     """A fallback of the architect that is not installed is named, and the architect designs (A18)."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     config = Path(flow.repo.environment["HOME"]) / ".config/sow/config.yaml"
@@ -239,15 +241,15 @@ def test_a_missing_fallback_does_not_stop_a_design(flow: Flow) -> None:
     assert result.code == 0 and "the fallback codex is left out" in result.err, result
 
 
-def test_an_architect_cannot_approve_its_own_design_by_hand(flow: Flow) -> None:
-    """What it edits in state.yaml is put back after its turn."""
+def test_an_architect_cannot_approve_its_own_design_by_hand(flow: WorkflowRepo) -> None:
+    """What it edits in state.yaml is restored after its turn."""
     forge = ["sh", "-c", "printf '  approval: {}\\n' >> orchestration/state.yaml"]
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": forge}, {"sow": "workflow approve"}]]})
     assert design(flow).code == 0
     assert "approval" not in flow.state
 
 
-def test_an_approved_design_is_not_made_anew_by_accident(flow: Flow) -> None:
+def test_an_approved_design_is_not_made_anew_by_accident(flow: WorkflowRepo) -> None:
     """After an approval --yes is needed; the crew's state stays."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]]})
     flow.design()
@@ -257,13 +259,13 @@ def test_an_approved_design_is_not_made_anew_by_accident(flow: Flow) -> None:
     assert design(flow, "--yes").code == 0
 
 
-def test_without_a_terminal_the_ways_are_named(flow: Flow) -> None:
+def test_without_a_terminal_the_ways_are_named(flow: WorkflowRepo) -> None:
     """A person who is not there is not waited for: the hint names --headless and --print."""
     result = flow.repo.sow("workflow", "design")
     assert result.code == 2 and "--headless" in result.err and "--print" in result.err
 
 
-def test_the_prompt_can_be_taken_elsewhere(flow: Flow) -> None:
+def test_the_prompt_can_be_taken_elsewhere(flow: WorkflowRepo) -> None:
     """--print shows all that an architect needs, with full paths, and starts nothing."""
     out = flow.repo.ok("workflow", "design", "--print").out
     assert out.startswith("# Workflow architect\n")
@@ -287,7 +289,9 @@ assert subprocess.run(["sow", "workflow", "approve"], capture_output=True).retur
 
 
 @pytest.mark.full
-def test_a_person_talks_with_the_architect_in_the_terminal(flow: Flow, tmp_path: Path, on_terminal: Any) -> None:
+def test_a_person_talks_with_the_architect_in_the_terminal(
+    flow: WorkflowRepo, tmp_path: Path, on_terminal: Any
+) -> None:
     """The CLI is opened in front of the person with a first word that leads to its prompt; its design is checked."""
     (tmp_path / "bin").mkdir()
     claude = tmp_path / "bin/claude"
@@ -302,14 +306,14 @@ def test_a_person_talks_with_the_architect_in_the_terminal(flow: Flow, tmp_path:
     assert "database_agent" in flow.status["agents"]
 
 
-def test_an_executor_that_cannot_be_opened_says_so(flow: Flow, on_terminal: Any) -> None:
+def test_an_executor_that_cannot_be_opened_says_so(flow: WorkflowRepo, on_terminal: Any) -> None:
     """A CLI without an interactive form is refused with the other ways."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]]})
     code, shown = on_terminal(flow.repo, "workflow", "design", "--executor", "script").end()
     assert code == 2 and "cannot be opened" in shown and "--print" in shown
 
 
-def required(flow: Flow) -> None:
+def required(flow: WorkflowRepo) -> None:
     flow.design()
     head = flow.head()
     head["agents"][0]["agent"] = "database-specialist"
@@ -325,7 +329,7 @@ def required(flow: Flow) -> None:
     flow.plan(head, text.split("---\n", 2)[2])
 
 
-def test_missing_agent_types_are_listed_and_can_be_written(flow: Flow) -> None:
+def test_missing_agent_types_are_listed_and_can_be_written(flow: WorkflowRepo) -> None:
     """verify lists what does not exist with its specification; `sow agent new --from-workflow` writes it, once."""
     repo = flow.repo
     required(flow)
@@ -348,7 +352,7 @@ def test_missing_agent_types_are_listed_and_can_be_written(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_a_design_may_need_agent_types_that_do_not_exist(flow: Flow, on_terminal: Any) -> None:
+def test_a_design_may_need_agent_types_that_do_not_exist(flow: WorkflowRepo, on_terminal: Any) -> None:
     """The architect is not asked to fix that: the person gets the command, and on a terminal an offer (C17)."""
     required(flow)
     flow.scripted({"workflow_architect": [[{"say": "it is designed"}]]})

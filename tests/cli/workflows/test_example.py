@@ -1,4 +1,4 @@
-"""The example workflow runs to its end with one command and no account, and shows all that the protocol has."""
+"""The example workflow runs to its end with one command and no account, and uses the whole protocol."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Played:
         state = yaml.safe_load((self.archive / "state.yaml").read_text())
         self.workflow: dict[str, Any] = state["workflow"]
 
-    def desk(self, name: str) -> Path:
+    def member_folder(self, name: str) -> Path:
         return self.archive / "agents" / name
 
     def notes(self, name: str) -> list[dict[str, Any]]:
-        (session,) = (self.desk(name) / "completion_drive").glob("session_*.json")
-        found: list[dict[str, Any]] = json.loads(session.read_text())["notes"]
-        return found
+        (session,) = (self.member_folder(name) / "completion_drive").glob("session_*.json")
+        result: list[dict[str, Any]] = json.loads(session.read_text())["notes"]
+        return result
 
     def journal(self, event: str) -> list[dict[str, Any]]:
         lines = [
@@ -41,7 +41,7 @@ class Played:
             for path in sorted((self.repo / ".sow/local/runs").glob("*/journal.jsonl"))
             for line in path.read_text().splitlines()
         ]
-        return [each for each in lines if each["event"] == event]
+        return [line for line in lines if line["event"] == event]
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +49,19 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """The example's script, run once, as a person calls it."""
     folder = tmp_path_factory.mktemp("example") / "place"
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "SOW": SOW, "USER": "ada", "HOME": str(folder)}
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", str(EXAMPLE / "run.sh"), str(folder)], env=environment, capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     assert not [pid for pid in processes() if f"HOME={folder}/home".encode() in environment_of(pid)]
-    return Played(folder, done.stdout)
+    return Played(folder, result.stdout)
 
 
 @pytest.mark.full
 def test_the_workflow_is_complete_and_put_away(played: Played) -> None:
-    """Every agent's session is complete, the gate is clear, and the whole workflow lies in the archive."""
+    """Every agent's session is complete, the gate is clear, and the whole workflow is in the archive."""
     assert played.workflow["status"] == "completed"
-    assert {each["status"] for each in played.workflow["members"].values()} == {"session_complete"}
+    assert {member["status"] for member in played.workflow["members"].values()} == {"session_complete"}
     shown = json.loads((played.archive / "shared_status.json").read_text())
     assert shown["overall_completion_drive_gate"] == "clear" and shown["status"] == "completed"
     assert "workflow user_management is in orchestration/archive/user_management/" in played.out
@@ -71,9 +71,9 @@ def test_what_the_crew_built_is_in_the_repository(played: Played) -> None:
     """The outputs are real files, each with its version in the state."""
     for path in ("src/users_api.py", "web/sign_up.html", "docs/users.md"):
         assert (played.repo / path).is_file(), path
-    schema = (played.desk("database_agent") / "task_output/schema.sql").read_text()
+    schema = (played.member_folder("database_agent") / "task_output/schema.sql").read_text()
     assert "UNIQUE COLLATE NOCASE" in schema and "created_at" in schema
-    versions = {each["path"]: each["version"] for each in played.workflow["members"]["database_agent"]["outputs"]}
+    versions = {output["path"]: output["version"] for output in played.workflow["members"]["database_agent"]["outputs"]}
     assert list(versions.values()) == [2]
 
 
@@ -89,46 +89,50 @@ def test_one_escalation_went_to_the_solution_architect(played: Played) -> None:
     """Its decision was verified and became the resolution, which the API follows."""
     (note,) = played.notes("api_agent")
     assert note["resolved_by"] == "workflow_executor" and "scrypt" in note["resolution"]
-    decision = (played.desk("solution_architect_agent") / "task_output/decision.md").read_text()
+    decision = (played.member_folder("solution_architect_agent") / "task_output/decision.md").read_text()
     assert "hashlib.scrypt" in decision and "hashlib.scrypt" in (played.repo / "src/users_api.py").read_text()
     assert [
-        each["result"] for each in played.journal("verification") if each["task"] == "solution_architect_agent"
+        entry["result"] for entry in played.journal("verification") if entry["task"] == "solution_architect_agent"
     ] == ["passed"]
 
 
 def test_one_verification_failed_and_was_mended(played: Played) -> None:
-    """Iteration 1 failed with missing evidence, round 2 passed, both are kept, and no open result is left."""
-    history = played.desk("database_agent") / "verification_history"
+    """Verification 1 failed with missing evidence, verification 2 passed, both are kept, and no open result is left."""
+    history = played.member_folder("database_agent") / "verification_history"
     rounds = [json.loads(path.read_text()) for path in sorted(history.iterdir())]
-    assert [each["result"] for each in rounds] == ["failed", "passed"]
+    assert [item["result"] for item in rounds] == ["failed", "passed"]
     assert rounds[0]["missing_evidence"] == ["a column created_at in schema.sql"]
-    assert not (played.desk("database_agent") / "verification_results.json").exists()
+    assert not (played.member_folder("database_agent") / "verification_results.json").exists()
 
 
 def test_one_loop_was_seen_and_ended_by_the_person(played: Played) -> None:
     """When the form's agent asked the same a third time, normal resolution stopped, and the person had the history."""
-    routes = [each.get("route") for each in played.workflow["escalations"] if each["member"] == "frontend_agent"]
+    routes = [
+        escalation.get("route")
+        for escalation in played.workflow["escalations"]
+        if escalation["member"] == "frontend_agent"
+    ]
     assert len(routes) == 3 and routes[-1] == "loop"
-    (asked,) = [each for each in played.journal("question") if each["task"] == "frontend_agent"]
+    (asked,) = [entry for entry in played.journal("question") if entry["task"] == "frontend_agent"]
     assert asked["kind"] == "loop" and asked["text"].count("note_00") >= 3
     assert played.notes("frontend_agent")[2]["resolved_by"] == "user"
 
 
 def test_the_last_group_worked_side_by_side(played: Played) -> None:
     """Nobody started before its dependencies were verified; the form and the page were begun together."""
-    started = [each["task"] for each in played.journal("task_started")]
+    started = [entry["task"] for entry in played.journal("task_started")]
     assert list(dict.fromkeys(started)) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
-    begun = {each["task"]: each["t"] for each in reversed(played.journal("task_started"))}
-    ended = {each["task"]: each["t"] for each in played.journal("task_ended") if each["task"] == "docs_agent"}
+    begun = {entry["task"]: entry["t"] for entry in reversed(played.journal("task_started"))}
+    ended = {entry["task"]: entry["t"] for entry in played.journal("task_ended") if entry["task"] == "docs_agent"}
     assert begun["frontend_agent"] < ended["docs_agent"]
 
 
 def test_every_session_is_archived_and_listed(played: Played) -> None:
-    """Each agent's notes lie under their last name, in the index and in the clean-up log."""
-    archivist = played.desk("archival_agent")
+    """Each agent's notes are under their last name, in the index and in the clean-up log."""
+    archivist = played.member_folder("archival_agent")
     index = (archivist / "archive_index.json").read_text()
     for name in played.workflow["members"]:
-        (session,) = (played.desk(name) / "completion_drive").glob("session_*.json")
+        (session,) = (played.member_folder(name) / "completion_drive").glob("session_*.json")
         assert session.name in index
         assert session.name.endswith(f"_{json.loads(session.read_text())['task_id']}.json")
     assert json.loads((archivist / "cleanup_log.json").read_text())
@@ -136,5 +140,5 @@ def test_every_session_is_archived_and_listed(played: Played) -> None:
 
 def test_the_script_answers_with_the_commands_that_the_inbox_names(played: Played) -> None:
     """A reader of the example sees how a question is found and answered."""
-    for words in ("$ sow inbox", "$ sow answer w1 ", "$ sow answer w2 ", "$ sow workflow archive"):
-        assert words in played.out
+    for text in ("$ sow inbox", "$ sow answer w1 ", "$ sow answer w2 ", "$ sow workflow archive"):
+        assert text in played.out

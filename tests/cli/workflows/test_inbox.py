@@ -1,4 +1,4 @@
-"""What a workflow asks and what its agents note, through the real command."""
+"""Questions and notes of a workflow's agents, through the real command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from support.workflow_store import ADA, Flow, begun, result
+from support.workflow_store import ADA, StoredWorkflow, begun, result
 
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 from sow.store.workflows import design_state, members, question_updates
@@ -17,7 +17,7 @@ AGENT = {"SOW_TASK": "database_agent", "SOW_AGENT": "implementer"}
 
 
 @pytest.fixture
-def flow(repo: Repo) -> Flow:
+def flow(repo: Repo) -> StoredWorkflow:
     """A workflow beside a project, its database agent at work."""
     made = begun(repo)
     made.start()
@@ -25,7 +25,7 @@ def flow(repo: Repo) -> Flow:
 
 
 @pytest.fixture
-def alone(bare_repo: Repo) -> Flow:
+def alone(bare_repo: Repo) -> StoredWorkflow:
     """The same in a repository with .sow, but without a project."""
     bare_repo.ok("init")
     made = begun(bare_repo)
@@ -33,15 +33,15 @@ def alone(bare_repo: Repo) -> Flow:
     return made
 
 
-def ask(flow: Flow, text: str = "Should an address be unique?") -> None:
+def ask(flow: StoredWorkflow, text: str = "Should an address be unique?") -> None:
     flow.block()
     question_updates.ask_person(flow.home, "database_agent", text, kind="user")
 
 
-def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: Flow):
-    """SOW_TASK tells whose desk it is, and the command says how to end the turn."""
-    words = ("--description", "Is it unique?", "--context", "creating the table")
-    assert repo.ok("note", "add", *words, "--category", "requirements", **AGENT).out == "note_001 is open\n"
+def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: StoredWorkflow):
+    """SOW_TASK tells whose folder it is, and the command says how to end the turn."""
+    arguments = ("--description", "Is it unique?", "--context", "creating the table")
+    assert repo.ok("note", "add", *arguments, "--category", "requirements", **AGENT).out == "note_001 is open\n"
     assert "sow workflow set status blocked" in repo.ok("note", "escalate", "1", "--reason", "not mine", **AGENT).out
     shown = repo.ok("note", "list", "--task", "database_agent", "--json").json
     assert (shown["task"], shown["unresolved"]) == ("database_agent", 1)
@@ -50,23 +50,23 @@ def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: Flo
     assert (refused.code, "set your status to blocked" in refused.err) == (2, True)
 
 
-def test_an_agent_writes_on_no_other_desk(repo: Repo, flow: Flow):
+def test_an_agent_writes_in_no_other_folder(repo: Repo, flow: StoredWorkflow):
     """Neither on another agent's nor on a task's, and a task's worker not on an agent's."""
-    words = ("--description", "d", "--context", "c")
+    arguments = ("--description", "d", "--context", "c")
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     for task, environment in (("api_agent", AGENT), ("010", AGENT), ("database_agent", {"SOW_TASK": "010"})):
-        refused = repo.sow("note", "add", "--task", task, *words, **environment)
+        refused = repo.sow("note", "add", "--task", task, *arguments, **environment)
         assert (refused.code, "may not write notes of" in refused.err) == (2, True)
     assert flow.view()["agents"]["database_agent"]["completion_drive_notes_count"] == 0
 
 
-def test_nobody_else_has_notes(repo: Repo, flow: Flow):
+def test_nobody_else_has_notes(repo: Repo, flow: StoredWorkflow):
     """A name that is in no crew is refused with the names that are."""
     refused = repo.sow("note", "add", "--task", "nobody", "--description", "d", "--context", "c")
     assert (refused.code, "its agents are: database_agent, api_agent" in refused.err) == (2, True)
 
 
-def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: Flow):
+def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: StoredWorkflow):
     """Below a sow that supervises one agent, another agent's name is no name."""
     call = (
         "import subprocess, sys; from sow.system.process_table import supervisor_name, set_process_name\n"
@@ -74,23 +74,23 @@ def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flo
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )
     python = SOW.rpartition("/")[0] + "/python"
-    words = [SOW, "note", "add", "--description", "d", "--context", "c"]
-    done = subprocess.run(
-        [python, "-c", call, *words],
+    arguments = [SOW, "note", "add", "--description", "d", "--context", "c"]
+    result = subprocess.run(
+        [python, "-c", call, *arguments],
         cwd=repo.root,
         env={**repo.environment, **AGENT},
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert done.returncode == 2
-    assert "may not write notes of agent database_agent" in done.stderr
+    assert result.returncode == 2
+    assert "may not write notes of agent database_agent" in result.stderr
 
 
 @pytest.mark.parametrize("where", ["flow", "alone"])
 def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where: str, request: pytest.FixtureRequest):
     """With a project and without one: w1, what it holds up, the command, and never straight into the note."""
-    flow: Flow = request.getfixturevalue(where)
+    flow: StoredWorkflow = request.getfixturevalue(where)
     repo: Repo = request.getfixturevalue("repo" if where == "flow" else "bare_repo")
     ask(flow)
     (item,) = repo.ok("inbox", "--json").json["items"]
@@ -104,8 +104,8 @@ def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where
     assert repo.ok("inbox", "--json").json["items"] == []
 
 
-def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: Flow):
-    """What holds up most comes first, whoever asks."""
+def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: StoredWorkflow):
+    """The most blocking item comes first, whichever agent asks."""
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
     repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "why?")
@@ -117,7 +117,7 @@ def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: Flow):
 
 
 @pytest.mark.parametrize("number", ["w2", "w", "w1x", "1"])
-def test_an_answer_to_no_question_is_refused(repo: Repo, flow: Flow, number: str):
+def test_an_answer_to_no_question_is_refused(repo: Repo, flow: StoredWorkflow, number: str):
     """The open ones are named, and nothing changes."""
     ask(flow)
     refused = repo.sow("answer", number, "Yes")
@@ -125,7 +125,7 @@ def test_an_answer_to_no_question_is_refused(repo: Repo, flow: Flow, number: str
     assert "pending_answer" not in flow.member()
 
 
-def test_no_worker_answers(repo: Repo, flow: Flow):
+def test_no_worker_answers(repo: Repo, flow: StoredWorkflow):
     """An agent cannot answer its own question, nor let an answer stand."""
     ask(flow)
     assert "a worker may not answer a question" in repo.sow("answer", "w1", "Yes", **AGENT).err
@@ -133,7 +133,7 @@ def test_no_worker_answers(repo: Repo, flow: Flow):
     assert "question" in flow.member()
 
 
-def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: Flow):
+def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: StoredWorkflow):
     """--always keeps what was asked, so that the same is found under another number; it still passes the architect."""
     ask(flow, "note_001: Should an address be unique?")
     assert "saved the answer" in repo.ok("answer", "w1", "Yes", "--always").out
@@ -142,7 +142,7 @@ def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: Flow):
     assert flow.member()["pending_answer"] == "Yes"
 
 
-def test_no_answer_about_a_failure_stands(repo: Repo, flow: Flow):
+def test_no_answer_about_a_failure_stands(repo: Repo, flow: StoredWorkflow):
     """What is about a failure, a loop or a budget is decided each time."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
@@ -151,7 +151,7 @@ def test_no_answer_about_a_failure_stands(repo: Repo, flow: Flow):
     assert not repo.ok("answers", "--json").json["answers"]
 
 
-def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: Flow):
+def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: StoredWorkflow):
     """A failed agent is answered, or sent back; a design that passed its check waits for a person's word."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
@@ -163,13 +163,13 @@ def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: 
     assert flow.member()["status"] == "working"
 
 
-def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: Flow):
+def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: StoredWorkflow):
     """Approved away, it is in no inbox, whether its question was withdrawn yet or not; nor can that be answered."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
     design: Any = {"digest": "0" * 64, "sections": {"api_agent": "1" * 64}}
     design_state.record_check(flow.home, **design, passed=True, by="sow")
-    assert {each["kind"] for each in repo.ok("inbox", "--json").json["items"]} == {"failed", "approval"}
+    assert {item["kind"] for item in repo.ok("inbox", "--json").json["items"]} == {"failed", "approval"}
     design_state.approve(flow.home, **design, actor=ADA, how="test")
     assert repo.ok("inbox", "--json").json["items"] == []
     assert "question w1 of agent database_agent cannot be answered any more" in repo.sow("answer", "w1", "Again").err
@@ -181,7 +181,7 @@ def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: Flow
     assert repo.ok("inbox", "--json").json["items"] == []
 
 
-def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: Flow):
+def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: StoredWorkflow):
     """One line for people, a few facts in the document, and the way on."""
     assert "workflow user_management: pending" in bare_repo.ok("status").out
     document = bare_repo.ok("status", "--json").json
@@ -190,22 +190,26 @@ def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: 
     assert document["next"]["command"] == "sow workflow design"
 
 
-def test_doctor_looks_at_every_file(repo: Repo, flow: Flow):
+def test_doctor_looks_at_every_file(repo: Repo, flow: StoredWorkflow):
     """A broken file of one agent is a problem with its place, missing instructions and an old view are warnings."""
-    healthy = {each["what"]: each["state"] for each in repo.sow("doctor", "--json").json["findings"]}
+    healthy = {finding["what"]: finding["state"] for finding in repo.sow("doctor", "--json").json["findings"]}
     assert healthy["workflow user_management is pending, with 2 agents"] == "ok"
     flow.hand_in()
     members.record_verification(flow.home, "database_agent", result("failed"), feedback="no")
-    (flow.desk() / "verification_results.json").write_text("{}")
-    found = repo.sow("doctor", "--json").json["findings"]
-    problems = [each["what"] for each in found if each["state"] == "problem" and "orchestration" in each["what"]]
+    (flow.member_folder() / "verification_results.json").write_text("{}")
+    findings = repo.sow("doctor", "--json").json["findings"]
+    problems = [
+        finding["what"] for finding in findings if finding["state"] == "problem" and "orchestration" in finding["what"]
+    ]
     assert problems == ["orchestration/agents/database_agent/verification_results.json:1: result: is missing"]
-    assert any("agent_instructions.md is missing" in each["what"] for each in found)
+    assert any("agent_instructions.md is missing" in finding["what"] for finding in findings)
     (flow.root / "orchestration/state.yaml").write_text("x")
-    assert any("orchestration/state.yaml" in each["what"] for each in repo.sow("doctor", "--json").json["findings"])
+    assert any(
+        "orchestration/state.yaml" in finding["what"] for finding in repo.sow("doctor", "--json").json["findings"]
+    )
 
 
-def test_saving_a_project_saves_the_workflow(repo: Repo, flow: Flow):
+def test_saving_a_project_saves_the_workflow(repo: Repo, flow: StoredWorkflow):
     """The workflow's files are in the same commit, and nothing else of the user's is."""
     (repo.root / "mine.txt").write_text("mine")
     repo.ok("project", "save")
@@ -220,23 +224,23 @@ def test_a_folder_of_that_name_which_is_not_ours_is_left_alone(repo: Repo):
     (repo.root / "orchestration/mine.txt").write_text("mine")
     repo.ok("project", "save")
     assert "orchestration/mine.txt" in repo.git("status", "--porcelain", "--untracked-files=all")
-    assert not any("orchestration" in each["what"] for each in repo.sow("doctor", "--json").json["findings"])
+    assert not any("orchestration" in finding["what"] for finding in repo.sow("doctor", "--json").json["findings"])
 
 
-def test_cleanup_says_what_stays(repo: Repo, flow: Flow):
+def test_cleanup_says_what_stays(repo: Repo, flow: StoredWorkflow):
     """The project goes, the workflow stays, and the way to put it away is told."""
     assert "sow workflow archive" in repo.ok("cleanup", "--yes").out
     assert flow.folder.exists()
 
 
-def test_an_agent_logs_on_its_own_desk(bare_repo: Repo, alone: Flow):
-    """sow log and sow agent log know the agents of a workflow, with a project or without; no other desk is open."""
+def test_an_agent_logs_in_its_own_folder(bare_repo: Repo, alone: StoredWorkflow):
+    """sow log and sow agent log know the agents of a workflow, with a project or without; no other folder is open."""
     assert (
         bare_repo.ok("log", "made the table", **AGENT).out == "logged to orchestration/agents/database_agent/log.md\n"
     )
     bare_repo.ok("agent", "log", "--action", "tried", "an index", **AGENT)
-    found = bare_repo.ok("log", "--list", "--json", "--task", "database_agent").json["entries"]
-    assert [(each["agent"], each["text"]) for each in found] == [
+    entries = bare_repo.ok("log", "--list", "--json", "--task", "database_agent").json["entries"]
+    assert [(entry["agent"], entry["text"]) for entry in entries] == [
         ("implementer-1", "made the table"),
         ("implementer-1", "an index"),
     ]
@@ -246,7 +250,7 @@ def test_an_agent_logs_on_its_own_desk(bare_repo: Repo, alone: Flow):
     assert (refused.code, "its agents are: database_agent, api_agent" in refused.err) == (2, True)
 
 
-def test_a_workflow_is_saved_without_a_project(bare_repo: Repo, alone: Flow):
+def test_a_workflow_is_saved_without_a_project(bare_repo: Repo, alone: StoredWorkflow):
     """sow project save commits orchestration/ and nothing of the user's, also where there is only a workflow."""
     (bare_repo.root / "mine.txt").write_text("mine\n")
     assert bare_repo.ok("project", "save").out.startswith("saved as ")

@@ -1,4 +1,4 @@
-"""sow workflow run as a person calls it: what it refuses, what it streams, how it ends, and one at a time."""
+"""sow workflow run: what it refuses, what it prints, how it ends, and that only one runs at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import SOW, Repo
 from support.dashboard_data import facts_of, fresh
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 PASS = [[{"say": "I read it.\n\nVerification: PASSED"}]]
 VERIFIERS = {"first_verifier": PASS, "second_verifier": PASS}
@@ -29,9 +29,9 @@ def work(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def flow(repo: Repo, tmp_path: Path) -> Flow:
+def flow(repo: Repo, tmp_path: Path) -> WorkflowRepo:
     """Two agents, one after the other, approved; each does its work in its first turn."""
-    made = Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    made = WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     made.scripted(
         {"first": [work("first")], "second": [work("second")], "first_verifier": PASS, "second_verifier": PASS}
     )
@@ -39,12 +39,12 @@ def flow(repo: Repo, tmp_path: Path) -> Flow:
     return made
 
 
-def run(flow: Flow, *words: str, **more: Any) -> Any:
-    return flow.repo.sow("workflow", "run", "--executor", "script", *words, **more)
+def run(flow: WorkflowRepo, *arguments: str, **options: Any) -> Any:
+    return flow.repo.sow("workflow", "run", "--executor", "script", *arguments, **options)
 
 
 @pytest.mark.full
-def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
+def test_a_run_ends_with_the_status_and_exit_0(flow: WorkflowRepo) -> None:
     """A person sees the turns as lines, then where everybody stands, then the next step."""
     result = run(flow)
     assert result.code == 0, result
@@ -57,7 +57,7 @@ def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: Flow) -> None:
+def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: WorkflowRepo) -> None:
     """(C9) One line says that the agent's file is kept aside, and it ends with the path."""
     notes = "orchestration/agents/first/completion_drive/session_current.json"
     broken = [*work("first"), {"sleep": 1}, {"write": {"path": notes, "text": "{"}}]
@@ -68,42 +68,42 @@ def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_a_workflow_counts_in_plain_words(flow: Flow) -> None:
+def test_a_workflow_counts_in_plain_words(flow: WorkflowRepo) -> None:
     """An agent that ended is completed, and not "completed passed"."""
     result = run(flow)
     assert "completed passed" not in result.out and "agent first: completed after" in result.out
 
 
 @pytest.mark.full
-def test_a_planted_hook_is_told(flow: Flow) -> None:
+def test_a_planted_hook_is_told(flow: WorkflowRepo) -> None:
     """What an agent changes in the git folder is told with the end of its turn, and stays until the user decides."""
     plant = {"write": {"path": ".git/hooks/post-commit", "text": "#!/bin/sh\n"}}
     turns = {"first": [[plant, *work("first")]], "second": [work("second")]}
     flow.scripted({**turns, "first_verifier": PASS, "second_verifier": PASS})
     result = run(flow)
     assert result.code == 0, result
-    told = "  .git/hooks/post-commit was added during the run; sow ignores it"
-    assert told in result.out
+    messages = "  .git/hooks/post-commit was added during the run; sow ignores it"
+    assert messages in result.out
     assert "sow doctor --undo-git-changes" in result.err
     flow.repo.ok("doctor", "--undo-git-changes", "--yes")
     assert not (flow.repo.root / ".git/hooks/post-commit").exists()
 
 
 @pytest.mark.full
-def test_the_journal_is_a_stream_for_programs(flow: Flow) -> None:
+def test_the_journal_is_a_stream_for_programs(flow: WorkflowRepo) -> None:
     """--json prints every entry as one document on a line, and nothing else on stdout."""
     result = run(flow, "--json")
     assert result.code == 0, result
     entries = [json.loads(line) for line in result.out.splitlines()]
-    events = [each["event"] for each in entries]
+    events = [entry["event"] for entry in entries]
     assert events[0] == "run_started" and events[-1] == "run_ended"
-    assert [each["task"] for each in entries if each["event"] == "verification"] == ["first", "second"]
+    assert [entry["task"] for entry in entries if entry["event"] == "verification"] == ["first", "second"]
     assert entries[-1]["exit"] == 0 and entries[-1]["completed"] == 2
-    assert {each["id"] for each in entries[0]["tasks"]} == {"first", "second"}
+    assert {task["id"] for task in entries[0]["tasks"]} == {"first", "second"}
 
 
 @pytest.mark.full
-def test_the_run_is_among_the_runs(flow: Flow) -> None:
+def test_the_run_is_among_the_runs(flow: WorkflowRepo) -> None:
     """`sow runs list` and `sow runs show` tell of a workflow's run, too."""
     assert run(flow).code == 0
     assert "user_management" in flow.repo.ok("runs", "list").out
@@ -114,7 +114,7 @@ def test_the_run_is_among_the_runs(flow: Flow) -> None:
 @pytest.mark.full
 def test_a_design_that_nobody_verified_or_approved_waits(repo: Repo, tmp_path: Path) -> None:
     """Exit 4 with the command that is missing, and no agent is started; --yes approves what was verified."""
-    made = Flow(repo, tmp_path).begin().crew({"first": []})
+    made = WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     made.scripted({"first": [work("first")], "first_verifier": PASS})
     result = run(made)
     assert result.code == 4 and "sow workflow verify" in result.err
@@ -135,10 +135,10 @@ ASKS = [
 
 
 @pytest.fixture
-def asking(repo: Repo, tmp_path: Path) -> Flow:
+def asking(repo: Repo, tmp_path: Path) -> WorkflowRepo:
     """Three agents of which two ask, and a run that waits for the answers."""
     made = (
-        Flow(repo, tmp_path)
+        WorkflowRepo(repo, tmp_path)
         .begin()
         .crew({"first": [], "second": [], "third": []}, groups=[["first", "second", "third"]])
     )
@@ -152,10 +152,10 @@ def asking(repo: Repo, tmp_path: Path) -> Flow:
 
 
 def asked(repo: Repo) -> dict[str, str]:
-    return {each["agent"]: each["number"] for each in repo.ok("inbox", "--json").json["items"]}
+    return {item["agent"]: item["number"] for item in repo.ok("inbox", "--json").json["items"]}
 
 
-def drop(flow: Flow, *left: str) -> None:
+def drop(flow: WorkflowRepo, *left: str) -> None:
     """Let a design without the others be verified and approved."""
     flow.crew({name: [] for name in left}, groups=[list(left)])
     flow.repo.ok("workflow", "verify", "--executor", "simulated")
@@ -164,8 +164,8 @@ def drop(flow: Flow, *left: str) -> None:
 
 
 @pytest.mark.full
-def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None:
-    """With the approval its question leaves the inbox, its log says so, and a late answer hears why; others ask on."""
+def test_a_dropped_agent_asks_nothing_any_more(asking: WorkflowRepo, repo: Repo) -> None:
+    """With the approval its question leaves the inbox, the log says so, and a late answer is refused; others stay."""
     gone, other = asked(repo)["first"], asked(repo)["second"]
     drop(asking, "second", "third")
     assert asked(repo) == {"second": other}
@@ -182,11 +182,11 @@ def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None
 
 
 @pytest.mark.full
-def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> None:
+def test_the_run_tells_that_a_dropped_agent_is_out(asking: WorkflowRepo, repo: Repo) -> None:
     """Its journal has the withdrawal and the agent's end once, and its report waits for nobody."""
     gone = asked(repo)["first"]
     drop(asking, "second", "third")
-    shown = {each["id"]: each["outcome"] for each in repo.ok("runs", "show", "--json").json["tasks"]}
+    shown = {task["id"]: task["outcome"] for task in repo.ok("runs", "show", "--json").json["tasks"]}
     assert (shown["first"], shown["second"]) == ("abandoned", "waiting")
     assert f"agent first: question {gone} is withdrawn" in run(asking).out
     again = run(asking, "--json").out
@@ -195,7 +195,7 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert run(asking).code == 0
     report = repo.ok("runs", "show", "--json").json
-    assert {each["id"]: each["outcome"] for each in report["tasks"]} == {
+    assert {task["id"]: task["outcome"] for task in report["tasks"]} == {
         "first": "abandoned",
         "second": "abandoned",
         "third": "completed",
@@ -206,7 +206,7 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
 
 
 @pytest.mark.full
-def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
+def test_a_run_of_an_archived_workflow_is_over(asking: WorkflowRepo, repo: Repo) -> None:
     """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
     facts = facts_of(repo)
     assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
@@ -219,12 +219,12 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
     (run_,) = repo.ok("runs", "list", "--json").json["runs"]
     assert (run_["status"], run_["waiting"], run_["ended_at"]) == ("ended", 0, before["run"]["ended_at"])
     after = repo.ok("runs", "show", "--json").json
-    assert {each["id"]: each["outcome"] for each in after["tasks"]} == {
+    assert {task["id"]: task["outcome"] for task in after["tasks"]} == {
         "first": "abandoned",
         "second": "abandoned",
         "third": "completed",
     }
-    assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
+    assert (after["next"], [task["question"] for task in after["tasks"]]) == ([], [None] * 3)
     assert "the workflow of this run is in the archive" in after["remarks"][0]
     assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
     assert "needs input" not in repo.ok("runs", "report", "--format", "html").out
@@ -237,7 +237,7 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
     assert repo.ok("runs", "show", "--json").json["next"] == []
 
 
-def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:
+def test_a_missing_program_is_said_before_anything_starts(flow: WorkflowRepo) -> None:
     """Every role that may be needed is looked for first."""
     result = flow.repo.sow("workflow", "run", "--executor", "codex", PATH="/usr/bin:/bin")
     assert result.code == 2 and "codex" in result.err
@@ -245,7 +245,7 @@ def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_two_runs_at_once_are_refused(flow: Flow) -> None:
+def test_two_runs_at_once_are_refused(flow: WorkflowRepo) -> None:
     """The second one names the holder and starts nobody; verify, design and archive wait for the same claim."""
     flow.scripted({"first": [[{"stand": "completion_drive_review"}, {"hang": True}]]})
     first = subprocess.Popen(
@@ -257,9 +257,9 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
     )
     try:
         wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
-        for words in (["run", "--executor", "script"], ["verify", "--executor", "simulated"], ["archive", "--yes"]):
-            result = flow.repo.sow("workflow", *words)
-            assert result.code == 4 and "sow workflow run" in result.err, (words, result)
+        for item in (["run", "--executor", "script"], ["verify", "--executor", "simulated"], ["archive", "--yes"]):
+            result = flow.repo.sow("workflow", *item)
+            assert result.code == 4 and "sow workflow run" in result.err, (item, result)
         assert "completion_drive_review" in flow.repo.ok("workflow", "status").out
     finally:
         first.terminate()
@@ -268,7 +268,7 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
 
 
 @few_of("stopped", [False, True], 1)
-def test_a_killed_run_goes_on(flow: Flow, stopped: bool) -> None:
+def test_a_killed_run_goes_on(flow: WorkflowRepo, stopped: bool) -> None:
     """After a kill the same command goes on, and no try was counted; `sow runs stop` ends what was left before that."""
     flow.scripted(
         {
@@ -296,21 +296,21 @@ def test_a_killed_run_goes_on(flow: Flow, stopped: bool) -> None:
     assert flow.state["members"]["first"]["tries"] == 0
 
 
-def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: Flow) -> None:
+def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: WorkflowRepo) -> None:
     """An architect that cannot be read leaves the question to the person; inbox, answer and run lead on."""
     ask = [
         {"note": {"description": "Which colour?", "category": "requirements"}},
         {"sow": ["note", "escalate", "1", "--reason", "open"]},
         {"stand": "blocked"},
     ]
-    told = '{"nonce": "{nonce}", "decisions": [{"note": "note_001", "route": "answer", "resolution": "Blue."}]}'
+    messages = '{"nonce": "{nonce}", "decisions": [{"note": "note_001", "route": "answer", "resolution": "Blue."}]}'
     flow.scripted(
         {
             "first": [ask, work("first")],
             "second": [work("second")],
             "first_verifier": PASS,
             "second_verifier": PASS,
-            "workflow_architect": [[{"if": {"told": "The person answers", "then": [{"say": told}]}}]],
+            "workflow_architect": [[{"if": {"told": "The person answers", "then": [{"say": messages}]}}]],
         }
     )
     assert run(flow, "--yes", "--max-concurrency", "3").code == 4
@@ -342,7 +342,7 @@ ASK = [
 
 
 @pytest.fixture
-def puzzled(flow: Flow) -> Flow:
+def puzzled(flow: WorkflowRepo) -> WorkflowRepo:
     """The first agent asks once, and no reply of the workflow architect can be read."""
     verifiers = {"first_verifier": PASS, "second_verifier": PASS}
     roles = {"first": [ASK, work("first")], "second": [work("second")], **verifiers}
@@ -350,7 +350,7 @@ def puzzled(flow: Flow) -> Flow:
 
 
 @pytest.mark.full
-def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: Flow) -> None:
+def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: WorkflowRepo) -> None:
     """The person's own words become the resolution, and the question is not asked again (C8)."""
     assert run(puzzled).code == 4
     answered = puzzled.repo.ok("answer", "w1", "Use blue").out
@@ -362,17 +362,17 @@ def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: Flow) -
 
 
 @pytest.mark.full
-def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: Flow, on_terminal: Any) -> None:
+def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: WorkflowRepo, on_terminal: Any) -> None:
     """One call asks, takes the answer and completes the workflow; Ctrl-C leaves the question open (C15)."""
-    words, prompt = ("workflow", "run", "--executor", "script"), "Your answer to w1"
-    code, shown = on_terminal(puzzled.repo, *words).until(prompt).type(b"\x03").end()
+    arguments, prompt = ("workflow", "run", "--executor", "script"), "Your answer to w1"
+    code, shown = on_terminal(puzzled.repo, *arguments).until(prompt).type(b"\x03").end()
     assert code == 130 and "sow answer w1" in shown[shown.index(prompt) :], shown
-    code, shown = on_terminal(puzzled.repo, *words).until(prompt).type(b"Use blue\n").end()
+    code, shown = on_terminal(puzzled.repo, *arguments).until(prompt).type(b"Use blue\n").end()
     assert code == 0 and puzzled.state["status"] == "completed", shown
     assert "w1 is answered\r\n" in shown
 
 
-def test_a_second_terminal_answers_but_does_not_take_over(puzzled: Flow, on_terminal: Any) -> None:
+def test_a_second_terminal_answers_but_does_not_take_over(puzzled: WorkflowRepo, on_terminal: Any) -> None:
     """While a workflow run asks, a second run is refused; an answer from there lets the first one continue (C15)."""
     screen = on_terminal(puzzled.repo, "workflow", "run", "--executor", "script").until("Your answer to w1")
     second = run(puzzled)
@@ -384,7 +384,7 @@ def test_a_second_terminal_answers_but_does_not_take_over(puzzled: Flow, on_term
 
 
 @pytest.mark.full
-def test_a_failed_agent_is_answered_by_the_report(flow: Flow) -> None:
+def test_a_failed_agent_is_answered_by_the_report(flow: WorkflowRepo) -> None:
     """(C10) A run that fails with an open question names the answer in its report, as the inbox does."""
     flow.scripted({"first": [[{"exit": 9}]]})
     assert run(flow).code == 1
@@ -395,7 +395,7 @@ def test_a_failed_agent_is_answered_by_the_report(flow: Flow) -> None:
 
 
 @pytest.mark.full
-def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None:
+def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: WorkflowRepo) -> None:
     """`sow note list --task NAME` shows an agent's notes to a person, and completion knows the agents."""
     flow.scripted({"first": [[{"note": {"description": "Odd", "category": "detail"}}, {"hang": True}]]})
     started = subprocess.Popen(
@@ -417,7 +417,7 @@ def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None
 
 
 @pytest.mark.full
-def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow) -> None:
+def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: WorkflowRepo) -> None:
     """After a new approval the agent whose section changed works and is verified again; the others stay as they are."""
     again = [*work("first")[1:3], {"say": "again"}]
     flow.scripted(

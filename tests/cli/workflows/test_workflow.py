@@ -1,4 +1,4 @@
-"""sow workflow new, verify, approve, status, set, list, archive: as a person and as an agent call them."""
+"""sow workflow new, verify, approve, status, set, list and archive, called by a person and by an agent."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.workflow_repo import EXAMPLE, PLAN, Flow
+from support.workflow_repo import EXAMPLE, PLAN, WorkflowRepo
 
 from sow.agents import prompts
 from sow.domain.workflows import contract_block
 
 
 @pytest.fixture
-def flow(repo: Repo, tmp_path: Path) -> Flow:
+def flow(repo: Repo, tmp_path: Path) -> WorkflowRepo:
     """A workflow that has just begun."""
-    return Flow(repo, tmp_path).begin()
+    return WorkflowRepo(repo, tmp_path).begin()
 
 
 @pytest.fixture
-def designed(flow: Flow) -> Flow:
+def designed(flow: WorkflowRepo) -> WorkflowRepo:
     """The example's design."""
     return flow.design()
 
@@ -45,21 +45,21 @@ def test_new_makes_the_folder_and_offers_the_form(bare_repo: Repo) -> None:
 def test_new_takes_a_summary_from_a_file_or_from_stdin(repo: Repo) -> None:
     """What is given is written as it is, whatever it is called."""
     (repo.root / "@odd.md").write_text("# Conversation Summary: odd\n")
-    found = repo.ok("workflow", "new", "odd", "--summary", "@odd.md", "--json").json
-    assert found["workflow"] == "odd"
-    assert (repo.root / found["summary"]).read_text() == "# Conversation Summary: odd\n"
+    document = repo.ok("workflow", "new", "odd", "--summary", "@odd.md", "--json").json
+    assert document["workflow"] == "odd"
+    assert (repo.root / document["summary"]).read_text() == "# Conversation Summary: odd\n"
     repo.ok("workflow", "archive", "--yes")
     repo.ok("workflow", "new", "typed", "--summary", "-", stdin=b"# typed\n")
     assert (repo.root / "orchestration/conversation_summary_typed.md").read_text() == "# typed\n"
 
 
-def test_a_second_workflow_is_refused(flow: Flow) -> None:
+def test_a_second_workflow_is_refused(flow: WorkflowRepo) -> None:
     """One checkout has one workflow; the hint names both ways on."""
     result = flow.repo.sow("workflow", "new", "another")
     assert result.code == 2 and "user_management" in result.err and "sow workflow archive" in result.err
 
 
-def test_status_starts_with_what_to_do_next(flow: Flow) -> None:
+def test_status_starts_with_what_to_do_next(flow: WorkflowRepo) -> None:
     """From new to run, status names the next command."""
     repo = flow.repo
     assert "Next: sow workflow design" in repo.ok("workflow", "status").out
@@ -68,18 +68,18 @@ def test_status_starts_with_what_to_do_next(flow: Flow) -> None:
     repo.ok("workflow", "verify", "--executor", "simulated")
     assert "Next: sow workflow approve" in repo.ok("workflow", "status").out
     repo.ok("workflow", "approve")
-    found = repo.ok("workflow", "status", "--json").json
-    assert found["next"] == "sow workflow run" and found["questions"] == []
-    assert {key: found[key] for key in flow.status} == flow.status
+    document = repo.ok("workflow", "status", "--json").json
+    assert document["next"] == "sow workflow run" and document["questions"] == []
+    assert {key: document[key] for key in flow.status} == flow.status
 
 
-def test_verify_fills_the_view_and_writes_a_report(designed: Flow) -> None:
+def test_verify_fills_the_view_and_writes_a_report(designed: WorkflowRepo) -> None:
     """After a passed check shared_status.json has the crew, all of it pending, and the report says what was seen."""
     out = designed.repo.ok("workflow", "verify", "--executor", "simulated").out
     assert "PASSED: user_management, 4 agents, 3 verifiers, 0 errors" in out
     agents = designed.status["agents"]
     assert list(agents) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
-    assert {each["status"] for each in agents.values()} == {"pending"}
+    assert {agent["status"] for agent in agents.values()} == {"pending"}
     assert agents["frontend_agent"]["dependencies"] == ["database_agent", "api_agent"]
     assert designed.status["verification"]["frontend_verifier"] == {
         "status": "pending",
@@ -90,7 +90,7 @@ def test_verify_fills_the_view_and_writes_a_report(designed: Flow) -> None:
     assert designed.state["verified"]["by"] == "design-verifier" and designed.state["verified"]["passed"] is True
 
 
-def test_no_design_passes_without_the_design_verifier(designed: Flow) -> None:
+def test_no_design_passes_without_the_design_verifier(designed: WorkflowRepo) -> None:
     """--no-agent shows what code finds; the design stays unverified, cannot be approved and is not run (C17)."""
     repo = designed.repo
     before = designed.state
@@ -104,7 +104,7 @@ def test_no_design_passes_without_the_design_verifier(designed: Flow) -> None:
     assert designed.state == before
 
 
-def test_verify_puts_the_contract_into_every_agents_instructions(designed: Flow) -> None:
+def test_verify_puts_the_contract_into_every_agents_instructions(designed: WorkflowRepo) -> None:
     """The contract is at the end of each, once, and is replaced where it is an old one."""
     repo = designed.repo
     path = designed.orchestration / "agents/api_agent/agent_instructions.md"
@@ -135,7 +135,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_plan_is_refused_with_its_place(designed: Flow, what: str) -> None:
+def test_a_broken_plan_is_refused_with_its_place(designed: WorkflowRepo, what: str) -> None:
     """Each fault of a plan is one error with file, line and hint, exit 2, and nothing can be approved."""
     change, mention = BROKEN[what]
     head = designed.head()
@@ -154,7 +154,7 @@ def test_a_broken_plan_is_refused_with_its_place(designed: Flow, what: str) -> N
 
 
 @pytest.mark.parametrize("section", ["Success Criteria", "Output Requirements", "Completion Drive"])
-def test_instructions_without_a_section_are_refused(designed: Flow, section: str) -> None:
+def test_instructions_without_a_section_are_refused(designed: WorkflowRepo, section: str) -> None:
     """Instructions that lack criteria, outputs or guidance on notes are an error at their file."""
     path = designed.orchestration / "agents/docs_agent/agent_instructions.md"
     path.write_text(path.read_text().replace(f"## {section}", "Also:"))
@@ -162,17 +162,19 @@ def test_instructions_without_a_section_are_refused(designed: Flow, section: str
     assert result.code == 2 and "orchestration/agents/docs_agent/agent_instructions.md" in result.err
 
 
-def test_findings_are_a_document_for_programs(designed: Flow) -> None:
+def test_findings_are_a_document_for_programs(designed: WorkflowRepo) -> None:
     """--json has every finding with rule, file, line, text and hint, and nothing else is on stdout."""
     head = designed.head()
     head["agents"][1]["dependencies"] = ["ghost"]
     designed.plan(head)
     result = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json")
     assert result.code == 2 and result.json["valid"] is False and result.json["verifier"] is None
-    assert all({"rule", "severity", "file", "line", "text", "hint"} == each.keys() for each in result.json["findings"])
+    assert all(
+        {"rule", "severity", "file", "line", "text", "hint"} == finding.keys() for finding in result.json["findings"]
+    )
 
 
-def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Flow) -> None:
+def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: WorkflowRepo) -> None:
     """An agent called ../../x is an error, and no file of that name is read or made."""
     outside = designed.repo.root / "x"
     outside.mkdir()
@@ -184,7 +186,7 @@ def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Flow)
     assert (outside / "agent_instructions.md").read_text() == "mine\n"
 
 
-def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: Flow) -> None:
+def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: WorkflowRepo) -> None:
     """A plan that changed after its check is not approved, and says so."""
     repo = designed.repo
     assert "is not verified" in repo.sow("workflow", "approve").err
@@ -199,7 +201,7 @@ def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: Flow) -> 
     assert designed.state["approval"]["how"] == "--yes" and designed.state["approval"]["by"] == "ada"
 
 
-def test_a_person_at_the_terminal_is_asked_to_approve(designed: Flow, on_terminal) -> None:
+def test_a_person_at_the_terminal_is_asked_to_approve(designed: WorkflowRepo, on_terminal) -> None:
     """A passed check asks once; yes approves."""
     screen = on_terminal(designed.repo, "workflow", "verify", "--executor", "simulated")
     code, shown = screen.until("Approve this design").type(b"y\n").end()
@@ -207,19 +209,19 @@ def test_a_person_at_the_terminal_is_asked_to_approve(designed: Flow, on_termina
     assert designed.state["approval"]["by"] == "ada"
 
 
-def test_an_agent_may_look_but_not_record_or_approve(designed: Flow) -> None:
+def test_an_agent_may_look_but_not_record_or_approve(designed: WorkflowRepo) -> None:
     """An agent's verify prints findings and writes nothing; approve, new, archive, design and run are refused."""
     repo, mark = designed.repo, {"SOW_TASK": "workflow_architect", **AGENT}
     before = designed.orchestration / "state.yaml"
     state = before.read_text()
     assert "PASSED" in repo.ok("workflow", "verify", "--executor", "simulated", **mark).out
     assert before.read_text() == state and not (designed.orchestration / "verification_report.md").exists()
-    for words in (["approve"], ["new", "x"], ["archive"], ["design", "--headless"], ["run"]):
-        result = repo.sow("workflow", *words, **mark)
-        assert result.code == 2 and "a worker may not" in result.err, words
+    for item in (["approve"], ["new", "x"], ["archive"], ["design", "--headless"], ["run"]):
+        result = repo.sow("workflow", *item, **mark)
+        assert result.code == 2 and "a worker may not" in result.err, item
 
 
-def test_the_design_verifier_has_its_say(designed: Flow) -> None:
+def test_the_design_verifier_has_its_say(designed: WorkflowRepo) -> None:
     """A GREEN word passes, and the report has it; RED is exit 1, with the findings, and nothing can be approved."""
     good = [[{"say": "Quality Control: GREEN\n\nFeedback: it fits"}]]
     designed.scripted({"design_verifier": good})
@@ -240,7 +242,7 @@ def test_the_design_verifier_has_its_say(designed: Flow) -> None:
     assert "did not pass" in designed.repo.sow("workflow", "approve").err
 
 
-def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(designed: Flow) -> None:
+def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(designed: WorkflowRepo) -> None:
     """No verdict leads to one repair turn in the same session; a clear second answer counts, none is RED."""
     designed.scripted({"design_verifier": [[{"say": "nice"}], [{"say": "Quality Control: YELLOW\n\nFeedback: fine"}]]})
     assert "YELLOW" in designed.repo.ok("workflow", "verify", "--executor", "script").out
@@ -249,7 +251,7 @@ def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(
     assert result.code == 1 and "counts as RED" in result.out
 
 
-def test_a_failing_design_verifier_is_no_pass(designed: Flow) -> None:
+def test_a_failing_design_verifier_is_no_pass(designed: WorkflowRepo) -> None:
     """A turn that crashes is exit 1 with what happened, and records no check."""
     designed.scripted({"design_verifier": [[{"exit": 3}]]})
     result = designed.repo.sow("workflow", "verify", "--executor", "script")
@@ -257,8 +259,8 @@ def test_a_failing_design_verifier_is_no_pass(designed: Flow) -> None:
     assert "verified" not in designed.state
 
 
-def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: Flow) -> None:
-    """The state of the workflow is put back after the verifier's turn."""
+def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: WorkflowRepo) -> None:
+    """The state of the workflow is restored after the verifier's turn."""
     spoiled = [
         {"run": ["sh", "-c", "echo broken > orchestration/state.yaml"]},
         {"say": "Quality Control: GREEN\n\nFeedback: ok"},
@@ -268,7 +270,7 @@ def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: Flow) -> Non
     assert designed.state["verified"]["passed"] is True
 
 
-def test_list_shows_what_is_here_and_what_was_put_away(flow: Flow) -> None:
+def test_list_shows_what_is_here_and_what_was_put_away(flow: WorkflowRepo) -> None:
     """The present workflow comes first, then the archive; a second one of the same name is kept beside the first."""
     repo = flow.repo
     assert "user_management" in repo.ok("workflow", "list").out
@@ -277,14 +279,14 @@ def test_list_shows_what_is_here_and_what_was_put_away(flow: Flow) -> None:
     assert "orchestration/archive/user_management/" in repo.ok("workflow", "archive", "--yes").out
     flow.begin()
     repo.ok("workflow", "archive", "user_management", "--yes")
-    found = repo.ok("workflow", "list", "--json").json["workflows"]
-    assert [each["path"] for each in found] == [
+    workflows = repo.ok("workflow", "list", "--json").json["workflows"]
+    assert [workflow["path"] for workflow in workflows] == [
         "orchestration/archive/user_management",
         "orchestration/archive/user_management-2",
     ]
     summary = (EXAMPLE / "summary.md").read_text()
-    for each in found:
-        assert (repo.root / each["path"] / "conversation_summary_user_management.md").read_text() == summary
+    for file in workflows:
+        assert (repo.root / file["path"] / "conversation_summary_user_management.md").read_text() == summary
 
 
 def test_an_empty_list_says_how_to_begin(repo: Repo) -> None:
@@ -293,13 +295,13 @@ def test_an_empty_list_says_how_to_begin(repo: Repo) -> None:
     assert repo.ok("workflow", "list", "--json").json == {"workflows": []}
 
 
-def test_archive_wants_the_right_name(flow: Flow) -> None:
+def test_archive_wants_the_right_name(flow: WorkflowRepo) -> None:
     """A name that is not the workflow's is refused."""
     result = flow.repo.sow("workflow", "archive", "other", "--yes")
     assert result.code == 2 and "user_management" in result.err
 
 
-def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Flow) -> None:
+def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: WorkflowRepo) -> None:
     """Only `working`, only for a failed agent; and a person must say which."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
@@ -310,8 +312,8 @@ def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Fl
     assert repo.sow("workflow", "set", "status", "working", "--agent", "ghost").code == 2
 
 
-def test_an_agent_sets_only_its_own_status_and_never_verified(designed: Flow) -> None:
-    """Another desk, a task of a project, and statuses that are not an agent's are refused."""
+def test_an_agent_sets_only_its_own_status_and_never_verified(designed: WorkflowRepo) -> None:
+    """Another folder, a task of a project, and statuses that are not an agent's are refused."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     mark = {"SOW_TASK": "api_agent", **AGENT}
@@ -326,21 +328,21 @@ def test_an_agent_sets_only_its_own_status_and_never_verified(designed: Flow) ->
 
 def test_without_a_workflow_every_command_says_how_to_begin(repo: Repo) -> None:
     """Commands about a workflow that is not there are exit 2 with the way to one."""
-    for words in (
+    for item in (
         ["status"], ["verify", "--no-agent"], ["approve"], ["archive"], ["design", "--print"], ["run"],
         ["set", "status", "working", "--agent", "a"],
     ):  # fmt: skip
-        result = repo.sow("workflow", *words)
-        assert result.code == 2 and "sow workflow new NAME" in result.err, (words, result)
+        result = repo.sow("workflow", *item)
+        assert result.code == 2 and "sow workflow new NAME" in result.err, (item, result)
 
 
-def test_a_plan_that_is_not_there_yet_is_said(flow: Flow) -> None:
+def test_a_plan_that_is_not_there_yet_is_said(flow: WorkflowRepo) -> None:
     """Verify before design names the file and the command."""
     result = flow.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2 and PLAN in result.err and "sow workflow design" in result.err
 
 
-def test_a_change_after_approval_is_shown_with_the_way_on(designed: Flow) -> None:
+def test_a_change_after_approval_is_shown_with_the_way_on(designed: WorkflowRepo) -> None:
     """Instructions that were edited after approval: status names whose they are, and verify comes next."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
@@ -352,12 +354,14 @@ def test_a_change_after_approval_is_shown_with_the_way_on(designed: Flow) -> Non
     assert "is not verified" in repo.sow("workflow", "approve").err
 
 
-def test_findings_about_instructions_have_their_place(designed: Flow) -> None:
+def test_findings_about_instructions_have_their_place(designed: WorkflowRepo) -> None:
     """The file of a finding is one that is there, as it is written from the root."""
     path = designed.repo.root / "orchestration/agents/api_agent/agent_instructions.md"
     path.write_text("# Instructions\n\nDo it.\n")
-    found = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json").json["findings"]
-    assert found and {each["file"] for each in found} == {"orchestration/agents/api_agent/agent_instructions.md"}
+    findings = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json").json["findings"]
+    assert findings and {finding["file"] for finding in findings} == {
+        "orchestration/agents/api_agent/agent_instructions.md"
+    }
 
 
 def test_a_summary_that_is_not_there_is_refused(repo: Repo) -> None:

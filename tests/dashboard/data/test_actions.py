@@ -1,4 +1,4 @@
-"""What a person does on the page: each act is the command, with its rules, its words and its errors."""
+"""The acts of a person on the page: each runs the command, with its rules, messages and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.dashboard_data import facts_of, fresh
 from support.plan_repo import PlanRepo
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from sow.dashboard.data.actions import ACTS
 from sow.dashboard.data.dashboard_data import DashboardData
@@ -58,7 +58,7 @@ def test_a_page_that_an_agent_opened_is_the_persons(task_repo: Repo):
 
 
 def test_a_task_is_tried_again_and_given_up(task_repo: Repo):
-    """A failed task goes on, and a task is abandoned with its reason."""
+    """A failed task continues, and a task is abandoned with its reason."""
     facts = facts_of(task_repo)
     task_repo.ok("task", "set", "--id", "010", "status", "failed")
     assert facts.act("retry", {"task": "010"})[0] == 200
@@ -70,11 +70,11 @@ def test_a_refusal_has_its_hint(task_repo: Repo):
     """What the command says against it comes back in its own words, and nothing changed."""
     facts = facts_of(task_repo)
     before = task_repo.snapshot()
-    status, said = facts.act("approve", {"task": "010"})
-    assert (status, set(said)) == (422, {"error", "hint"})
+    status, output = facts.act("approve", {"task": "010"})
+    assert (status, set(output)) == (422, {"error", "hint"})
     shown = task_repo.sow("approve", "010")
-    assert f"error: {said['error']}" in shown.err
-    assert f"hint: {said['hint']}" in shown.err
+    assert f"error: {output['error']}" in shown.err
+    assert f"hint: {output['hint']}" in shown.err
     assert task_repo.snapshot() == before
 
 
@@ -86,9 +86,9 @@ def test_a_hostile_value_is_refused(task_repo: Repo, name: str, value: object):
         value = None
     before = task_repo.snapshot()
     facts = facts_of(task_repo)
-    status, said = facts.act(name, {"task": value, "run": value, "question": value, "text": "x", "reason": "x"})
-    assert status in (404, 409, 422), said
-    assert said["error"]
+    status, output = facts.act(name, {"task": value, "run": value, "question": value, "text": "x", "reason": "x"})
+    assert status in (404, 409, 422), output
+    assert output["error"]
     assert task_repo.snapshot() == before
 
 
@@ -98,8 +98,8 @@ def test_a_text_that_no_program_can_take_is_refused(task_repo: Repo, text: str):
     before = task_repo.snapshot()
     facts = facts_of(task_repo)
     for name in ("answer", "abandon"):
-        status, said = facts.act(name, {"task": "010", "question": "1", "text": text, "reason": text})
-        assert (status, "must be a text of 1 to" in said["error"]) == (422, True)
+        status, output = facts.act(name, {"task": "010", "question": "1", "text": text, "reason": text})
+        assert (status, "must be a text of 1 to" in output["error"]) == (422, True)
     assert task_repo.snapshot() == before
 
 
@@ -129,7 +129,7 @@ def test_who_may_only_look_does_nothing(task_repo: Repo):
 
 def test_a_design_is_approved(repo: Repo, tmp_path: Path):
     """The person's word on a workflow is the command's, and is refused before the design was verified."""
-    Flow(repo, tmp_path).begin().crew({"first": []})
+    WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     facts = facts_of(repo)
     assert facts.act("approve-workflow", {})[0] != 200
     repo.ok("workflow", "verify", "--executor", "simulated")

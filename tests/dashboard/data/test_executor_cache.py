@@ -1,4 +1,4 @@
-"""Who worked on a task last: the executor that its card names, whichever run that was, or none."""
+"""The executor that worked on a task last, in any run, for the task's card."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
-from support.journals import Tale
+from support.journals import MadeUpRun
 from support.plan_repo import WORK, PlanRepo
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from sow.dashboard.data.dashboard_data import DashboardData
 
 PASSED = [[{"say": "Verification: PASSED"}]]
-WORDS = [["sow", "workflow", "set", "status", each] for each in ("completion_drive_review", "ready_for_verification")]
+WORDS = [["sow", "workflow", "set", "status", name] for name in ("completion_drive_review", "ready_for_verification")]
 
 
 def executors(facts: DashboardData) -> dict[str, str | None]:
@@ -67,7 +67,7 @@ def test_an_agent_of_a_workflow_names_its_executor(repo: Repo, tmp_path: Path):
     """Agents whose run is gone name who worked for them, as tasks do; their verifiers do not count."""
     turns = [{"write": {"path": "orchestration/agents/one/task_output/one.txt", "text": "done\n"}}]
     turns += [{"run": words} for words in WORDS]
-    flow = Flow(repo, tmp_path).begin().crew({"one": []})
+    flow = WorkflowRepo(repo, tmp_path).begin().crew({"one": []})
     flow.scripted({"one": [turns], "one_verifier": PASSED, "solution_verifier": PASSED})
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     facts = facts_of(repo)
@@ -81,11 +81,11 @@ def test_an_agent_of_a_workflow_names_its_executor(repo: Repo, tmp_path: Path):
 def test_a_reviewer_that_is_reminded_did_not_do_the_work(repo: Repo):
     """A second word to the reviewer leaves the worker's executor on the card."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    tale.turn(1, 2, "010", executor="hand")
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    journal.turn(1, 2, "010", executor="hand")
     for number, kind in enumerate(("review", "reminder"), 3):
-        tale.turn(number, number, "010", executor="judge", role="quality-control", kind=kind)
+        journal.turn(number, number, "010", executor="judge", role="quality-control", kind=kind)
     assert executors(facts_of(repo)) == {"010": "hand"}
 
 

@@ -19,8 +19,15 @@ COMMENTS = [
 
 def places(diff: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [
-        (each["file"], each["line"], each["quote"], each["text"], each["shown_file"], each["shown_line"])
-        for each in diff["comments"]
+        (
+            comment["file"],
+            comment["line"],
+            comment["quote"],
+            comment["text"],
+            comment["shown_file"],
+            comment["shown_line"],
+        )
+        for comment in diff["comments"]
     ]
 
 
@@ -35,8 +42,8 @@ def test_comments_reach_the_worker_and_the_next_changes(plan_repo: PlanRepo):
     facts = facts_of(plan_repo.repo)
     diff = facts.diff("010", "", "", "")
     body = {"task": "010", "tree": diff["tree"], "text": "@Almost", "comments": COMMENTS}
-    status, told = facts.act("feedback", body)
-    assert status == 200, told
+    status, messages = facts.act("feedback", body)
+    assert status == 200, messages
     entry = plan_repo.repo.task("010")["feedback"][-1]
     assert (entry["tree"], len(entry["comments"]), entry["text"].startswith("@Almost\n\n### ")) == (
         diff["tree"], 2, True,
@@ -61,8 +68,8 @@ def test_work_goes_back_with_comments_alone(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     comments = [{"file": "app.py", "line": 1, "text": "--not needed"}]
     body = {"task": "010", "tree": "HEAD", "text": "", "comments": comments}
-    status, told = facts_of(task_repo).act("send-back", body)
-    assert status == 200, told
+    status, messages = facts_of(task_repo).act("send-back", body)
+    assert status == 200, messages
     task = task_repo.task("010")
     assert (task["status"], task["iteration"]) == ("in_progress", 2)
     assert task["feedback"][0]["text"] == "### app.py:1\n\n> import os\n\n--not needed"

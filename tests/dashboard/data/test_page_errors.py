@@ -1,4 +1,4 @@
-"""A look that fails: the pages and the terminal are told once, what was shown stays, and the looking goes on."""
+"""A refresh that fails: pages and terminal are told once, the page keeps its contents, and refreshing continues."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.dashboard_data import facts_of, told
-from support.failing_checkout_view import BUG, Stumbling
+from support.dashboard_data import facts_of, sent_events
+from support.failing_checkout_view import BUG, FailingView
 from support.journals import home_of
 from support.simulated_workers import wait_for
 
@@ -16,9 +16,9 @@ from sow.dashboard.data.dashboard_data import DashboardData
 from sow.reports.hint_context import ANY_FOLDER
 
 
-def stumbling(repo: Repo) -> tuple[DashboardData, Stumbling]:
+def stumbling(repo: Repo) -> tuple[DashboardData, FailingView]:
     facts = facts_of(repo)
-    facts.watch.view = picture = Stumbling(home_of(repo), ANY_FOLDER)
+    facts.watch.view = picture = FailingView(home_of(repo), ANY_FOLDER)
     return facts, picture
 
 
@@ -27,7 +27,7 @@ def troubles(events: list[Any]) -> list[str]:
 
 
 def test_a_bug_does_not_end_the_watching(task_repo: Repo, capfd: pytest.CaptureFixture[str]):
-    """While looks fail, the pages hear of it once and see the old; after it they get everything that they missed."""
+    """While refreshes fail, pages are told once and keep their contents; afterwards they get what they missed."""
     facts, picture = stumbling(task_repo)
     assert facts.state()["trouble"] == ""
     with facts.feed("") as feed:
@@ -36,14 +36,14 @@ def test_a_bug_does_not_end_the_watching(task_repo: Repo, capfd: pytest.CaptureF
         picture.broken = True
         task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
         wait_for(lambda: picture.failures >= 2)
-        (words,) = troubles(told(feed))
-        assert "internal error" in words
+        (text,) = troubles(sent_events(feed))
+        assert "internal error" in text
         state = facts.state()
-        assert (state["trouble"], state["tasks"][0]["id"]) == (words, "010")
+        assert (state["trouble"], state["tasks"][0]["id"]) == (text, "010")
         assert capfd.readouterr().err.count(BUG) == 1
         picture.broken = False
         wait_for(lambda: facts.watch.trouble == "")
-        events = told(feed)
+        events = sent_events(feed)
         assert troubles(events) == [""]
         assert "stale" in [kind for kind, _ in events]
         assert facts.watch.thread is thread
@@ -57,7 +57,7 @@ def test_what_was_half_seen_is_read_again(task_repo: Repo):
     facts.state()
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     picture.breaks_off = True
-    facts.watch.look(whole=True)
+    facts.watch.refresh(whole=True)
     assert facts.watch.trouble
     picture.breaks_off = False
     wait_for(lambda: facts.state()["trouble"] == "")
@@ -70,7 +70,7 @@ def test_a_failed_look_is_not_repeated_at_once(task_repo: Repo):
     facts.state()
     picture.broken = True
     for _ in range(20):
-        facts.watch.look(whole=True)
+        facts.watch.refresh(whole=True)
     assert picture.failures == 1
 
 
@@ -83,9 +83,9 @@ def test_files_that_stay_unreadable_are_told(task_repo: Repo, capfd: pytest.Capt
         runs.parent.mkdir(exist_ok=True)
         runs.write_text("")
         wait_for(lambda: facts.watch.trouble != "")
-        (words,) = troubles(told(feed))
-        assert str(runs) in words
+        (text,) = troubles(sent_events(feed))
+        assert str(runs) in text
         assert capfd.readouterr().err.count("NotADirectoryError") == 1
         runs.unlink()
         wait_for(lambda: facts.watch.trouble == "")
-        assert troubles(told(feed)) == [""]
+        assert troubles(sent_events(feed)) == [""]

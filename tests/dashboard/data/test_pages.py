@@ -1,4 +1,4 @@
-"""The pages of one task and of one run: documents over real sessions, pins, evidence and journals."""
+"""The pages of a task and of a run: documents from real sessions, pins, evidence and journals."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from support.dashboard_data import facts_of
-from support.journals import Tale
+from support.journals import MadeUpRun
 from support.plan_repo import PlanRepo
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from sow.dashboard.data import paging
 from sow.dashboard.data.page_errors import PageNotFound
@@ -24,8 +24,8 @@ SECRET = "hush-4711-hush-4711"
 
 
 def run_of(plan_repo: PlanRepo) -> str:
-    found: str = plan_repo.runs()[-1]["id"]
-    return found
+    result: str = plan_repo.runs()[-1]["id"]
+    return result
 
 
 @pytest.mark.full
@@ -36,8 +36,8 @@ def test_a_tasks_page_has_its_sessions_and_judgements(finished: PlanRepo):
     assert {key: page[key] for key in shown if key not in ("evidence", "reviews")} == {
         key: shown[key] for key in shown if key not in ("evidence", "reviews")
     }
-    assert [(each["verdict"], each["iteration"]) for each in page["reviews"]] == [("RED", 1), ("GREEN", 2)]
-    roles = [(each["role"], len(each["turns"])) for each in page["sessions"]]
+    assert [(review["verdict"], review["iteration"]) for review in page["reviews"]] == [("RED", 1), ("GREEN", 2)]
+    roles = [(session["role"], len(session["turns"])) for session in page["sessions"]]
     assert roles == [("implementer", 2), ("quality-control", 1), ("quality-control", 1)]
     turn = page["sessions"][0]["turns"][1]
     assert (turn["kind"], turn["iteration"], turn["outcome"], turn["live"]) == ("resume", 2, "done", False)
@@ -68,7 +68,7 @@ def test_a_tasks_page_has_what_was_refused(plan_repo: PlanRepo):
     (refused,) = page["refusals"]
     assert (refused["text"], refused["count"], refused["iteration"]) == ("npm install", 2, 1)
     assert "agents.executors.barred.settings.yolo_mode: true" in page["refusals_advice"]
-    assert [each["kind"] for each in page["concerns"]] == ["refused", "no_changes"]
+    assert [concern["kind"] for concern in page["concerns"]] == ["refused", "no_changes"]
 
 
 @pytest.mark.parametrize("ident", ["990", "first", "../010", "", "010/../020", "\x00"])
@@ -109,14 +109,14 @@ def test_a_transcript_is_read_page_by_page(finished: PlanRepo):
 @given(st.text(max_size=60), st.integers(4, 9))
 def test_pages_add_up(text: str, limit: int):
     """Any text is the sum of its pages of any size."""
-    found, place = "", 0
+    result, place = "", 0
     while True:
         page = paging.text_page(text, str(place), str(limit), [])
         assert page["next"] > place or not page["more"]
-        found, place = found + page["text"], page["next"]
+        result, place = result + page["text"], page["next"]
         if not page["more"]:
             break
-    assert found == text.encode("utf-8", "replace").decode()
+    assert result == text.encode("utf-8", "replace").decode()
 
 
 def test_a_hundred_megabytes_are_not_read_at_once(tmp_path: Path):
@@ -166,22 +166,22 @@ def test_a_live_turn_shows_no_secret(plan_repo: PlanRepo):
 def _until_said(facts: Any, plan_repo: PlanRepo) -> dict[str, Any]:
     from support.simulated_workers import wait_for
 
-    def look() -> Any:
+    def refresh() -> Any:
         try:
             page = facts.transcript("010", "1", "1", "readable", "", "")
         except SowError:
             return None
         return page if "said" in page["text"] else None
 
-    found: dict[str, Any] = wait_for(look)
-    return found
+    result: dict[str, Any] = wait_for(refresh)
+    return result
 
 
 def test_a_diff_for_every_iteration(finished: PlanRepo):
     """Each pinned iteration is compared with what it was made on; files are counted, pages are cut."""
     facts = facts_of(finished.repo)
     last = facts.diff("020", "", "", "")
-    assert [each["iteration"] for each in last["iterations"]] == [1, 2]
+    assert [iteration["iteration"] for iteration in last["iterations"]] == [1, 2]
     assert last["iteration"] == 2
     assert "+better" in last["text"]
     first = facts.diff("020", "1", "", "")
@@ -219,14 +219,14 @@ def test_runs_are_listed_with_their_sums(finished: PlanRepo):
     """The list has what `sow runs list` has, and time, speed-up and tokens besides; a report is the whole."""
     facts = facts_of(finished.repo)
     (run,) = facts.runs()["runs"]
-    (known,) = finished.repo.ok("runs", "list", "--json").json["runs"]
-    assert {key: run[key] for key in known} == known
+    (existing,) = finished.repo.ok("runs", "list", "--json").json["runs"]
+    assert {key: run[key] for key in existing} == existing
     assert run["seconds"] > 0
     assert run["cost_usd"] is None
     assert facts.run(run["id"]) == finished.repo.ok("runs", "show", "--json").json
     shown = facts.timeline(run["id"])
     assert [lane["id"] for lane in shown["lanes"]] == ["010", "020", "030", "040"]
-    assert {each["outcome"] for each in shown["spans"] if each["kind"] == "review"} == {"GREEN", "RED"}
+    assert {span["outcome"] for span in shown["spans"] if span["kind"] == "review"} == {"GREEN", "RED"}
     assert shown["next"] == os.path.getsize(f"{finished.repo.root}/.sow/local/runs/{run['id']}/journal.jsonl")
 
 
@@ -235,12 +235,12 @@ def test_the_lines_of_a_journal_come_in_pages(finished: PlanRepo):
     facts, run = facts_of(finished.repo), run_of(finished)
     whole = facts.entries(run, "", "")
     assert (whole["lines"][0]["event"], whole["lines"][-1]["event"]) == ("run_started", "run_ended")
-    found: list[Any] = []
+    result: list[Any] = []
     place, more = "0", True
     while more:
         page = facts.entries(run, place, "3")
-        found, place, more = found + page["lines"], str(page["next"]), page["more"]
-    assert [each["event"] for each in found] == [each["event"] for each in whole["lines"]]
+        result, place, more = result + page["lines"], str(page["next"]), page["more"]
+    assert [entry["event"] for entry in result] == [line["event"] for line in whole["lines"]]
     assert facts.entries(run, "-300", "")["lines"][-1] == whole["lines"][-1]
     with pytest.raises(SowError, match="whole number"):
         facts.entries(run, "x", "")
@@ -249,17 +249,17 @@ def test_the_lines_of_a_journal_come_in_pages(finished: PlanRepo):
 def test_costs_add_up(repo: Repo):
     """What turns cost is summed by agent, executor and run, and what nobody told is counted."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    tale.turn(1, 3, "010")
-    tale.turn(4, 9, "010", executor="other", cost_usd=None, input_tokens=None, output_tokens=None)
-    tale.end(10)
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    journal.turn(1, 3, "010")
+    journal.turn(4, 9, "010", executor="other", cost_usd=None, input_tokens=None, output_tokens=None)
+    journal.end(10)
     costs = facts_of(repo).cost()
     (agent,) = costs["by_agent"]
     assert (agent["name"], agent["turns"], agent["seconds"], agent["cost_unknown_turns"]) == ("implementer", 2, 7, 1)
     assert (agent["cost_usd"], agent["input_tokens"]) == (0.25, 1000)
     assert [(row["name"], row["cost_usd"]) for row in costs["by_executor"]] == [("claude-code", 0.25), ("other", None)]
-    assert [(row["name"], row["title"]) for row in costs["by_run"]] == [(tale.folder.id, "Add a login")]
+    assert [(row["name"], row["title"]) for row in costs["by_run"]] == [(journal.folder.id, "Add a login")]
     assert costs["total"]["turns"] == 2
 
 
@@ -273,11 +273,11 @@ def test_turns_outside_of_runs_cost_too(task_repo: Repo, tmp_path: Path):
 
 
 def test_the_library_shows_who_plays_what(finished: PlanRepo):
-    """Every role is there with its executor; what cannot be read is said and hides nothing else."""
-    found = facts_of(finished.repo).library()
-    players = {each["name"]: each["executor"] for each in found["agents"]}
+    """Every role is there with its executor; what cannot be read is reported and hides nothing else."""
+    result = facts_of(finished.repo).library()
+    players = {agent["name"]: agent["executor"] for agent in result["agents"]}
     assert players["implementer"] == "hand"
-    assert (found["sinks"], found["repos"], found["problems"]) == ([], [], [])
+    assert (result["sinks"], result["repos"], result["problems"]) == ([], [], [])
     (Path(finished.repo.root) / ".sow/sinks").mkdir(exist_ok=True)
     index = Path(finished.repo.root) / ".sow/sinks/index.json"
     index.write_text("{")
@@ -285,7 +285,7 @@ def test_the_library_shows_who_plays_what(finished: PlanRepo):
         broken = facts_of(finished.repo).library()
     finally:
         index.unlink()
-    assert len(broken["agents"]) == len(found["agents"])
+    assert len(broken["agents"]) == len(result["agents"])
     assert len(broken["problems"]) == 1
 
 
@@ -294,9 +294,9 @@ def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
     facts = facts_of(repo)
     with pytest.raises(PageNotFound):
         facts.workflow()
-    Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     repo.ok("workflow", "verify", "--executor", "simulated")
-    facts.watch.look(whole=True)
+    facts.watch.refresh(whole=True)
     page = facts.workflow()
     shown = repo.ok("workflow", "status", "--json").json
     assert {key: page[key] for key in shown} == shown
@@ -319,7 +319,7 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
         {"say": "done"},
     ]
     judged = [[{"say": "I read it.\n\nVerification: PASSED"}]]
-    Flow(repo, tmp_path).begin().crew({"first": []}).scripted({"first": [work], "first_verifier": judged})
+    WorkflowRepo(repo, tmp_path).begin().crew({"first": []}).scripted({"first": [work], "first_verifier": judged})
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     repo.ok("workflow", "run", "--executor", "script")
     facts = facts_of(repo)
@@ -327,9 +327,9 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     assert (state["run"]["kind"], state["run"]["go_on"]) == ("workflow", "sow workflow run --executor script")
     assert [(row["id"], row["status"], row["executor"]) for row in state["tasks"]] == [("first", "completed", "script")]
     shown = facts.timeline(state["run"]["id"])
-    assert [(each["kind"], each["outcome"]) for each in shown["spans"]] == [("work", "done"), ("review", "passed")]
+    assert [(span["kind"], span["outcome"]) for span in shown["spans"]] == [("work", "done"), ("review", "passed")]
     page = facts.task("first")
-    assert [(each["role"], len(each["turns"])) for each in page["sessions"]] == [("implementer", 1)]
+    assert [(session["role"], len(session["turns"])) for session in page["sessions"]] == [("implementer", 1)]
     assert "[text] done" in facts.transcript("first", "1", "1", "readable", "", "")["text"]
     turns = {agent["name"]: agent["turns"] for agent in facts.cost()["by_agent"]}
     assert (turns["implementer"], turns["verifier"]) == (1, 1)
@@ -368,9 +368,9 @@ def test_a_stopped_run_is_reduced_once(repo: Repo, monkeypatch: pytest.MonkeyPat
     """The command that continues a run is made of the history that the page follows already."""
     repo.ok("task", "create", "--name", "One")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
-    tale = Tale(repo, ["010"])
-    tale.begin(asked=["retries"])
-    tale.tell(1, "task_started", task="010", iteration=1)
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin(asked=["retries"])
+    journal.add(1, "task_started", task="010", iteration=1)
     monkeypatch.setattr("sow.reports.resume_command.read_history", lambda *_: pytest.fail("the journal is read again"))
     state = facts_of(repo).state()
     assert state["run"]["go_on"] in state["next"]["command"]

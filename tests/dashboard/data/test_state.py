@@ -1,4 +1,4 @@
-"""The whole at a glance: what /api/state says about a checkout, and that it costs little to ask again."""
+"""/api/state: the state of a checkout, and that repeated requests cost little."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from support.dashboard_data import facts_of, fresh
-from support.journals import Tale, home_of
+from support.journals import MadeUpRun, home_of
 from support.plan_repo import PlanRepo
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from bench import large
 from sow.dashboard.data.task_cache import TaskCache
@@ -86,15 +86,15 @@ def test_a_broken_task_hurts_nobody_else(repo: Repo):
     repo.ok("task", "create", "--name", "Two")
     facts = facts_of(repo)
     assert len(facts.state()["tasks"]) == 2
-    (repo.desk("010") / "state.yaml").write_text("task: [")
+    (repo.task_folder("010") / "state.yaml").write_text("task: [")
     state = fresh(facts)
     assert list(state["broken"]) == ["010"]
     assert [row["id"] for row in state["tasks"]] == ["020"]
-    assert [each["kind"] for each in state["inbox"]] == ["broken"]
+    assert [entry["kind"] for entry in state["inbox"]] == ["broken"]
 
 
 def test_another_branch_hides_the_project(repo: Repo):
-    """A project of a branch that is not checked out is not shown, and why is said."""
+    """A project of a branch that is not checked out is not shown, and why is reported."""
     facts = facts_of(repo)
     assert facts.state()["project"]["name"] == "Add authentication"
     repo.git("switch", "-q", "-c", "other")
@@ -118,7 +118,7 @@ def test_a_circle_of_tasks_is_shown(repo: Repo):
     """Tasks that wait for each other, as only an edit by hand makes them, are on no path and in the first wave."""
     repo.ok("task", "create", "--name", "One")
     repo.ok("task", "create", "--name", "Two", "--depends-on", "010")
-    path = repo.desk("010") / "state.yaml"
+    path = repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace("depends_on: []", 'depends_on:\n    - "020"'))
     state = facts_of(repo).state()
     assert [(row["wave"], row["waits_for"]) for row in state["tasks"]] == [(0, ["020"]), (0, ["010"])]
@@ -126,8 +126,8 @@ def test_a_circle_of_tasks_is_shown(repo: Repo):
 
 
 def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
-    """The crew stands on the board beside the project's tasks, in the words of tasks, with its own status besides."""
-    Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    """The crew is on the board beside the project's tasks, in the words of tasks, with its own status besides."""
+    WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     repo.ok("workflow", "verify", "--executor", "simulated")
     state = facts_of(repo).state()
     assert [(row["id"], row["phase"], row["status"], row["own_status"]) for row in state["tasks"]] == [
@@ -136,7 +136,7 @@ def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
     ]
     assert state["tasks"][1]["waits_for"] == ["first"]
     assert state["workflow"]["next"] == "sow workflow approve"
-    assert [each["kind"] for each in state["inbox"]] == ["approval"]
+    assert [entry["kind"] for entry in state["inbox"]] == ["approval"]
 
 
 def test_only_what_changed_is_read_again(repo: Repo):
@@ -150,7 +150,7 @@ def test_only_what_changed_is_read_again(repo: Repo):
     assert cache.refresh(project) == set()
     repo.ok("task", "set", "--id", "020", "status", "in_progress")
     assert cache.refresh(project) == {"020"}
-    shutil.rmtree(repo.desk("030"))
+    shutil.rmtree(repo.task_folder("030"))
     assert cache.refresh(project) == {"030"}
     assert set(cache.tasks) == {"010", "020"}
 
@@ -158,10 +158,10 @@ def test_only_what_changed_is_read_again(repo: Repo):
 def test_a_run_that_was_killed_does_not_run(repo: Repo):
     """A run whose process is gone is told as stopped, and nobody works on its tasks."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    tale.tell(1, "task_started", task="010", iteration=1)
-    tale.tell(2, "turn_started", task="010", iteration=1, role="implementer", executor="hand", kind="spawn")
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    journal.add(1, "task_started", task="010", iteration=1)
+    journal.add(2, "turn_started", task="010", iteration=1, role="implementer", executor="hand", kind="spawn")
     state = facts_of(repo).state()
     assert (state["run"]["status"], state["run"]["live"]) == ("stopped", False)
     assert (state["tasks"][0]["running"], state["tasks"][0]["since"]) == (False, None)
@@ -185,7 +185,7 @@ feeds = [facts.feed("") for _ in range(10)]
 state = facts.state()
 text = reply.text(state)
 begun = time.thread_time()
-facts.watch.look(whole=True)
+facts.watch.refresh(whole=True)
 look = time.thread_time() - begun
 for feed in feeds:
     feed.close()
@@ -209,10 +209,10 @@ def test_a_run_that_did_nothing_is_not_the_current_one(plan_repo: PlanRepo):
 @pytest.mark.full
 def test_ten_thousand_tasks_are_shown_in_little_memory(thousands: Path, record_property: pytest.RecordProperty):
     """All of them are in the state, a look that finds nothing new is quick, and the process stays below 150 MB."""
-    words = [sys.executable, "-c", MEASURE, str(thousands)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
-    tasks, size, look, peak = (float(each) for each in done.stdout.split())
+    text = [sys.executable, "-c", MEASURE, str(thousands)]
+    result = subprocess.run(text, capture_output=True, text=True, timeout=900)
+    assert result.returncode == 0, result.stderr
+    tasks, size, look, peak = (float(word) for word in result.stdout.split())
     record_property("measured", f"10,000 tasks and 10 listeners: {peak:.0f} MB, a look {look} s, {size:,.0f} bytes")
     assert tasks == 10_000
     assert look < 5

@@ -1,4 +1,4 @@
-"""The feed: what happens is told as it happens, once, in order, and from where a page was cut off."""
+"""The event feed: each event is sent once, in order, and continues where a page was disconnected."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from support.dashboard_data import facts_of, told
-from support.journals import Tale
+from support.dashboard_data import facts_of, sent_events
+from support.journals import MadeUpRun
 from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -21,8 +21,8 @@ def kinds(events: list[Any]) -> list[str]:
     return [kind for kind, _ in events]
 
 
-def look(facts: DashboardData) -> None:
-    facts.watch.look(whole=True)
+def refresh(facts: DashboardData) -> None:
+    facts.watch.refresh(whole=True)
 
 
 def test_a_feed_greets_and_is_silent(task_repo: Repo):
@@ -43,8 +43,8 @@ def test_a_task_that_changes_is_told_with_those_that_wait_for_it(task_repo: Repo
     with facts.feed("") as feed:
         feed.next(1)
         task_repo.ok("approve", "010")
-        look(facts)
-        rows = {row["id"]: row for row in (data for _, data in told(feed, "task"))}
+        refresh(facts)
+        rows = {row["id"]: row for row in (data for _, data in sent_events(feed, "task"))}
         assert (rows["010"]["status"], rows["020"]["waits_for"]) == ("completed", [])
         wait_for(lambda: facts.watch.inbox == [])
 
@@ -52,13 +52,13 @@ def test_a_task_that_changes_is_told_with_those_that_wait_for_it(task_repo: Repo
 def test_entries_become_lines_and_spans(repo: Repo):
     """An entry of the journal is a sentence and a part of the timeline within moments of being written."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
     facts = facts_of(repo)
     with facts.feed("") as feed:
         feed.next(1)
-        tale.turn(1, 3, "010")
-        events = told(feed, "line", "spans", seconds=1)
+        journal.turn(1, 3, "010")
+        events = sent_events(feed, "line", "spans", seconds=1)
     lines = [data["text"] for kind, data in events if kind == "line"]
     assert lines == ["started, implementer on claude-code"]
     added = [span for kind, data in events if kind == "spans" for span in data["add"]]
@@ -68,31 +68,31 @@ def test_entries_become_lines_and_spans(repo: Repo):
 def test_who_comes_back_misses_nothing(repo: Repo):
     """A page that was cut off gets what happened since, in order and once, and what was sent already not again."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
     facts = facts_of(repo)
     with facts.feed("") as feed:
         feed.next(1)
-        tale.tell(1, "conflict", task="010", paths=["a"])
-        look(facts)
+        journal.add(1, "conflict", task="010", paths=["a"])
+        refresh(facts)
         (last, _, _) = feed.next(1)[0]
-    tale.tell(2, "conflict", task="010", paths=["b"])
-    tale.tell(3, "conflict", task="010", paths=["c"])
-    look(facts)
+    journal.add(2, "conflict", task="010", paths=["b"])
+    journal.add(3, "conflict", task="010", paths=["c"])
+    refresh(facts)
     with facts.feed(last) as feed:
         assert feed.next(1)[0][2]["restarted"] is False
-        texts = [data["text"] for _, data in told(feed, "line")]
+        texts = [data["text"] for _, data in sent_events(feed, "line")]
     assert texts == ["merge conflict in b", "merge conflict in c"]
 
 
 def test_who_comes_back_to_another_server_gets_the_lines_again(repo: Repo):
     """After a restart the journal tells what was missed, and everything else is looked at anew."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    tale.tell(1, "conflict", task="010", paths=["a"])
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    journal.add(1, "conflict", task="010", paths=["a"])
     cursor = facts_of(repo).state()["cursor"]
-    tale.tell(2, "conflict", task="010", paths=["b"])
+    journal.add(2, "conflict", task="010", paths=["b"])
     with facts_of(repo).feed(cursor) as feed:
         events = feed.next(1)
     assert events[0][2]["restarted"] is True
@@ -101,7 +101,7 @@ def test_who_comes_back_to_another_server_gets_the_lines_again(repo: Repo):
 
 
 def test_an_unknown_position_is_looked_at_anew(repo: Repo):
-    """An id that is not ours, or of a run that is gone, is answered with a word to fetch everything."""
+    """An id that is not ours, or of a run that is gone, is answered with the request to load everything."""
     facts = facts_of(repo)
     for after in ("nonsense", "abcd.1.2.20200101-000000-aaaa", "a" * 5000, "1.2.3"):
         with facts.feed(after) as feed:
@@ -111,50 +111,50 @@ def test_an_unknown_position_is_looked_at_anew(repo: Repo):
 def test_who_falls_behind_is_told_to_look_anew(repo: Repo):
     """More events than are kept are not repeated one by one."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
     facts = facts_of(repo)
     with facts.feed("") as feed:
         feed.next(1)
         with facts.watch.condition:
             for number in range(MOST_KEPT + 1):
-                tale.tell(number + 1, "conflict", task="010", paths=["a"])
-            facts.watch.look()
+                journal.add(number + 1, "conflict", task="010", paths=["a"])
+            facts.watch.refresh()
         assert [kind for _, kind, _ in feed.next(1)] == ["stale"]
 
 
 def test_a_torn_line_waits_for_its_end(repo: Repo):
     """Half an entry is told when it is whole."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
     facts = facts_of(repo)
     with facts.feed("") as feed:
         feed.next(1)
-        with open(tale.folder.journal_path, "a") as file:
+        with open(journal.folder.journal_path, "a") as file:
             file.write('{"at": "2026-09-21T14:33:21Z", "event": "conflict", "t": 1, ')
             file.flush()
-            assert told(feed, "line") == []
+            assert sent_events(feed, "line") == []
             file.write('"task": "010", "paths": ["a"]}\n')
-        assert [data["text"] for _, data in told(feed, "line", seconds=1)] == ["merge conflict in a"]
+        assert [data["text"] for _, data in sent_events(feed, "line", seconds=1)] == ["merge conflict in a"]
 
 
 def test_a_run_that_is_deleted_is_told(repo: Repo):
     """A page that follows a run is told to look anew when its folder goes, and the state has no run any more."""
     repo.ok("task", "create", "--name", "One")
-    tale = Tale(repo, ["010"])
-    tale.begin()
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
     facts = facts_of(repo)
-    assert facts.state()["run"]["id"] == tale.folder.id
+    assert facts.state()["run"]["id"] == journal.folder.id
     with facts.feed("") as feed:
         feed.next(1)
-        shutil.rmtree(tale.folder.folder)
-        look(facts)
-        assert "stale" in kinds(told(feed))
+        shutil.rmtree(journal.folder.folder)
+        refresh(facts)
+        assert "stale" in kinds(sent_events(feed))
         assert facts.state()["run"] is None
-    Tale(repo, ["010"]).begin()
-    look(facts)
-    assert facts.state()["run"]["id"] == tale.folder.id
+    MadeUpRun(repo, ["010"]).begin()
+    refresh(facts)
+    assert facts.state()["run"]["id"] == journal.folder.id
 
 
 def test_nobody_looks_when_nobody_listens(task_repo: Repo):
@@ -175,7 +175,7 @@ def test_nobody_looks_when_nobody_listens(task_repo: Repo):
 
 
 def test_a_feed_that_cannot_begin_is_no_listener(task_repo: Repo):
-    """Where the first look fails nobody listens, and so nobody goes on looking."""
+    """Where the first look fails nobody listens, and so nobody continues looking."""
     (task_repo.root / ".sow/local/runs").write_text("")
     facts = facts_of(task_repo)
     with pytest.raises(NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The token, the key and the cookie: what is written down, for whom, and how long it is good."""
+"""The token, the key and the cookie: where they are stored, for whom, and how long they are valid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_file_is_the_users_alone(tmp_path: Path):
 
 
 def test_a_server_that_starts_again_knows_its_cookies(tmp_path: Path):
-    """The key stays, so that an open page goes on; the token is another one."""
+    """The key stays, so that an open page continues; the token is another one."""
     first = at(tmp_path)
     first.write_secrets(7690)
     cookie = first.cookie().partition(";")[0]
@@ -110,10 +110,10 @@ def test_checkouts_do_not_share(tmp_path: Path):
     """Each checkout, and each way to show it, has a file, a cookie name and a key of its own."""
     environment = {"HOME": str(tmp_path)}
     made = [Access(environment, f"/{name}", read_only=only) for name in ("a", "b") for only in (False, True)]
-    for each in made:
-        each.write_secrets(1)
+    for item in made:
+        item.write_secrets(1)
     for facts in ("path", "cookie_name", "key", "token"):
-        assert len({getattr(each, facts) for each in made}) == 4
+        assert len({getattr(item, facts) for item in made}) == 4
 
 
 def test_the_same_checkout_by_a_link_is_the_same(tmp_path: Path):
@@ -145,7 +145,7 @@ def test_a_second_dashboard_is_the_first(repo: Repo):
         assert second == {**served.said, "started": False}
         served.sign_in()
         third = repo.ok("ui")
-        assert third.out == f"http://127.0.0.1:{served.port}/#token={served.kept()['token']}\n"
+        assert third.out == f"http://127.0.0.1:{served.port}/#token={served.secrets()['token']}\n"
         assert third.out.strip() != served.said["url"]
         assert f"pid {served.process.pid}" in third.err
 

@@ -1,4 +1,4 @@
-"""The page's own files: safe by construction, whole, and small."""
+"""The page's own files are safe, complete and small."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def code_of(path: Path) -> str:
 @all_of("path", SCRIPTS)
 def test_no_text_becomes_markup_or_code(path: Path) -> None:
     """No script uses a way of the browser to make markup or code of a text."""
-    found = [sink for sink in SINKS if re.search(sink, code_of(path))]
-    assert found == []
+    sinks = [sink for sink in SINKS if re.search(sink, code_of(path))]
+    assert sinks == []
 
 
 def test_the_sinks_are_recognised() -> None:
@@ -111,13 +111,13 @@ def test_both_themes_are_readable() -> None:
     pairs = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", code_of(FOLDER / "theme.css"))
     tones = {name: (light, dark) for name, light, dark in pairs}
     statuses = ("pending", "in-progress", "needs-review", "paused", "completed", "failed", "abandoned")
-    wanted = [(tone, ground) for tone in ("ink", "ink-soft", "ink-faint", "accent") for ground in ("paper", "surface")]
-    wanted += [(name, ground) for name in statuses for ground in ("paper", "surface", f"{name}-soft")]
-    wanted += [("ink-faint", "sunken"), ("accent", "accent-soft"), ("on-accent", "accent"), ("ink-soft", "hover")]
-    wanted += [(name, f"{name}-soft") for name in ("added", "removed")]
+    names = [(tone, ground) for tone in ("ink", "ink-soft", "ink-faint", "accent") for ground in ("paper", "surface")]
+    names += [(name, ground) for name in statuses for ground in ("paper", "surface", f"{name}-soft")]
+    names += [("ink-faint", "sunken"), ("accent", "accent-soft"), ("on-accent", "accent"), ("ink-soft", "hover")]
+    names += [(name, f"{name}-soft") for name in ("added", "removed")]
     poor = [
         (text, ground, theme, round(ratio, 2))
-        for text, ground in wanted
+        for text, ground in names
         for theme in (0, 1)
         if (ratio := contrast(tones[text][theme], tones[ground][theme])) < 4.5
     ]

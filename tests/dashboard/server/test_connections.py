@@ -1,4 +1,4 @@
-"""Many connections: other users of the machine cannot take all places, and an idle one has to go."""
+"""Many connections: other users of the machine cannot use up all of them, and idle ones are closed."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def sockets() -> Iterator[list[socket.socket]]:
     """Sockets that nobody is at the other end of."""
     made = [socket.socket() for _ in range(MOST + 10)]
     yield made
-    for each in made:
-        each.close()
+    for item in made:
+        item.close()
 
 
 def test_others_leave_room_for_the_owner(sockets: list[socket.socket]):
     """However many connections others open, most places stay free for the owner (F71)."""
     foreign = set(sockets[:-20])
     crowd = OpenConnections(lambda each: each in foreign)
-    let_in = [each for each in sockets[:-20] if crowd.accept(each)]
+    let_in = [socket for socket in sockets[:-20] if crowd.accept(socket)]
     assert len(let_in) == MANY + MOST_OF_OTHERS
-    assert all(crowd.accept(each) for each in sockets[-20:])
+    assert all(crowd.accept(socket) for socket in sockets[-20:])
     crowd.remove(let_in[-1])
     assert crowd.accept(sockets[-21])
 
@@ -52,7 +52,7 @@ def test_others_leave_room_for_the_owner(sockets: list[socket.socket]):
 def test_the_owner_has_an_end_too(sockets: list[socket.socket]):
     """There are never more connections than threads can be had for."""
     crowd = OpenConnections(lambda each: False)
-    assert sum(crowd.accept(each) for each in sockets) == MOST
+    assert sum(crowd.accept(socket) for socket in sockets) == MOST
     assert crowd.is_large
 
 
@@ -70,8 +70,8 @@ def test_our_own_connection_is_not_foreign():
 def test_another_user_does_not_lock_the_owner_out(repo: Repo):
     """While another user holds as many connections as it can get, the owner's page is answered (F71)."""
     with Dashboard(repo) as dashboard:
-        words = [sys.executable, "-c", HOLD, str(dashboard.port), "230"]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        text = [sys.executable, "-c", HOLD, str(dashboard.port), "230"]
+        with subprocess.Popen(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout
             assert other.stdout.readline() == b"holding\n"
             assert dashboard.sign_in().ask("GET", "/").status == 200

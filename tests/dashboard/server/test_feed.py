@@ -1,4 +1,4 @@
-"""The feed: told at once, told once, resumed after any break, and never held up by a page that does not listen."""
+"""The feed: events are sent at once and once, resume after a break, and do not wait for a slow page."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def test_what_happens_is_told(dashboard: Dashboard):
         assert hello["event"] == "hello"
         assert json.loads(hello["data"])["cursor"] == hello["id"]
         dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
-        told = page.until("task")
-        assert json.loads(told["data"])["id"] == "010"
-        assert json.loads(told["data"])["priority"] == "high"
-        assert told["id"] != hello["id"]
+        messages = page.until("task")
+        assert json.loads(messages["data"])["id"] == "010"
+        assert json.loads(messages["data"])["priority"] == "high"
+        assert messages["id"] != hello["id"]
 
 
 @pytest.mark.parametrize("way", ["Last-Event-ID", "after"])
 def test_a_page_that_was_cut_off_goes_on(dashboard: Dashboard, way: str):
-    """Who comes back with its last id is told what it missed, in order, and nothing that it knows."""
+    """A page that comes back with its last id gets what it missed, in order, and nothing else."""
     repo = dashboard.repo
     with listening(dashboard) as page:
         page.until("hello")
@@ -103,7 +103,7 @@ def test_no_gap_between_the_state_and_the_feed(dashboard: Dashboard):
 
 
 def test_a_server_that_died_and_came_back(dashboard: Dashboard):
-    """A page that listened when the server was killed goes on with the next one, and is told to look anew."""
+    """A page that listened when the server was killed continues with the next one, and is told to look anew."""
     repo = dashboard.repo
     with listening(dashboard) as page:
         last = page.until("hello")["id"]
@@ -153,8 +153,8 @@ def test_many_pages_hear_the_same(dashboard: Dashboard):
         for page in pages:
             page.until("hello")
         dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
-        told = [page.until("task") for page in pages]
-        assert all(each == told[0] for each in told)
+        messages = [page.until("task") for page in pages]
+        assert all(message == messages[0] for message in messages)
     finally:
         for page in pages:
             page.close()
@@ -162,7 +162,7 @@ def test_many_pages_hear_the_same(dashboard: Dashboard):
 
 @pytest.mark.full
 def test_a_run_that_is_removed_while_it_is_watched(plan_repo: PlanRepo):
-    """The folder of a run goes away under a page that listens: it is told to look anew, and hears the next run."""
+    """The folder of a run goes away under a page that listens: it is told to load anew, and gets the next run."""
     repo = plan_repo.repo
     plan_repo.plan("Keel", "Mast < 1")
     assert plan_repo.run().code == 0
@@ -241,13 +241,13 @@ def test_a_heart_beats():
     """Where nothing happens a comment is sent now and then, so that both ends know that the other is there."""
     stopping = threading.Event()
     page, thread = served(Source(), stopping, beat=0.1)
-    said = b""
-    while said.count(b": still here\n\n") < 3:
-        said += page.recv(1 << 16)
+    output = b""
+    while output.count(b": still here\n\n") < 3:
+        output += page.recv(1 << 16)
     stopping.set()
     thread.join(30)
     assert not thread.is_alive()
-    assert b"event: " not in said
+    assert b"event: " not in output
     page.close()
 
 
@@ -281,14 +281,14 @@ def test_pages_are_counted_and_bounded(repo: Repo):
         pages = [come() for _ in range(MOST_FEEDS)]
         assert all(said.startswith(b"HTTP/1.1 200 ") for _, said in pages)
         assert server.pages == MOST_FEEDS
-        late, said = come()
-        assert said.startswith(b"HTTP/1.1 503 ")
+        late, output = come()
+        assert output.startswith(b"HTTP/1.1 503 ")
         assert server.pages == MOST_FEEDS
         for line in (late, *(page for page, _ in pages)):
             line.close()
         wait(lambda: server.pages == 0)
-        again, said = come()
-        assert said.startswith(b"HTTP/1.1 200 ")
+        again, output = come()
+        assert output.startswith(b"HTTP/1.1 200 ")
         again.close()
     finally:
         server.stop()

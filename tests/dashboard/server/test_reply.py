@@ -1,10 +1,10 @@
-"""Replies that are kept: the same for the same facts, and never more of them than fit."""
+"""Cached replies: equal for equal data, and limited in number."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from support.journals import Tale, home_of
+from support.journals import MadeUpRun, home_of
 
 from sow.dashboard.server import reply, single_flight
 from sow.dashboard.server.reply import Reply
@@ -37,7 +37,7 @@ def test_there_is_an_end_to_what_is_kept(size: int):
     kept, body = ReplyCache(), of(size)
     for number in range(100):
         kept.keep(str(number % 60), number, body)
-        assert kept.size == sum(len(each.body) for _, each in kept.kept.values()) <= single_flight.MOST_BYTES
+        assert kept.size == sum(len(value.body) for _, value in kept.kept.values()) <= single_flight.MOST_BYTES
         assert len(kept.kept) <= single_flight.MOST
     assert (kept.get("39", 99) is body) == (size <= single_flight.MOST_BYTES)
 
@@ -45,16 +45,16 @@ def test_there_is_an_end_to_what_is_kept(size: int):
 def test_the_second_page_gets_what_the_first_got(repo: Repo):
     """A server makes the report of a run once for all who ask while nothing happens."""
     repo.ok("task", "create", "--name", "First")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    tale.end(5)
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    journal.end(5)
     server = Server(home_of(repo), repo.environment, person="ada", port=0)
     facts = server.listener.facts
     try:
-        assert facts.run_mark(tale.folder.id) == facts.run_mark(tale.folder.id)
-        assert facts.timeline_mark(tale.folder.id) == facts.timeline_mark(tale.folder.id)
-        before = facts.run_mark(tale.folder.id), facts.timeline_mark(tale.folder.id)
-        tale.tell(6, "step", task="010", text="x")
-        assert not set(before) & {facts.run_mark(tale.folder.id), facts.timeline_mark(tale.folder.id)}
+        assert facts.run_mark(journal.folder.id) == facts.run_mark(journal.folder.id)
+        assert facts.timeline_mark(journal.folder.id) == facts.timeline_mark(journal.folder.id)
+        before = facts.run_mark(journal.folder.id), facts.timeline_mark(journal.folder.id)
+        journal.add(6, "step", task="010", text="x")
+        assert not set(before) & {facts.run_mark(journal.folder.id), facts.timeline_mark(journal.folder.id)}
     finally:
         server.stop()

@@ -1,4 +1,4 @@
-"""The server: its port, its files, its ends, and every request that is no request."""
+"""The server: its port, its files, its shutdown, and malformed requests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
-from support.claim_holder import held
-from support.journals import Tale
+from support.claim_holder import hold_claim
+from support.journals import MadeUpRun
 from support.ui_client import Dashboard
 
 from sow.dashboard.data.dashboard_data import DashboardData
@@ -42,7 +42,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory, _project_template: Path)
 
 
 def test_every_file_of_the_page_is_served(dashboard: Dashboard):
-    """What lies in the package is sent as it is, with its type, and packed for a browser that can unpack it."""
+    """What is in the package is sent as it is, with its type, and packed for a browser that can unpack it."""
     names = sorted(assets.load())
     assert "index.html" in names
     for name in names:
@@ -84,9 +84,9 @@ def test_a_file_that_cannot_be_read_is_told(repo: Repo):
 def test_a_report_is_made_again_only_when_it_is_another(repo: Repo):
     """The report and the timeline of a run are as they were until its journal, its tasks or its process change."""
     repo.ok("task", "create", "--name", "First")
-    tale = Tale(repo, ["010"])
-    tale.begin()
-    path = f"/api/runs/{tale.folder.id}"
+    journal = MadeUpRun(repo, ["010"])
+    journal.begin()
+    path = f"/api/runs/{journal.folder.id}"
     with Dashboard(repo) as server:
         server.sign_in()
 
@@ -97,15 +97,15 @@ def test_a_report_is_made_again_only_when_it_is_another(repo: Repo):
         assert (rows(), rows()) == (("pending", 0), ("pending", 0))
         repo.ok("task", "set", "--id", "010", "status", "in_progress")
         assert rows() == ("in_progress", 0)
-        tale.work(1, 5, "010")
+        journal.work(1, 5, "010")
         assert rows()[1] > 0
         assert server.ask("GET", path).json["run"]["live"] is False
-        with held(repo, "run", tale.folder.id):
+        with hold_claim(repo, "run", journal.folder.id):
             assert server.ask("GET", path).json["run"]["live"] is True
 
 
 def test_what_a_browser_has_is_not_sent_again(dashboard: Dashboard):
-    """A file or a document with the same tag is a 304 without a body, and the connection goes on."""
+    """A file or a document with the same tag is a 304 without a body, and the connection continues."""
     for path in ("/assets/index.html", "/api/runs"):
         first = dashboard.ask("GET", path)
         again = dashboard.ask("GET", path, None, {"If-None-Match": first.headers["etag"]})
@@ -145,8 +145,8 @@ def test_an_act_is_a_call(repo: Repo):
 def test_the_first_page_needs_little():
     """What a page shows is loaded when a page asks for it: a server that only listens has none of it."""
     code = "import sys, sow.cli.serve.ui, sow.dashboard.server.server; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(result.stdout.split())
     assert "sow.dashboard.server.handler" in loaded
     heavy = {"asyncio", "ctypes", "logging", "subprocess", "yaml", "yaml12", "webbrowser", "inspect", "sow.config"}
     heavy |= {
@@ -191,10 +191,10 @@ def test_bad_requests(dashboard: Dashboard, kind: str):
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         line.sendall(BAD[kind])
         line.shutdown(socket.SHUT_WR)
-        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
-    if said:
-        head, _, body = said.partition(b"\r\n\r\n")
-        assert head.split()[1][:1] == b"4" or head.split()[1] == b"505", said
+        output = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    if output:
+        head, _, body = output.partition(b"\r\n\r\n")
+        assert head.split()[1][:1] == b"4" or head.split()[1] == b"505", output
         assert set(json.loads(body)) == {"error", "hint"}
         assert reply.POLICY.encode() in head
     assert dashboard.ask("GET", "/").status == 200
@@ -216,24 +216,24 @@ BODIES = {
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_bodies(dashboard: Dashboard, kind: str):
-    """A body that is no object, or too large, is refused with a reason that arrives, and the server goes on."""
+    """A body that is no object, or too large, is refused with a reason that arrives, and the server continues."""
     body, status = BODIES[kind]
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
-        head = {**dashboard.good("POST"), "Content-Length": str(len(body))}
+        head = {**dashboard.own_headers("POST"), "Content-Length": str(len(body))}
         lines = ["POST /api/session HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
         line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         sending = threading.Thread(target=_pour, args=(line, body))
         sending.start()
-        said = line.recv(1 << 16)
+        output = line.recv(1 << 16)
         sending.join()
-    assert said.split()[1] == str(status).encode(), said
+    assert output.split()[1] == str(status).encode(), output
     assert dashboard.ask("GET", "/").status == 200
 
 
 def _pour(line: socket.socket, body: bytes) -> None:
     try:
         line.sendall(body)
-    except OSError:  # the server had heard enough
+    except OSError:  # the server closed the connection
         return
 
 
@@ -244,10 +244,10 @@ def test_requests_in_one_breath(dashboard: Dashboard):
     last = GET.format(host=dashboard.host, more="Connection: close\r\n")
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         line.sendall((good + bad + good + last).encode())
-        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
+        output = b"".join(iter(lambda: line.recv(1 << 16), b""))
     index = Path(assets.FOLDER, "index.html").read_bytes()
-    assert [part.split()[0] for part in said.split(b"HTTP/1.1 ")[1:]] == [b"200", b"403", b"200", b"200"]
-    assert said.count(index) == 3
+    assert [part.split()[0] for part in output.split(b"HTTP/1.1 ")[1:]] == [b"200", b"403", b"200", b"200"]
+    assert output.count(index) == 3
 
 
 def test_a_body_is_never_a_request(dashboard: Dashboard):
@@ -256,13 +256,13 @@ def test_a_body_is_never_a_request(dashboard: Dashboard):
     head = f"POST /api/session HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {len(inner)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         line.sendall(head + inner)
-        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
-    assert said.startswith(b"HTTP/1.1 403 ")
-    assert said.count(b"HTTP/1.1 ") == 1
+        output = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    assert output.startswith(b"HTTP/1.1 403 ")
+    assert output.count(b"HTTP/1.1 ") == 1
 
 
 def test_a_slow_request_is_given_up(dashboard: Dashboard):
-    """One byte now and then does not hold a connection for ever, and others are answered meanwhile."""
+    """One byte now and then does not hold a connection forever, and others are answered meanwhile."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         try:
@@ -299,7 +299,7 @@ def test_many_connections_at_once(dashboard: Dashboard):
 
 
 def test_a_port_in_use(repo: Repo):
-    """The next free port is taken, and that is said."""
+    """The next free port is taken, and that is reported."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -315,11 +315,11 @@ def test_the_port_of_last_time(repo: Repo):
         first.end()
         process = subprocess.Popen([SOW, "ui", "--json"], cwd=repo.root, env=repo.environment, stdout=subprocess.PIPE)
         assert process.stdout
-        said = json.loads(process.stdout.readline())
+        data = json.loads(process.stdout.readline())
         process.terminate()
         assert process.wait(timeout=30) == 0
         process.stdout.close()
-        assert said["port"] == first.port
+        assert data["port"] == first.port
 
 
 def test_ports_that_cannot_be_had():
@@ -388,7 +388,7 @@ def test_open(repo: Repo, tmp_path: Path):
 
 
 def test_open_without_a_browser(repo: Repo):
-    """Where no browser can be opened the address is there all the same, and that is said."""
+    """Where no browser can be opened the address is there all the same, and that is reported."""
     with Dashboard(repo, "--open", PATH="/nowhere", DISPLAY="", WAYLAND_DISPLAY="", BROWSER="") as served:
         end = time.monotonic() + 60
         while "no browser could be opened" not in served.complaints():

@@ -1,4 +1,4 @@
-"""Large documents: one at a time, the same for all who wait, and never older than the question."""
+"""Large documents: built one at a time, shared by all waiting requests, and never older than the request."""
 
 from __future__ import annotations
 
@@ -39,52 +39,52 @@ class Maker:
         return reply.document({"number": number})
 
 
-def waiting(stile: SingleFlight, name: str, make: Maker, count: int, pool: ThreadPoolExecutor) -> list[Future[Reply]]:
-    return [pool.submit(stile.reply, name, make) for _ in range(count)]
+def waiting(flight: SingleFlight, name: str, make: Maker, count: int, pool: ThreadPoolExecutor) -> list[Future[Reply]]:
+    return [pool.submit(flight.reply, name, make) for _ in range(count)]
 
 
 def bodies(futures: list[Future[Reply]]) -> set[bytes]:
-    return {each.result(PATIENCE).body for each in futures}
+    return {future.result(PATIENCE).body for future in futures}
 
 
 def test_who_waits_shares():
     """Ten who ask while a document is made get the next one, which is made once."""
-    stile, make = SingleFlight(), Maker()
+    flight, make = SingleFlight(), Maker()
     with ThreadPoolExecutor(12) as pool:
-        first = waiting(stile, "state", make, 1, pool)
+        first = waiting(flight, "state", make, 1, pool)
         assert make.began.acquire(timeout=PATIENCE)
-        late = waiting(stile, "state", make, 10, pool)
+        late = waiting(flight, "state", make, 10, pool)
         give_up = time.monotonic() + PATIENCE
         # One of the ten is to make it, and waits for its turn; the others wait for that one.
-        while "state" not in stile.waiting or len(stile.waiting["state"].done._cond._waiters) < 9:  # type: ignore[attr-defined]
+        while "state" not in flight.waiting or len(flight.waiting["state"].done._cond._waiters) < 9:  # type: ignore[attr-defined]
             assert time.monotonic() < give_up
             time.sleep(0.01)
         make.may.release(2)
         assert bodies(first) == {b'{"number":1}'}
         assert bodies(late) == {b'{"number":2}'}
     assert make.made == 2
-    assert stile.waiting == {}
+    assert flight.waiting == {}
 
 
 def test_names_are_not_mixed():
     """Documents of other names are made for themselves, and still one at a time."""
-    stile, make = SingleFlight(), Maker()
+    flight, make = SingleFlight(), Maker()
     make.may.release(10)
     with ThreadPoolExecutor(5) as pool:
-        asked = [each for name in "abcde" for each in waiting(stile, name, make, 1, pool)]
+        asked = [item for name in "abcde" for item in waiting(flight, name, make, 1, pool)]
         assert len(bodies(asked)) == 5
 
 
 def test_an_error_is_told_to_all():
     """Who waits for a document that cannot be made is told why, and the next question is asked anew."""
-    stile, make = SingleFlight(), Maker()
+    flight, make = SingleFlight(), Maker()
     make.wrong = SowError("no", "yes")
     with ThreadPoolExecutor(5) as pool:
-        asked = waiting(stile, "a", make, 5, pool)
+        asked = waiting(flight, "a", make, 5, pool)
         make.may.release(5)
-        for each in asked:
+        for item in asked:
             with pytest.raises(SowError, match="no"):
-                each.result(PATIENCE)
+                item.result(PATIENCE)
     make.wrong = None
     make.may.release(1)
-    assert stile.reply("a", make).status == 200
+    assert flight.reply("a", make).status == 200

@@ -1,4 +1,4 @@
-"""A check list is run and believed as a whole."""
+"""A check list runs as a whole and counts as a whole."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ TEST: Any = {"kind": "test", "command": "make test"}
 TREE = "2" * 40
 
 
-def ran(check: Any, *, passed: bool = True, **more: Any) -> Any:
+def ran(check: Any, *, passed: bool = True, **options: Any) -> Any:
     made = {"command": check["command"], "passed": passed, "list": digest([BUILD, TEST]), "scope": "commit"}
-    return {**made, "tree": TREE, **more}
+    return {**made, "tree": TREE, **options}
 
 
 def test_the_last_whole_run_counts() -> None:
@@ -28,17 +28,17 @@ def test_the_last_whole_run_counts() -> None:
 def test_other_evidence_is_not_believed() -> None:
     """Another tree, list or scope, and evidence that names none of them, belong to something else."""
     for other in ({"tree": "9" * 40}, {"list": "9" * 64}, {"scope": "folder"}, {"scope": None}):
-        found = [ran(BUILD), ran(TEST, **other)]
-        assert last_complete_run(found, [BUILD, TEST], tree=TREE) == []
+        result = [ran(BUILD), ran(TEST, **other)]
+        assert last_complete_run(result, [BUILD, TEST], tree=TREE) == []
 
 
 def test_a_shared_folder_has_no_tree() -> None:
     """Evidence of a folder counts only where nothing has a tree."""
-    found = [
-        {key: value for key, value in ran(each, scope="folder").items() if key != "tree"} for each in (BUILD, TEST)
+    result = [
+        {key: value for key, value in ran(item, scope="folder").items() if key != "tree"} for item in (BUILD, TEST)
     ]
-    assert last_complete_run(found, [BUILD, TEST], tree="") == found  # type: ignore[arg-type]
-    assert last_complete_run(found, [BUILD, TEST], tree=TREE) == []  # type: ignore[arg-type]
+    assert last_complete_run(result, [BUILD, TEST], tree="") == result  # type: ignore[arg-type]
+    assert last_complete_run(result, [BUILD, TEST], tree=TREE) == []  # type: ignore[arg-type]
 
 
 def test_order_and_exit_are_a_part_of_a_list() -> None:

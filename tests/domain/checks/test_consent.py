@@ -48,7 +48,7 @@ def test_a_pattern_does_not_cover(pattern: str, command: str) -> None:
 def test_the_reason_is_named() -> None:
     """Each command is covered by its exact text, by a pattern, or by the user's config, or not at all."""
     agreed = Consent(["make test"], allow=["pytest*"], own=["npm ci"])
-    found = [agreed.reason(each) for each in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]
-    assert found == ["you agreed", "checks.allow", "your config", "", ""]
+    texts = [agreed.reason(text) for text in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]
+    assert texts == ["you agreed", "checks.allow", "your config", "", ""]
     assert agreed.missing(["rm x", "make test", "rm y", "rm x"]) == ["rm x", "rm y"]
     assert agreed.with_more(["rm x"]).missing(["rm x", "pytest", "npm ci", "rm y"]) == ["rm y"]

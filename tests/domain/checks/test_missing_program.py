@@ -1,4 +1,4 @@
-"""A program that the machine lacks is told from a command that failed."""
+"""A program that the machine lacks is distinguished from a command that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes weaken the proof of a task's work, and which of them the task asked for."""
+"""Which changes weaken the evidence for a task, and which of them the task asked for."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ TESTS = "it changes tests that existed before"
 WEAKER = "it weakens tests that existed before"
 
 
-def task(*checks: str, files: tuple[str, ...] = (), criteria: tuple[str, ...] = (), **more: Any) -> Any:
+def task(*checks: str, files: tuple[str, ...] = (), criteria: tuple[str, ...] = (), **options: Any) -> Any:
     listed = [{"kind": "test", "command": command} for command in checks]
-    return {"name": "Add login", "files": list(files), "criteria": list(criteria), "checks": listed, **more}
+    return {"name": "Add login", "files": list(files), "criteria": list(criteria), "checks": listed, **options}
 
 
 def found(*changes: PathChange, given: Any = None, text: str = "Add a form.") -> list[str]:
     """The kinds of concerns about some changes."""
-    said = concerns(changes, task=given or task("pytest"), description=text)
-    return [each.partition(",")[0].partition(":")[0] for each in said]
+    output = concerns(changes, task=given or task("pytest"), description=text)
+    return [text.partition(",")[0].partition(":")[0] for text in output]
 
 
 @all_of(
@@ -74,7 +74,10 @@ def test_protected_paths_are_found() -> None:
         PathChange("src/a.py", "modified"),
         PathChange("poetry.lock", "deleted"),
     ]
-    assert [each.path for each in violations(changes, ["tests/**", "*.lock"])] == ["tests/a.py", "poetry.lock"]
+    assert [violation.path for violation in violations(changes, ["tests/**", "*.lock"])] == [
+        "tests/a.py",
+        "poetry.lock",
+    ]
     assert violations(changes, []) == []
 
 

@@ -1,4 +1,4 @@
-"""Refused tool calls on a task: counted per iteration, with one concern, and told in plain words."""
+"""Refused tool calls of a task are counted per iteration and become one concern."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def test_the_same_command_is_counted_and_another_is_added() -> None:
     """A second turn of the iteration adds to the count; the task has one concern, which names all commands."""
     first = refusals.record(task(), [refusal(), refusal("curl x", count=2)])
     second = refusals.record(first, [refusal(count=3)])
-    assert [(each["command"], each["count"]) for each in second["refusals"]] == [("npm install", 4), ("curl x", 2)]
+    assert [(refusal["command"], refusal["count"]) for refusal in second["refusals"]] == [
+        ("npm install", 4),
+        ("curl x", 2),
+    ]
     (concern,) = second["concerns"]
     assert (concern["iteration"], concern["kind"]) == (1, "refused")
     assert "6 commands refused: npm install (4 times), curl x (2 times)" in concern["text"]
@@ -30,7 +33,7 @@ def test_reading_a_turn_again_counts_nothing_twice() -> None:
     before = refusals.record(task(), [refusal(count=2)])
     assert refusals.record(before, [refusal(count=2)], again=True) is before
     after = refusals.record(before, [refusal(count=2), refusal("curl x")], again=True)
-    assert [each["count"] for each in after["refusals"]] == [2, 1]
+    assert [refusal["count"] for refusal in after["refusals"]] == [2, 1]
 
 
 def test_other_concerns_and_other_iterations_stay() -> None:
@@ -50,7 +53,7 @@ def test_a_task_keeps_a_bounded_number() -> None:
 
 
 def test_words() -> None:
-    """A shell's command stands alone, another tool is named, and every text fits on one line."""
+    """A shell's command is alone, another tool is named, and every text fits on one line."""
     assert refusals.call_text("Bash", "a\nb\x1b[2J") == "a b [2J"
     assert refusals.call_text("Write", "/etc/x") == "Write /etc/x"
     assert refusals.call_text("Bash", "") == "Bash"

@@ -1,4 +1,4 @@
-"""Counts of tests in the closing lines of runners, and what a check list without tests says."""
+"""Test counts in the last lines of test runners, and check lists without tests."""
 
 from __future__ import annotations
 
@@ -285,8 +285,8 @@ def test_huge_numbers_are_no_counts() -> None:
 )
 def test_a_runner_that_was_cut_off_ran_nothing(command: str, output: str, known: int | None) -> None:
     """pytest and unittest close every complete run; without that no test is known to have run."""
-    found = of_command(command, output)
-    assert (None if found is None else found["ran"]) == known
+    result = of_command(command, output)
+    assert (None if result is None else result["ran"]) == known
 
 
 def evidence(*counts: int | None, skipped: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""The mark of installed files: it tells whose a file is, and whether somebody changed it."""
+"""The mark of installed files shows whether sow wrote a file and whether somebody changed it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_block_goes_in_is_replaced_and_comes_out_again(before: str, words: str
 
 
 def test_words_around_a_block_stay_in_their_place() -> None:
-    """What stands below the block stays below a newer one."""
+    """What is below the block stays below a newer one."""
     page = "# Mine\n\n" + file_mark.block("old", "1") + "\nAfter.\n"
     assert (
         file_mark.replace_block(page, file_mark.block("new", "2"))

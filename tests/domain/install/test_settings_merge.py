@@ -1,4 +1,4 @@
-"""Settings of an agent CLI in which a part is ours."""
+"""Settings of an agent CLI of which sow owns a part."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_rules_and_hooks_of_the_user_stay_in_their_lists() -> None:
 def test_a_file_that_is_all_ours_is_the_new_one() -> None:
     """Where nobody added anything, the new text is taken byte for byte, and without one nothing is left."""
     old = json.dumps({"sow-version": "1", "hooks": {"Stop": [ENTRY]}})
-    for remove, wanted in ((False, OURS), (True, "")):
+    for remove, expected in ((False, OURS), (True, "")):
         fitted = merge_settings(old, OURS, remove=remove)
-        assert fitted is not None and fitted.text == wanted
+        assert fitted is not None and fitted.text == expected
 
 
 def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
@@ -82,7 +82,7 @@ def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
 
 @given(st.dictionaries(st.text(max_size=5), ANYTHING, max_size=4), st.dictionaries(st.text(max_size=5), ANYTHING))
 def test_what_is_not_ours_comes_back(rest: dict[str, object], hooks: dict[str, object]) -> None:
-    """Whatever stands beside our part is there with it, is there without it, and a second time changes nothing."""
+    """Whatever is beside our part is there with it, is there without it, and a second time changes nothing."""
     mine = {**rest, "hooks": hooks}
     assume("permissions" not in rest and not rest.keys() & {"sow-version", "sow-digest"})
     put = merge_settings(json.dumps(mine), OURS)

@@ -1,4 +1,4 @@
-"""The graph of a plan, against definitions that are slow and plain."""
+"""The graph of a plan, compared with slow and simple definitions."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def timed(draw: st.DrawFn) -> tuple[Needs, dict[str, float]]:
 
 def reached(needs: Needs, start: str) -> set[str]:
     """All that a task needs, near and far."""
-    found: set[str] = set()
+    result: set[str] = set()
     open_ones = list(needs[start])
     while open_ones:
         task = open_ones.pop()
-        if task not in found:
-            found.add(task)
+        if task not in result:
+            result.add(task)
             open_ones += needs[task]
-    return found
+    return result
 
 
 def longest(needs: Needs, minutes: dict[str, float]) -> float:
@@ -58,7 +58,7 @@ def longest(needs: Needs, minutes: dict[str, float]) -> float:
 
     @cache
     def until(task: str) -> float:
-        return minutes[task] + max((until(each) for each in needs[task]), default=0.0)
+        return minutes[task] + max((until(need) for need in needs[task]), default=0.0)
 
     return max((until(task) for task in needs), default=0.0)
 
@@ -69,7 +69,7 @@ def test_a_wave_is_one_more_than_the_highest_before(needs: Needs):
     waves = graph.waves(needs)
     level = {task: number for number, wave in enumerate(waves) for task in wave}
     assert sorted(task for wave in waves for task in wave) == sorted(needs)
-    assert all(level[task] == max((level[each] + 1 for each in needs[task]), default=0) for task in needs)
+    assert all(level[task] == max((level[need] + 1 for need in needs[task]), default=0) for task in needs)
 
 
 @given(acyclic())
@@ -91,7 +91,7 @@ def test_waves_leave_out_what_is_tangled(needs: Needs):
 def test_a_circle_for_every_knot(needs: Needs):
     """Each knot of tasks that need each other has one circle, which is real, closed, and without repetition."""
     behind = {task: reached(needs, task) for task in needs}
-    knots = {frozenset(each for each in behind[task] if task in behind[each]) for task in needs if task in behind[task]}
+    knots = {frozenset(item for item in behind[task] if task in behind[item]) for task in needs if task in behind[task]}
     circles = graph.cycles(needs)
     assert len(circles) == len(knots)
     for circle in circles:
@@ -103,7 +103,7 @@ def test_a_circle_for_every_knot(needs: Needs):
 
 @given(tangled())
 def test_a_circle_begins_with_the_first_task_of_its_knot(needs: Needs):
-    """Circles stand in the order of the plan, and no way round from their first task is shorter."""
+    """Circles are in the order of the plan, and no way round from their first task is shorter."""
     order = list(needs)
     circles = graph.cycles(needs)
     assert [circle[0] for circle in circles] == sorted((circle[0] for circle in circles), key=order.index)
@@ -112,7 +112,7 @@ def test_a_circle_begins_with_the_first_task_of_its_knot(needs: Needs):
         assert circle[0] == min(knot, key=order.index)
         ways: list[set[str]] = [set(needs[circle[0]])]
         while circle[0] not in ways[-1]:
-            ways.append({each for task in ways[-1] for each in needs[task]})
+            ways.append({need for task in ways[-1] for need in needs[task]})
         assert len(circle) - 1 == len(ways)
 
 
@@ -127,7 +127,7 @@ def test_all_that_come_before(needs: Needs):
     """The bits of a task are the places of all that it needs, near and far."""
     order = list(needs)
     for task, bits in graph.ancestor_bits(needs).items():
-        assert {each for place, each in enumerate(order) if bits >> place & 1} == reached(needs, task)
+        assert {value for place, value in enumerate(order) if bits >> place & 1} == reached(needs, task)
 
 
 @given(timed())
@@ -150,7 +150,7 @@ def test_a_schedule_is_possible(plan: tuple[Needs, dict[str, float]], workers: i
     times = {task: (start, end) for start, task, end in graph.schedule(needs, minutes, workers=workers)}
     assert sorted(times) == sorted(needs)
     assert all(end == start + minutes[task] for task, (start, end) in times.items())
-    assert all(times[each][1] <= times[task][0] for task in needs for each in needs[task])
+    assert all(times[need][1] <= times[task][0] for task in needs for need in needs[task])
     for moment, _ in times.values():
         assert sum(start <= moment < end for start, end in times.values()) <= workers
 
@@ -170,7 +170,7 @@ def test_a_free_worker_takes_what_is_ready(plan: tuple[Needs, dict[str, float]],
     needs, minutes = plan
     times = {task: (start, end) for start, task, end in graph.schedule(needs, minutes, workers=workers)}
     for task, (start, _) in times.items():
-        could = max((times[each][1] for each in needs[task]), default=0.0)
+        could = max((times[need][1] for need in needs[task]), default=0.0)
         moments = (
             {could, *(at for pair in times.values() for at in pair if could <= at < start)} if could < start else set()
         )
@@ -189,12 +189,12 @@ def test_a_chain_takes_as_long_as_its_tasks(lengths: list[int], workers: int):
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 90))
 def test_equal_tasks_fill_their_workers(rounds: int, workers: int, length: int):
-    """Equal tasks that need nothing take the bound exactly where they fill all rounds, else one round more."""
-    for tasks, wanted in ((rounds * workers, rounds), (rounds * workers + 1, rounds + 1)):
+    """Equal tasks that need nothing take the bound exactly where they fill all workers each time, else once more."""
+    for tasks, expected in ((rounds * workers, rounds), (rounds * workers + 1, rounds + 1)):
         needs: Needs = {str(n): [] for n in range(tasks)}
         minutes = dict.fromkeys(needs, float(length))
         end = max(end for _, _, end in graph.schedule(needs, minutes, workers=workers))
-        assert end == wanted * length
+        assert end == expected * length
         if tasks % workers == 0:
             assert end == graph.lower_bound(needs, minutes, workers)
 
@@ -208,8 +208,8 @@ def test_the_longest_chain_is_started_first(plan: tuple[Needs, dict[str, float]]
     assert sorted(order) == sorted(needs)
     for place, task in enumerate(order):
         done = set(order[:place])
-        ready = [each for each in order[place:] if done.issuperset(needs[each])]
-        assert rest[task] == max(rest[each] for each in ready)
+        ready = [item for item in order[place:] if done.issuperset(needs[item])]
+        assert rest[task] == max(rest[item] for item in ready)
 
 
 def test_all_that_end_together_make_room_together():

@@ -1,4 +1,4 @@
-"""Notes side by side: those of different workers about one file or one topic are put together."""
+"""Notes of different workers about one file or topic are grouped."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sow.domain.reviews.similar_notes import groups
 
 
-def a_note(text, number=1, **more):
+def a_note(text, number=1, **options):
     made = {"note_id": f"note_{number:03d}", "timestamp": 1, "description": text, "context": "c", "status": "open"}
-    return {**made, **more}
+    return {**made, **options}
 
 
 UNIQUE = a_note("Assuming email addresses are unique for each user")
@@ -21,24 +21,26 @@ HASH = a_note("Passwords are hashed with argon2")
 
 
 def shown(found):
-    return [(each.about, each.owners, [note["note_id"] for _, note in each.notes]) for each in found]
+    return [(item.about, item.owners, [note["note_id"] for _, note in item.notes]) for item in found]
 
 
 def test_notes_about_one_file_are_put_together():
     """Two workers that touch one file see all of each other's notes, once for all files that they share."""
-    found = groups([
+    result = groups([
         ("010", ["src/a.py", "./src/b.py"], [UNIQUE]), ("020", ["src/b.py", "src//a.py"], [HASH]),
         ("030", ["src/c.py"], [a_note("Colours are blue")]),
     ])  # fmt: skip
-    assert shown(found) == [("file", ["010", "020"], ["note_001", "note_001"])]
-    assert found[0].names == ["src/a.py", "src/b.py"]
+    assert shown(result) == [("file", ["010", "020"], ["note_001", "note_001"])]
+    assert result[0].names == ["src/a.py", "src/b.py"]
 
 
 def test_notes_on_one_topic_are_put_together():
     """Two workers without a common file that speak of the same thing are put together; a third topic is not."""
-    (found,) = groups([("database_agent", [], [UNIQUE]), ("api_agent", [], [REPEAT]), ("ui_agent", [], [HASH])])
-    assert (found.about, found.owners, found.names) == ("topic", ["database_agent", "api_agent"], ["email"])
-    assert "- api_agent note_001 (resolved): Assuming an email may be used by several tenants → So says" in found.text()
+    (result,) = groups([("database_agent", [], [UNIQUE]), ("api_agent", [], [REPEAT]), ("ui_agent", [], [HASH])])
+    assert (result.about, result.owners, result.names) == ("topic", ["database_agent", "api_agent"], ["email"])
+    assert (
+        "- api_agent note_001 (resolved): Assuming an email may be used by several tenants → So says" in result.text()
+    )
 
 
 def test_one_worker_alone_makes_no_group():
@@ -56,23 +58,25 @@ def test_common_words_are_no_topic():
 
 def test_only_those_of_one_owner_are_asked_for():
     """A verifier of one worker gets the groups in which that worker is."""
-    desks = [("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [HASH]), ("030", ["b.py"], [a_note("Blue buttons")]),
+    rows = [("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [HASH]), ("030", ["b.py"], [a_note("Blue buttons")]),
              ("040", ["b.py"], [a_note("Green fields")])]  # fmt: skip
-    assert [each.owners for each in groups(desks, "030")] == [["030", "040"]]
-    assert len(groups(desks)) == 2
+    assert [group.owners for group in groups(rows, "030")] == [["030", "040"]]
+    assert len(groups(rows)) == 2
 
 
 def test_a_topic_within_one_file_is_not_told_twice():
     """Notes that a group of a file has already are no group of a topic."""
-    assert [each.about for each in groups([("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [REPEAT])])] == ["file"]
+    assert [group.about for group in groups([("010", ["a.py"], [UNIQUE]), ("020", ["a.py"], [REPEAT])])] == ["file"]
 
 
 def test_many_notes_are_put_together_quickly():
     """Fifty workers with 200 notes each take less than 2 seconds of work."""
-    words = [f"topic{number} thing{number % 97} part{number % 89}" for number in range(10_000)]
-    desks = [(f"{at}", [], [a_note(words[at * 200 + each], each + 1) for each in range(200)]) for at in range(50)]
+    numbers = [f"topic{number} thing{number % 97} part{number % 89}" for number in range(10_000)]
+    rows = [
+        (f"{at}", [], [a_note(numbers[at * 200 + number], number + 1) for number in range(200)]) for at in range(50)
+    ]
     start = time.process_time()
-    groups(desks)
+    groups(rows)
     assert time.process_time() - start < 2
 
 
@@ -86,11 +90,11 @@ DESKS = st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(["x"
 @given(DESKS)
 def test_every_group_is_of_several_owners_and_holds_their_own_notes(given_desks):
     """Each group has two owners or more, and a note stands only under its owner."""
-    desks = [
+    rows = [
         (owner, files, [a_note(text, at) for at, text in enumerate(notes, 1)]) for owner, files, notes in given_desks
     ]
-    notes_of = {owner: notes for owner, _, notes in desks}
-    for group in groups(desks):
+    notes_of = {owner: notes for owner, _, notes in rows}
+    for group in groups(rows):
         assert len(group.owners) > 1 and group.names
-        assert all(any(note is each for each in notes_of[owner]) for owner, note in group.notes)
+        assert all(any(note is item for item in notes_of[owner]) for owner, note in group.notes)
         assert group.text().count("\n") == len(group.notes)

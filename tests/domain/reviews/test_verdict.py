@@ -1,4 +1,4 @@
-"""Verdicts: what a reviewer's answer says, what several say together, and what its findings are known by."""
+"""Verdicts: one reviewer's answer, several together, and the ids of findings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ERROR = {"severity": "error", "text": "No test", "rule": "tests", "file": "src/a
 FLAG = pytest.mark.parametrize("flag", FLAGS)
 
 
-def block(flag: str = "GREEN", nonce: str = NONCE, **more) -> str:
-    return json.dumps({"nonce": nonce, "verdict": flag, **more})
+def block(flag: str = "GREEN", nonce: str = NONCE, **options) -> str:
+    return json.dumps({"nonce": nonce, "verdict": flag, **options})
 
 
 def fenced(text: str, word: str = "json") -> str:
@@ -105,14 +105,17 @@ def test_findings_are_kept_whole():
 
 def test_an_unknown_severity_is_an_error():
     """A reviewer who says critical does not mean a note, and GREEN with such a finding is doubtful."""
-    said = [{"severity": "critical", "text": "It deletes the disk"}, {"text": "No severity"}]
-    assert [each["severity"] for each in parse(block("RED", findings=said), NONCE).findings] == ["error", "error"]
-    assert parse(block("GREEN", findings=said), NONCE).flag == ""
+    output = [{"severity": "critical", "text": "It deletes the disk"}, {"text": "No severity"}]
+    assert [finding["severity"] for finding in parse(block("RED", findings=output), NONCE).findings] == [
+        "error",
+        "error",
+    ]
+    assert parse(block("GREEN", findings=output), NONCE).flag == ""
 
 
 def test_findings_are_fit_to_be_kept():
     """Control characters, halves of characters and great lengths do not reach a state file; errors come first."""
-    said = [
+    output = [
         {
             "severity": "note",
             "text": "a\x1b[31m\ud800\n" + "x" * 9000,
@@ -123,10 +126,10 @@ def test_findings_are_fit_to_be_kept():
         *({"severity": "warning", "text": f"w{number}", "rule": f"r{number}"} for number in range(80)),
         ERROR,
     ]
-    found = parse(block("YELLOW", findings=said), NONCE).findings
-    assert found[0]["text"] == "No test"
-    assert len(found) == findings.MAX_FINDINGS
-    one = findings.read(said[0])
+    result = parse(block("YELLOW", findings=output), NONCE).findings
+    assert result[0]["text"] == "No test"
+    assert len(result) == findings.MAX_FINDINGS
+    one = findings.read(output[0])
     assert one is not None
     assert (one["text"][:7], len(one["text"]), one["file"]) == ("a[31m?\n", 1000, "a b c")
     assert not {"rule", "symbol"} & one.keys()
@@ -135,10 +138,10 @@ def test_findings_are_fit_to_be_kept():
 
 def test_two_findings_in_one_place_are_both_kept():
     """Findings of one rule in one file share an identity, and each keeps its words."""
-    said = [{**ERROR, "text": "No test of success"}, {**ERROR, "text": "No test of failure"}, ERROR, ERROR]
-    found = parse(block("RED", findings=said), NONCE).findings
-    assert [each["text"] for each in found] == ["No test of success", "No test of failure", "No test"]
-    assert len({each["id"] for each in found}) == 1
+    output = [{**ERROR, "text": "No test of success"}, {**ERROR, "text": "No test of failure"}, ERROR, ERROR]
+    findings = parse(block("RED", findings=output), NONCE).findings
+    assert [finding["text"] for finding in findings] == ["No test of success", "No test of failure", "No test"]
+    assert len({finding["id"] for finding in findings}) == 1
 
 
 BROKEN = {
@@ -184,7 +187,7 @@ def test_a_long_answer_needs_a_whole_block():
 def test_the_strictest_wins(flags, together):
     """RED before doubt before YELLOW before GREEN; a reviewer that could not be had is no pass."""
     for order in (flags, flags[::-1]):
-        verdict = combined([None if each is None else Verdict(each, doubt="" if each else "why") for each in order])
+        verdict = combined([None if item is None else Verdict(item, doubt="" if item else "why") for item in order])
         assert verdict.flag == together
         assert bool(verdict.doubt) == (together == "")
 
@@ -209,7 +212,7 @@ def test_all_reviewers_are_heard():
 
 @pytest.mark.parametrize("flag", [*FLAGS, "", "TIMEOUT"])
 def test_only_red_is_tried_again(flag):
-    """RED goes back while tries are left, and nothing else does."""
+    """RED goes back while retries are left, and nothing else does."""
     assert [may_retry(flag, used, 2) for used in range(4)] == [flag == "RED", flag == "RED", False, False]
     assert not may_retry(flag, 0, 0)
 
@@ -279,7 +282,7 @@ UNLIKE = [
 
 @pytest.mark.parametrize(("one", "two"), ALIKE)
 def test_the_same_question_is_seen(one, two):
-    """Equal words, or 85 of a hundred, are the same question, whichever came first."""
+    """Equal words, or 85 of a hundred, are the same question, in either order."""
     assert similar(one, two)
     assert similar(two, one)
 

@@ -1,4 +1,4 @@
-"""Verifications: what a verifier's answer says, and that a doubt is never passed."""
+"""Verifications: a verifier's answer, and that doubt never passes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def parse(text, nonce):
     return verdict.parse(text, nonce, VERIFICATION)
 
 
-def block(result="passed", nonce=NONCE, **more):
-    return json.dumps({"nonce": nonce, "result": result, **more})
+def block(result="passed", nonce=NONCE, **options):
+    return json.dumps({"nonce": nonce, "result": result, **options})
 
 
 AROUND = [
@@ -34,9 +34,9 @@ AROUND = [
 @all_of("word", ["passed", "PASSED", "failed", "FAILED"])
 @all_of("around", AROUND)
 def test_a_block_with_the_nonce_is_a_result(around, word):
-    """The JSON block that carries this round's nonce says the result, whatever prose stands around it."""
-    found = parse(around.format(block(word)), NONCE)
-    assert (found.flag, found.doubt) == (word.lower(), "")
+    """The JSON block with the nonce of this verification says the result, whatever prose stands around it."""
+    result = parse(around.format(block(word)), NONCE)
+    assert (result.flag, result.doubt) == (word.lower(), "")
 
 
 @all_of("line", sorted(VERIFICATION.lines))
@@ -95,23 +95,23 @@ SPOOFS = {
 @all_of("name", SPOOFS)
 def test_what_leaves_a_doubt_is_no_result(name):
     """A spoofed, quoted, hidden, doubled or contradicting answer is neither passed nor failed, and says why."""
-    found = parse(SPOOFS[name], NONCE)
-    assert (found.flag, found.passes, bool(found.doubt)) == ("", False, True)
+    result = parse(SPOOFS[name], NONCE)
+    assert (result.flag, result.passes, bool(result.doubt)) == ("", False, True)
 
 
 def test_a_failed_round_says_what_is_missing():
-    """Missing evidence and findings are kept as they were given, with the round, the verifier and the time."""
-    found = parse(block("failed", missing_evidence=["a run of\nthe tests"], findings=[ERROR]), NONCE)
-    record = verification_results(found, number=2, verifier="api_verifier", at=AT)
+    """Missing evidence and findings are kept as they were given, with the number, the verifier and the time."""
+    result = parse(block("failed", missing_evidence=["a run of\nthe tests"], findings=[ERROR]), NONCE)
+    record = verification_results(result, number=2, verifier="api_verifier", at=AT)
     assert (record["result"], record["round"], record["verifier"], record["at"]) == (FAILED, 2, "api_verifier", AT)
     assert record["missing_evidence"] == ["a run of the tests"]
-    assert [each["text"] for each in record["findings"]] == ["No test"]
+    assert [finding["text"] for finding in record["findings"]] == ["No test"]
 
 
 def test_a_line_keeps_its_feedback_as_a_finding():
-    """Who only writes a line is heard too; who refuses without a word is said to have given no reason."""
-    said = parse("Verification: FAILED\n\nFeedback: schema.sql does not load", NONCE)
-    (finding,) = verification_results(said, number=1, verifier="v", at=AT)["findings"]
+    """A line alone is accepted too; a refusal without a reason is reported as such."""
+    output = parse("Verification: FAILED\n\nFeedback: schema.sql does not load", NONCE)
+    (finding,) = verification_results(output, number=1, verifier="v", at=AT)["findings"]
     assert (finding["severity"], finding["text"]) == ("error", "schema.sql does not load")
     (finding,) = verification_results(parse("Verification: FAILED", NONCE), number=1, verifier="v", at=AT)["findings"]
     assert finding["text"] == NO_REASON
@@ -122,9 +122,9 @@ def test_a_line_keeps_its_feedback_as_a_finding():
 
 def test_missing_outputs_fail_without_a_verifier():
     """An output that is not there is missing evidence and a finding, before anybody is asked."""
-    found = missing_outputs(["task_output/schema.sql"])
-    assert (found.flag, found.missing_evidence) == (FAILED, ["task_output/schema.sql"])
-    assert [each.get("file") for each in found.findings] == ["task_output/schema.sql"]
+    result = missing_outputs(["task_output/schema.sql"])
+    assert (result.flag, result.missing_evidence) == (FAILED, ["task_output/schema.sql"])
+    assert [finding.get("file") for finding in result.findings] == ["task_output/schema.sql"]
 
 
 PIECES = st.sampled_from(["Verification: PASSED", "Verification: FAILED", block(), block("failed"), "\n", "\n\n", "> ",
@@ -134,8 +134,8 @@ PIECES = st.sampled_from(["Verification: PASSED", "Verification: FAILED", block(
 @given(st.lists(PIECES, max_size=10).map("".join))
 def test_a_text_that_says_both_is_never_passed(text):
     """Whatever is put together, no text that says FAILED on a line or block of its own is passed."""
-    found = parse(text, NONCE)
+    result = parse(text, NONCE)
     lines = [line.strip() for line in text.split("\n")]
-    if found.flag == PASSED and "```" not in text and ">" not in text:
+    if result.flag == PASSED and "```" not in text and ">" not in text:
         assert "Verification: FAILED" not in lines
-    assert found.flag in (PASSED, FAILED) or found.doubt
+    assert result.flag in (PASSED, FAILED) or result.doubt

@@ -1,4 +1,4 @@
-"""Budgets and the circuit breaker: what stops new work, for how long, and what is said."""
+"""Budgets and the circuit breaker: what stops new work, for how long, and the messages."""
 
 from __future__ import annotations
 

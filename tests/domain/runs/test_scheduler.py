@@ -1,4 +1,4 @@
-"""The board of a run: what starts, what waits and why, and when the run is over."""
+"""The scheduler: which tasks start, which wait and why, and when the run is over."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sow.domain.runs.scheduler import JOB, Job, Scheduler
 from sow.errors import IllegalStatusChange, SowError
 
 
-def chain(*ids: str, **more: dict) -> list[Job]:
+def chain(*ids: str, **options: dict) -> list[Job]:
     """Jobs of which each needs the one before."""
-    return [Job(each, needs=ids[at - 1 : at], wave=at, **more.get(each, {})) for at, each in enumerate(ids)]
+    return [Job(ident, needs=ids[at - 1 : at], wave=at, **options.get(ident, {})) for at, ident in enumerate(ids)]
 
 
-def fork(count: int = 3, **more) -> list[Job]:
+def fork(count: int = 3, **options) -> list[Job]:
     """Jobs that need nothing, in the order in which they stand."""
-    return [Job(f"{number}0", **more) for number in range(1, count + 1)]
+    return [Job(f"{number}0", **options) for number in range(1, count + 1)]
 
 
 def starts(board: Scheduler, now: float = 0.0) -> list[str]:
@@ -26,8 +26,8 @@ def starts(board: Scheduler, now: float = 0.0) -> list[str]:
 
 
 def begin(board: Scheduler, *ids: str) -> None:
-    for each in ids:
-        board.started(each)
+    for ident in ids:
+        board.started(ident)
 
 
 def test_what_needs_nothing_starts_at_once():
@@ -65,7 +65,7 @@ def test_the_slots_of_the_run_and_of_a_pool_hold_together():
 
 @pytest.mark.parametrize("status", ["failed", "asking", "abandoned"])
 def test_a_dead_end_blocks_its_dependents_and_nothing_else(status):
-    """What needs such a job is blocked, near and far, and everything else goes on."""
+    """What needs such a job is blocked, near and far, and everything else continues."""
     board = Scheduler([*chain("10", "20", "30"), Job("40")], slots=1)
     begin(board, "10")
     board.ended("10", status)
@@ -90,7 +90,7 @@ def test_an_answer_sets_a_job_and_its_dependents_free():
 
 
 def test_a_job_that_waits_again_keeps_its_place():
-    """After a limit or for another try, a job stands where it stood."""
+    """After a limit or for a retry, a job keeps its place."""
     board = Scheduler(fork(), slots=1)
     begin(board, "10")
     board.ended("10", "waiting")
@@ -98,7 +98,7 @@ def test_a_job_that_waits_again_keeps_its_place():
 
 
 def test_a_paused_pool_starts_nothing_until_its_time():
-    """The decision says when the pause ends, and then names what waited; other pools go on."""
+    """The decision says when the pause ends, and then names what waited; other pools continue."""
     board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=2)
     board.pause("a", 100.0)
     decision = board.decide(0.0)
@@ -209,7 +209,7 @@ SHARED = {
 
 @all_of(("first", "second", "together"), SHARED.values())
 def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, together):
-    """Without worktrees two run at once only if both name files and none is common, in whichever order they come."""
+    """Without worktrees two run at once only if both name files and none is common, in any order."""
     for one, two in ((first, second), (second, first)):
         board = Scheduler([Job("10", files=one), Job("20", files=two)], slots=2, share="none")
         assert starts(board) == (["10", "20"] if together else ["10"])
@@ -227,7 +227,7 @@ def test_a_job_that_must_be_alone_is_passed_over():
 
 
 def test_a_spent_budget_stops_new_work():
-    """What runs goes on, nothing starts, and when all has ended the run is over, with the reason."""
+    """What runs continues, nothing starts, and when all has ended the run is over, with the reason."""
     budget = Budget(max_cost=1.0)
     board = Scheduler(fork(2), slots=1, guards=[budget])
     begin(board, "10")
@@ -335,13 +335,13 @@ def play(needs: dict[str, list[str]], length: dict[str, float], *, slots: int, s
     jobs = [Job(task, needs=needs[task], rest=rest[task], wave=wave[task]) for task in needs]
     board, now, ends = Scheduler(jobs, slots=slots, schedule=schedule), 0.0, {}
     while not (decision := board.decide(now)).finished:
-        for each in decision.start:
-            board.started(each)
-            ends[each] = now + length[each]
+        for item in decision.start:
+            board.started(item)
+            ends[item] = now + length[item]
         now = min(ends.values())
-        for each in [task for task, end in ends.items() if end == now]:
-            board.ended(each, "completed")
-            del ends[each]
+        for item in [task for task, end in ends.items() if end == now]:
+            board.ended(item, "completed")
+            del ends[item]
     return now
 
 

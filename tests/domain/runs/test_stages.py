@@ -1,4 +1,4 @@
-"""The stage of a task in a run: what is recorded for the present iteration leads to exactly one next step."""
+"""The stage of a task: the records of the current iteration lead to exactly one next step."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ LIST = check_list.digest(CHECKS[1:])
 WORK = {"iteration": 2, "base": "0" * 40, "commit": "1" * 40, "tree": "2" * 40}
 
 
-def proof(command: str = "make test", *, passed: bool = True, kind: str = "test", **more: Any) -> dict[str, Any]:
+def proof(command: str = "make test", *, passed: bool = True, kind: str = "test", **options: Any) -> dict[str, Any]:
     made = {"kind": kind, "command": command, "exit": 0, "seconds": 1.0, "output": "3" * 64, "at": NOW}
-    return {**made, "tree": "2" * 40, "iteration": 2, "passed": passed, "list": LIST, "scope": "commit", **more}
+    return {**made, "tree": "2" * 40, "iteration": 2, "passed": passed, "list": LIST, "scope": "commit", **options}
 
 
-def opinion(flag: str = "GREEN", **more: Any) -> dict[str, Any]:
+def opinion(flag: str = "GREEN", **options: Any) -> dict[str, Any]:
     made = {"iteration": 2, "commit": "1" * 40, "verdict": flag, "by": "quality-control", "at": NOW, "findings": []}
-    return {**made, **more}
+    return {**made, **options}
 
 
 WAIVED = {"command": "make lint", "by": "ada", "at": NOW}
 BOTH = [proof("make test"), proof("make lint", kind="criterion")]
-SHARED = [{**{k: v for k, v in each.items() if k != "tree"}, "scope": "folder"} for each in BOTH]
+SHARED = [{**{k: v for k, v in item.items() if k != "tree"}, "scope": "folder"} for item in BOTH]
 THERE = [proof("make test", kind="merge", tree="4" * 40), proof("make lint", kind="merge", tree="4" * 40)]
 BROKE: Any = [([{"kind": "test", "command": "make all"}], ["020"])]
 BROKEN = proof("make all", kind="final", list=check_list.digest(BROKE[0][0]))
 
 
-def at(status: str = "needs_review", **more: Any) -> Any:
+def at(status: str = "needs_review", **options: Any) -> Any:
     """A task in its second iteration, with a session and two checks."""
-    return task(status=status, iteration=2, **{"session_id": "s", "checks": CHECKS, **more})
+    return task(status=status, iteration=2, **{"session_id": "s", "checks": CHECKS, **options})
 
 
-def handed_in(*proofs: Any, reviews: Any = (), **more: Any) -> Any:
-    return at(work=WORK, evidence=list(proofs), reviews=list(reviews), **more)
+def handed_in(*proofs: Any, reviews: Any = (), **options: Any) -> Any:
+    return at(work=WORK, evidence=list(proofs), reviews=list(reviews), **options)
 
 
 def decided(answer: str, iteration: int = 1) -> Any:
@@ -59,11 +59,11 @@ def decided(answer: str, iteration: int = 1) -> Any:
     return task(status="in_progress", iteration=2, evidence=[failed], questions=[{**asked, "answer": answer}])
 
 
-def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **more: Any) -> str:
+def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **options: Any) -> str:
     """The next stage; `merged` is whether the record has the task's work, or another commit that it has instead."""
     commit = merged if isinstance(merged, str) else WORK["commit"]
-    known = {("010", 2): commit} if merged else {("010", 9): commit, ("020", 2): commit}
-    name, why = next_stage(given, merged=known, reviewers=reviewers, retries=retries, **more)
+    existing = {("010", 2): commit} if merged else {("010", 9): commit, ("020", 2): commit}
+    name, why = next_stage(given, merged=existing, reviewers=reviewers, retries=retries, **options)
     assert why
     return name
 
@@ -95,13 +95,13 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "collected, with a check of dependencies only": (handed_in(checks=CHECKS[:1]), {}, "review"),
     "half checked": (handed_in(BOTH[0]), {}, "check"),
     "half checked, and it failed": (handed_in(proof(passed=False)), {}, "check"),
-    "checked in the iteration before": (handed_in(*({**each, "iteration": 1} for each in BOTH)), {}, "check"),
-    "checked on another tree": (handed_in(*({**each, "tree": "9" * 40} for each in BOTH)), {}, "check"),
-    "checked on no tree": (handed_in(*({k: v for k, v in each.items() if k != "tree"} for each in BOTH)), {}, "check"),
-    "checked with another list": (handed_in(*({**each, "list": "9" * 64} for each in BOTH)), {}, "check"),
+    "checked in the iteration before": (handed_in(*({**item, "iteration": 1} for item in BOTH)), {}, "check"),
+    "checked on another tree": (handed_in(*({**item, "tree": "9" * 40} for item in BOTH)), {}, "check"),
+    "checked on no tree": (handed_in(*({k: v for k, v in item.items() if k != "tree"} for item in BOTH)), {}, "check"),
+    "checked with another list": (handed_in(*({**item, "list": "9" * 64} for item in BOTH)), {}, "check"),
     "checked in a shared folder": (handed_in(*SHARED), {}, "check"),
     "checked before there were lists": (
-        handed_in(*({k: v for k, v in each.items() if k not in ("list", "scope")} for each in BOTH)), {}, "check",
+        handed_in(*({k: v for k, v in item.items() if k not in ("list", "scope")} for item in BOTH)), {}, "check",
     ),
     "checked without isolation": (at(evidence=SHARED), {"isolated": False}, "review"),
     "checked": (handed_in(*BOTH), {}, "review"),
@@ -247,7 +247,7 @@ def test_red_has_its_reason(findings: Any, feedback: str, cause: str):
 
 PROOFS = {
     "none": [],
-    "old": [{**each, "iteration": 1} for each in BOTH],
+    "old": [{**item, "iteration": 1} for item in BOTH],
     "half": BOTH[:1],
     "passed": BOTH,
     "failed": [BOTH[0], proof("make lint", passed=False)],

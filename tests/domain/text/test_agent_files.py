@@ -1,4 +1,4 @@
-"""Which paths an agent CLI would obey."""
+"""Which paths an agent CLI reads as instructions."""
 
 from __future__ import annotations
 

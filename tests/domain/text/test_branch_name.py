@@ -1,4 +1,4 @@
-"""Names of branches, held to git's own judgement."""
+"""Branch names, compared with git's own check."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ BAD += ("/a", "a/", "a//b", "a.", "@", "@{-1}", "a@{1}", "HEAD", "a\nb", "a\x7fb
 
 def git_takes(name: str) -> bool:
     """What git says; `--branch` also reads `@{-1}` as the branch before, which is no name."""
-    done = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, cwd="/")
-    return done.returncode == 0 and done.stdout == f"{name}\n"
+    result = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, cwd="/")
+    return result.returncode == 0 and result.stdout == f"{name}\n"
 
 
 @all_of("name", GOOD)

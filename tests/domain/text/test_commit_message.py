@@ -1,4 +1,4 @@
-"""The message of a task's commit: a subject that fits, what was asked for, and which task it was."""
+"""The message of a task's commit: subject, description, and the task's id."""
 
 from __future__ import annotations
 

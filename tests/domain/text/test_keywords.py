@@ -1,4 +1,4 @@
-"""The words of a task: what tells, in which order, and in which language its files are."""
+"""The keywords of a task, their order, and the languages of its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_words_that_every_task_has_are_left_out() -> None:
 
 
 def test_what_is_said_often_leads() -> None:
-    """Words are ordered by how often they are said, then by who comes first."""
+    """Words are ordered by how often they are reported, then by who comes first."""
     assert keywords(["cookies tokens", "tokens sessions"]) == ["tokens", "cookies", "sessions"]
 
 
@@ -44,7 +44,7 @@ def test_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
 @given(st.text())
 def test_any_text_has_few_clean_words(text: str) -> None:
     """Whatever the text is, its words are few, without spaces, and not two alike."""
-    found = keywords([text])
-    assert len(found) <= MOST
-    assert len(set(found)) == len(found)
-    assert all(word.strip() == word and word for word in found)
+    result = keywords([text])
+    assert len(result) <= MOST
+    assert len(set(result)) == len(result)
+    assert all(word.strip() == word and word for word in result)

@@ -1,4 +1,4 @@
-"""Sections of a Markdown text: headings that count, and what stands below them."""
+"""Sections of a Markdown text: which headings count, and the text below them."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ b
 
 def test_a_section_reaches_to_the_next_of_its_level():
     """A heading holds all text and deeper headings below it; code, quotations and hashtags are no headings."""
-    found = sections(TEXT, first_line=10)
-    assert [(each.title, each.level, each.line) for each in found] == [
+    result = sections(TEXT, first_line=10)
+    assert [(finding.title, finding.level, finding.line) for finding in result] == [
         ("Title", 1, 10), ("Input Requirements", 2, 12), ("More", 3, 14), ("Output", 2, 16), ("", 2, 24),
     ]  # fmt: skip
-    assert found[1].text == "- a\n### More\nb"
-    assert found[2].text == "b"
+    assert result[1].text == "- a\n### More\nb"
+    assert result[2].text == "b"
 
 
 def test_a_section_of_headings_says_nothing():
     """Only words below a heading count; other headings are no words."""
     first, second, third = sections("# A\n## B\n## C\n- x\n")
-    assert [has_text(each) for each in (first, second, third)] == [True, False, True]
+    assert [has_text(item) for item in (first, second, third)] == [True, False, True]
     assert not has_text(sections("# A\n---\n## B\n")[0])
 
 
 def test_a_title_is_found_by_its_words():
     """Words are found by how they begin, in any case, and all words of one set must be there."""
-    found = sections("## Completion-drive notes\n## SUCCESS criterion\n## Drive\n")
-    assert [each.title for each in with_title_words(found, (("completion", "drive"),))] == ["Completion-drive notes"]
-    assert [each.title for each in with_title_words(found, (("success",), ("criteri",)))] == ["SUCCESS criterion"]
+    result = sections("## Completion-drive notes\n## SUCCESS criterion\n## Drive\n")
+    assert [text.title for text in with_title_words(result, (("completion", "drive"),))] == ["Completion-drive notes"]
+    assert [text.title for text in with_title_words(result, (("success",), ("criteri",)))] == ["SUCCESS criterion"]
 
 
 @given(st.lists(st.sampled_from(["# a", "## b", "###### c", "####### d", "```", "> x", "", "text", "#"]), max_size=20))
 def test_every_line_below_a_heading_is_in_its_section(lines):
     """No text is a crash, lines are those of the text, and sections come in their order."""
-    found = sections("\n".join(lines))
-    assert [each.line for each in found] == sorted(each.line for each in found)
-    for each in found:
-        assert lines[each.line - 1].startswith("#")
-        assert "\n".join(lines).count(each.text) or not each.text
+    result = sections("\n".join(lines))
+    assert [finding.line for finding in result] == sorted(finding.line for finding in result)
+    for finding in result:
+        assert lines[finding.line - 1].startswith("#")
+        assert "\n".join(lines).count(finding.text) or not finding.text

@@ -1,4 +1,4 @@
-"""Questions compared by what they ask."""
+"""Questions are compared by their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts in words."""
+"""Amounts of money as text."""
 
 from __future__ import annotations
 

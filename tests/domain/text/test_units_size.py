@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes as text."""
 
 from __future__ import annotations
 

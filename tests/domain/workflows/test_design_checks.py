@@ -1,4 +1,4 @@
-"""The checks of a design by code: each mistake is found by its rule, at its place, with what to do."""
+"""The checks of a design: each mistake is found by its rule, with its place and a hint."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MISTAKES = {
     "an absolute input": ("docs/api.md", "/etc/passwd", "17 input-path"),
     "an input of a stranger": ("[api_agent]\n    ver", "[database_agent]\n    ver", "24 input-not-dependency"),
     "no outputs": ("    outputs: [src/pages.js]\n", "", "20 output-missing"),
-    "an output on another desk": ("[src/pages.js]", "[agents/api_agent/task_output/x.md]", "25 output-foreign"),
+    "an output in another folder": ("[src/pages.js]", "[agents/api_agent/task_output/x.md]", "25 output-foreign"),
     "an output among the state": ("[src/pages.js]", "[.sow/project/state.yaml]", "25 output-foreign"),
     "an output outside": ("[src/pages.js]", "[../pages.js]", "25 output-path"),
     "an output that is no file": ("[src/pages.js]", "[task_output]", "25 output-path"),
@@ -90,7 +90,7 @@ MISTAKES = {
 
 
 def at(complaints: list[str]) -> list[str]:
-    return sorted(each.replace(f"{FILE}:", "").replace(FILE, "0") for each in complaints)
+    return sorted(complaint.replace(f"{FILE}:", "").replace(FILE, "0") for complaint in complaints)
 
 
 def test_nothing_is_wrong_with_a_good_design():
@@ -102,9 +102,9 @@ def test_nothing_is_wrong_with_a_good_design():
 def test_each_mistake_is_found_at_its_place(name):
     """Each mistake is found by its rule at its line and makes no other error there; every complaint says what to do."""
     old, new, expected = MISTAKES[name]
-    found = findings(plan((old, new)))
-    assert at([each for each in places(found) if each.startswith(FILE)]) == sorted(expected.split(", "))
-    assert all(each.hint and each.text.isprintable() for each in found)
+    result = findings(plan((old, new)))
+    assert at([place for place in places(result) if place.startswith(FILE)]) == sorted(expected.split(", "))
+    assert all(finding.hint and finding.text.isprintable() for finding in result)
 
 
 def test_files_that_go_round_in_a_circle_are_found():
@@ -112,21 +112,21 @@ def test_files_that_go_round_in_a_circle_are_found():
     edits = (
         ("    outputs: [task_output/schema.sql]", "    inputs: [src/api.py]\n    outputs: [task_output/schema.sql]"),
     )
-    found = findings(plan(*edits))
-    assert "file-cycle" in {each.rule for each in found}
-    assert "input-not-dependency" in {each.rule for each in found}
+    result = findings(plan(*edits))
+    assert "file-cycle" in {finding.rule for finding in result}
+    assert "input-not-dependency" in {finding.rule for finding in result}
 
 
 def test_one_file_of_two_agents_at_once_is_found():
     """Two agents that may work at once do not write one file; one after the other they may."""
     both = ("outputs: [src/pages.js]", "outputs: [src/pages.js, src/api.py]")
-    assert "output-shared" not in {each.rule for each in findings(plan(both))}
+    assert "output-shared" not in {finding.rule for finding in findings(plan(both))}
     beside = (
         ("dependencies: [api_agent]", "dependencies: [database_agent]"),
         ("    inputs: [agents/api_agent/task_output/contract.json]\n", ""),
         ("  - [api_agent]\n  - frontend_agent", "  - [api_agent, frontend_agent]"),
     )
-    (shared,) = (each for each in findings(plan(both, *beside)) if each.rule == "output-shared")
+    (shared,) = (finding for finding in findings(plan(both, *beside)) if finding.rule == "output-shared")
     assert "src/api.py" in shared.text
 
 
@@ -137,14 +137,14 @@ def test_a_folder_holds_its_files():
         "agents/database_agent/task_output/schema.sql",
         "orchestration/agents/database_agent/task_output/sql/a.sql",
     )
-    told: dict[str, str | None] = {
+    messages: dict[str, str | None] = {
         "database_agent": crew_design.instructions("database_agent", (), ("task_output/sql",)),
         "api_agent": (INSTRUCTIONS["api_agent"] or "").replace("schema.sql", "sql/a.sql"),
     }
-    assert places(findings(plan(folder, below), told)) == []
+    assert places(findings(plan(folder, below), messages)) == []
     whole = ("agents/database_agent/task_output/schema.sql", "./agents/database_agent//task_output")
-    told = {"api_agent": (INSTRUCTIONS["api_agent"] or "").replace("task_output/schema.sql", "task_output")}
-    assert places(findings(plan(whole), told)) == []
+    messages = {"api_agent": (INSTRUCTIONS["api_agent"] or "").replace("task_output/schema.sql", "task_output")}
+    assert places(findings(plan(whole), messages)) == []
 
 
 def test_inputs_of_the_repository_are_named_for_the_caller():
@@ -155,13 +155,13 @@ def test_inputs_of_the_repository_are_named_for_the_caller():
 
 def test_a_missing_agent_type_is_named_with_its_specification():
     """A type that the plan specifies is said to be missing until it exists; one without a prompt is not specified."""
-    wanted = ("agent: implementer", "agent: database-specialist")
+    expected = ("agent: implementer", "agent: database-specialist")
     spec = "required_agents:\n  - name: database-specialist\n    description: Designs tables\n    prompt: You design.\n"
-    (missing,) = findings(plan(wanted, ("groups:\n", f"{spec}groups:\n")))
+    (missing,) = findings(plan(expected, ("groups:\n", f"{spec}groups:\n")))
     command = "sow agent new database-specialist --from-workflow"
     assert (missing.rule, missing.hint.split(": ")[1]) == ("agent-missing", command)
     half = spec.replace("    prompt: You design.\n", "")
-    rules = [each.rule for each in findings(plan(wanted, ("groups:\n", f"{half}groups:\n")))]
+    rules = [finding.rule for finding in findings(plan(expected, ("groups:\n", f"{half}groups:\n")))]
     assert sorted(rules) == ["agent-missing", "agent-specification"]
 
 
@@ -170,7 +170,7 @@ def test_an_architect_on_call_needs_no_place_in_the_order():
     assert findings(plan(("verifiers:\n", ARCHITECT))) == []
     second = ARCHITECT.replace("architect_agent", "other_agent").replace("decide_1", "other_1")
     twice = plan(("verifiers:\n", ARCHITECT), ("verifiers:\n", second))
-    assert [each.rule for each in findings(twice)] == ["architect-second"]
+    assert [finding.rule for finding in findings(twice)] == ["architect-second"]
 
 
 WITHOUT = {
@@ -196,8 +196,8 @@ def test_incomplete_instructions_are_found(name):
     assert (complaint.file, complaint.rule) == ("agents/api_agent/agent_instructions.md", rule)
 
 
-def test_a_file_of_a_desk_that_the_plan_does_not_give_is_found():
-    """Instructions that name a file of another desk which is no input of the plan are refused at that line."""
+def test_a_file_of_a_folder_that_the_plan_does_not_give_is_found():
+    """Instructions that name a file of another folder which is no input of the plan are refused at that line."""
     good = INSTRUCTIONS["frontend_agent"] or ""
     wrong = good.replace("- agents/api", "- `agents/database_agent/task_output/schema.sql`.\n- agents/api")
     (complaint,) = findings(plan(), {"frontend_agent": wrong})
@@ -209,8 +209,8 @@ def test_a_file_of_a_desk_that_the_plan_does_not_give_is_found():
 
 def test_an_agent_without_inputs_needs_no_section_on_them():
     """Who reads nothing is not asked to say what it reads."""
-    told = crew_design.instructions("database_agent", (), ("task_output/schema.sql",))
-    without = told.replace("## Input Requirements\n- nothing\n", "")
+    instructions = crew_design.instructions("database_agent", (), ("task_output/schema.sql",))
+    without = instructions.replace("## Input Requirements\n- nothing\n", "")
     assert findings(plan(), {"database_agent": without}) == []
 
 
@@ -223,10 +223,10 @@ def test_what_is_only_doubtful_is_a_warning():
         ("the user", "somebody"),
         ("fails goes back", "is wrong comes again"),
     )
-    told = {"frontend_agent": (INSTRUCTIONS["frontend_agent"] or "").replace("src/pages.js", "src/pages")}
-    found = findings(plan(*edits), dict(told))
-    assert places(found) == []
-    assert sorted(each.rule for each in found) == [
+    messages = {"frontend_agent": (INSTRUCTIONS["frontend_agent"] or "").replace("src/pages.js", "src/pages")}
+    result = findings(plan(*edits), dict(messages))
+    assert places(result) == []
+    assert sorted(finding.rule for finding in result) == [
         "criteria-vague", "escalation-user", "output-format", "validation-failure", "verifier-idle",
     ]  # fmt: skip
 
@@ -247,7 +247,7 @@ def test_other_texts_are_no_task_id(ident):
 
 @given(st.text(alphabet=string.ascii_lowercase + "/._", max_size=40))
 def test_paths_are_compared_in_one_form(path):
-    """A path in its plain form stays as it is, and an output is named from its own desk."""
+    """A path in its plain form stays as it is, and an output is named from its own folder."""
     assert normalized_path(normalized_path(path)) == normalized_path(path)
     assert own_path("a", own_path("a", path)) == own_path("a", path)
 
@@ -277,7 +277,7 @@ def crews(draw):
 @given(crews())
 def test_a_crew_without_complaints_about_its_order_can_be_worked_through(crew):
     """Where no rule about order complains, everybody can start after those that it waits for."""
-    rules = {each.rule for each in crew_checks_of(crew)}
+    rules = {finding.rule for finding in crew_checks_of(crew)}
     if not any(rule.startswith(("dependency", "group")) for rule in rules):
         needs, done = crew.waits_for(), set()
         for _ in NAMES:
@@ -292,7 +292,7 @@ def crew_checks_of(crew: WorkflowPlan):
 @given(crews())
 def test_an_input_without_complaint_has_a_writer_before_its_reader(crew):
     """Where no rule about files complains, each file of another agent is written by somebody that comes before."""
-    if any(each.rule.startswith(("input", "output-foreign", "dependency")) for each in crew_checks_of(crew)):
+    if any(finding.rule.startswith(("input", "output-foreign", "dependency")) for finding in crew_checks_of(crew)):
         return
     for member in crew.members:
         if "agents/a/task_output/y.md" in member.inputs and member.name != "a":
@@ -300,10 +300,10 @@ def test_an_input_without_complaint_has_a_writer_before_its_reader(crew):
 
 
 def _before(crew: WorkflowPlan, name: str) -> set[str]:
-    needs, found, waiting = crew.needs(), set(), [name]
+    needs, result, waiting = crew.needs(), set(), [name]
     while waiting:
-        for each in needs[waiting.pop()]:
-            if each not in found:
-                found.add(each)
-                waiting.append(each)
-    return found
+        for need in needs[waiting.pop()]:
+            if need not in result:
+                result.add(need)
+                waiting.append(need)
+    return result

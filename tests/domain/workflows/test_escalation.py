@@ -1,4 +1,4 @@
-"""Escalations: the architect's answer is read strictly, first come is first served, and loops are seen."""
+"""Escalations: strict parsing of the architect's answer, first come first served, and repeated questions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ANSWER = {"note": "note_001", "route": "answer", "resolution": "It is unique"}
 TO_USER = {"note": "note_002", "route": "user", "question": "Is email unique?"}
 
 
-def said(*decisions, nonce=NONCE, **more):
-    return json.dumps({"nonce": nonce, "decisions": list(decisions), "plan_changed": False, **more})
+def said(*decisions, nonce=NONCE, **options):
+    return json.dumps({"nonce": nonce, "decisions": list(decisions), "plan_changed": False, **options})
 
 
 def test_one_decision_for_each_note_is_a_ruling():
-    """Routes, questions and resolutions are taken as they stand, whatever stands around the block."""
+    """Routes, questions and resolutions are taken as they are, whatever stands around the block."""
     for text in (said(ANSWER, TO_USER), f"I looked.\n\n```json\n{said(ANSWER, TO_USER)}\n```\nDone."):
         ruling = escalation.parse(text, NONCE, NOTES)
         assert ruling.doubt == ""
-        assert [(each.note, each.route, each.question, each.resolution) for each in ruling.decisions] == [
+        assert [(note.note, note.route, note.question, note.resolution) for note in ruling.decisions] == [
             ("note_001", "answer", "", "It is unique"), ("note_002", "user", "Is email unique?", ""),
         ]  # fmt: skip
     assert escalation.parse(said(ANSWER, TO_USER, plan_changed=True), NONCE, NOTES).decisions
@@ -81,7 +81,7 @@ VALUES = st.recursive(
 def test_any_json_is_a_ruling_or_a_doubt(value):
     """No answer is a crash, and none decides on a note that nobody asked about."""
     ruling = escalation.parse(json.dumps({"nonce": NONCE, "decisions": value}), NONCE, NOTES)
-    assert {each.note for each in ruling.decisions} in (set(), set(NOTES))
+    assert {decision.note for decision in ruling.decisions} in (set(), set(NOTES))
     assert bool(ruling.doubt) != bool(ruling.decisions)
 
 
@@ -100,26 +100,26 @@ def test_an_analysis_of_a_loop_is_a_text():
         assert (ruling.analysis, bool(ruling.doubt)) == ("", True)
 
 
-def a_member(status="blocked", last_update=AT, **more):
+def a_member(status="blocked", last_update=AT, **options):
     made = member.new(Member("api_agent", task_id=TASK, verifier="v"), agent="implementer")
-    return {**made, "status": status, "last_update": last_update, **more}
+    return {**made, "status": status, "last_update": last_update, **options}
 
 
 def a_note(text="Is email unique?", number=1, status="escalated"):
     return {"note_id": f"note_{number:03d}", "timestamp": 1, "description": text, "context": "c", "status": status}
 
 
-def an_entry(text="Is email unique?", number=1, name="api_agent", **more):
-    made = {"member": name, "task_id": more.pop("task_id", TASK), "note_id": f"note_{number:03d}"}
-    return {**made, "description": text, "at": AT, **more}
+def an_entry(text="Is email unique?", number=1, name="api_agent", **options):
+    made = {"member": name, "task_id": options.pop("task_id", TASK), "note_id": f"note_{number:03d}"}
+    return {**made, "description": text, "at": AT, **options}
 
 
-def answered(text="Is email unique?", number=1, **more):
-    return an_entry(text, number, resolution="Yes", resolved_at=AT, **more)
+def answered(text="Is email unique?", number=1, **options):
+    return an_entry(text, number, resolution="Yes", resolved_at=AT, **options)
 
 
 def test_first_come_is_first_served():
-    """Blocked members are heard by their last update, those of one second in the order of the plan."""
+    """Blocked members are served by their last update, those of one second in the order of the plan."""
     crew = {
         "d": a_member(last_update="2026-01-31T09:00:02Z"), "b": a_member(last_update="2026-01-31T09:00:01Z"),
         "c": a_member("working", "2026-01-31T08:00:00Z"), "a": a_member(last_update="2026-01-31T09:00:01Z"),
@@ -168,8 +168,8 @@ def test_notes_of_one_time_are_no_loop():
 
 def test_the_history_is_told_in_its_order():
     """Every question on a task is there with its answer, each on one line."""
-    told = escalation.history_text([answered("A\nb?"), an_entry("C?", 2), answered(task_id="x_172753")], TASK)
-    assert told == f"- {AT} note_001: A b? → Yes\n- {AT} note_002: C? → no answer yet"
+    messages = escalation.history_text([answered("A\nb?"), an_entry("C?", 2), answered(task_id="x_172753")], TASK)
+    assert messages == f"- {AT} note_001: A b? → Yes\n- {AT} note_002: C? → no answer yet"
 
 
 ONE = [a_note()]
@@ -237,7 +237,7 @@ def test_every_escalated_note_has_a_next_step(statuses, history, architect, more
     """Whatever is on disk, there is a step for escalated notes and for no others, and waiting is for somebody."""
     notes = [a_note(number=number, status=status) for number, status in enumerate(statuses, 1)]
     step = next_step("api_agent", a_member(**more), notes, history, architect)
-    waiting = {each["note_id"] for each in notes if each["status"] == "escalated"}
+    waiting = {note["note_id"] for note in notes if note["status"] == "escalated"}
     assert (step.kind == "done") == (not waiting)
     assert set(step.notes) <= waiting and (step.notes or not waiting)
     assert step.kind != "wait" or "question" in more or architect in (BUSY, FOREIGN)

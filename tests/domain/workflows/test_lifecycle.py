@@ -1,4 +1,4 @@
-"""The life of an agent in a workflow."""
+"""The lifecycle of an agent in a workflow."""
 
 from __future__ import annotations
 

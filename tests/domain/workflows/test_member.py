@@ -1,4 +1,4 @@
-"""A member of a crew: the moves of a doer, the Executor's acts, and what no history of them can reach."""
+"""A member of a crew: its own moves, the run's moves, and states that no history can reach."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def a_note(status="open", number=1):
     return {**made, "status": status}
 
 
-def a_member(status="pending", **more):
-    return {**member.new(PLANNED, agent="implementer"), "status": status, **more}
+def a_member(status="pending", **options):
+    return {**member.new(PLANNED, agent="implementer"), "status": status, **options}
 
 
 def a_result(result="passed", verifier="api_verifier"):
@@ -101,7 +101,7 @@ def test_nobody_is_verified_with_an_unresolved_note_or_by_itself():
 
 
 def test_the_third_bad_end_is_a_failure():
-    """Two crashes are tries, the third makes the member failed; an answer gives it all tries again."""
+    """After the third crash the member has failed; an answer resets the count."""
     state = a_member("working")
     for tries in (1, 2):
         state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.MAX_FAILED_TURNS)
@@ -115,16 +115,16 @@ def test_the_third_bad_end_is_a_failure():
 
 
 def test_an_answer_does_what_its_question_was_about():
-    """After spent rounds they are counted anew; what was escalated goes to the architect and keeps its place."""
+    """After the last verification the count starts anew; escalated notes go to the architect and keep their place."""
     spent = member.ask(a_member("working", rounds=5), "?", number=1, kind="rounds", now=NOW)
     assert member.after_answer("a", spent, "go on", now=LATER)["rounds"] == 0
     mute = member.ask(a_member("ready_for_verification", verifier_tries=3), "?", number=1, kind="verifier", now=NOW)
     assert "verifier_tries" not in member.after_answer("a", mute, "go on", now=LATER)
     blocked = member.ask(a_member("blocked", last_update=NOW), "?", number=1, kind="user", now=NOW)
-    told = member.after_answer("a", blocked, "yes", now=LATER)
-    assert (told["status"], told["pending_answer"], told["last_update"]) == ("blocked", "yes", NOW)
+    messages = member.after_answer("a", blocked, "yes", now=LATER)
+    assert (messages["status"], messages["pending_answer"], messages["last_update"]) == ("blocked", "yes", NOW)
     with pytest.raises(IllegalStatusChange, match="asks nothing"):
-        member.after_answer("a", told, "yes", now=LATER)
+        member.after_answer("a", messages, "yes", now=LATER)
 
 
 def test_a_second_question_joins_the_first():
@@ -136,7 +136,7 @@ def test_a_second_question_joins_the_first():
 
 
 def test_blocked_ends_with_the_last_answer():
-    """A blocked member goes on when no note waits any more, and the person's answer is used up."""
+    """A blocked member continues when no note waits any more, and the person's answer is used up."""
     blocked = a_member("blocked", pending_answer="yes")
     with pytest.raises(IllegalStatusChange, match="note_001"):
         member.unblock("a", blocked, notes=[a_note("escalated")], now=LATER)

@@ -1,4 +1,4 @@
-"""What comes next for a member of a crew, and what the end of a turn has earned."""
+"""The next stage of a member of a crew, and the status after a turn."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def a_note(status, number=1):
     return {**made, "status": status}
 
 
-def a_member(status, **more):
-    return {**member.new(PLANNED, agent="implementer"), "status": status, **more}
+def a_member(status, **options):
+    return {**member.new(PLANNED, agent="implementer"), "status": status, **options}
 
 
 # (status, more of the state, notes, more of the question) → the stage
@@ -61,8 +61,8 @@ STAGES = {
 def test_the_stage_is_read_from_what_is_on_disk(name):
     """Status, notes, counts and questions say what is next, each with a reason."""
     (status, more, notes, given), expected = STAGES[name]
-    told = [a_note(each, number) for number, each in enumerate(notes, 1)]
-    stage, reason = next_stage(a_member(status, **more), told, **given)
+    messages = [a_note(note, number) for number, note in enumerate(notes, 1)]
+    stage, reason = next_stage(a_member(status, **more), messages, **given)
     assert (stage, bool(reason)) == (expected, True)
 
 
@@ -89,8 +89,8 @@ ENDS = {
 
 @all_of("name", ENDS)
 def test_the_end_of_a_turn_earns_what_the_work_shows(name):
-    """A turn that ends without a word is blocked, handed in, or reminded of what is left."""
+    """A turn that ends without a status is blocked, handed in, or reminded of what is left."""
     (status, notes, missing, worked), expected = ENDS[name]
-    told = [a_note(each, number) for number, each in enumerate(notes, 1)]
-    earned, reason = status_after_turn(a_member(status), told, missing=missing, worked=worked)
+    messages = [a_note(note, number) for number, note in enumerate(notes, 1)]
+    earned, reason = status_after_turn(a_member(status), messages, missing=missing, worked=worked)
     assert (earned, bool(reason)) == (expected, True)

@@ -1,4 +1,4 @@
-"""A check list in a slot: its setup is kept or built again, and its results are reused as a whole or not at all."""
+"""A check list in a slot: its setup is kept or rebuilt, and its results are reused as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def begun(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> PlanRepo:
 
 
 def ship_of(plan_repo: PlanRepo) -> RunContext:
-    """The run, as a new process would go on with it."""
+    """The run, as a new process would continue with it."""
     home = home_at(plan_repo.repo.root)
     environment = plan_repo.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
@@ -60,14 +60,14 @@ def test_a_fresh_setup_is_built_for_final_checks(begun: PlanRepo) -> None:
     """With `fresh` what earlier lists did to the setup is gone, also if the list before it was fresh too."""
     mark = begun.repo.root / ".sow/local/worktrees/slot-1/env/mark"
     ship = ship_of(begun)
-    assert [each["passed"] for each in ran(ship).evidence] == [True, False]
+    assert [evidence["passed"] for evidence in ran(ship).evidence] == [True, False]
     mark.touch()
-    assert [each["passed"] for each in ran(ship).evidence] == [True, True]
+    assert [evidence["passed"] for evidence in ran(ship).evidence] == [True, True]
     assert made(begun) == 1
-    assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
+    assert [evidence["passed"] for evidence in ran(ship, fresh=True).evidence] == [True, False]
     assert made(begun) == 2
     mark.touch()
-    assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
+    assert [evidence["passed"] for evidence in ran(ship, fresh=True).evidence] == [True, False]
     assert made(begun) == 3
     ran(ship)
     assert made(begun) == 3
@@ -91,7 +91,7 @@ def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
     ship = ship_of(begun)
     failed = ran(ship).evidence
     tree = failed[0]["tree"]
-    passed: Any = [{**each, "passed": True} for each in failed]
+    passed: Any = [{**item, "passed": True} for item in failed]
     assert reusable_evidence(ship, failed, CHECKS, tree) == []
     assert reusable_evidence(ship, passed, CHECKS, tree) == passed
     assert reusable_evidence(ship, passed, CHECKS[:1], tree) == []

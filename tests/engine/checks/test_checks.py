@@ -1,4 +1,4 @@
-"""Evidence in a run: the plan's commands are run by the runner, and what they show cannot be talked away."""
+"""Evidence in a run: sow runs the plan's commands itself, and a worker cannot change their results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ def test_work_with_a_failed_test_is_not_reviewed(plan_repo: PlanRepo) -> None:
     assert "`cat wanted.txt` failed (exit 1)" in plan_repo.prompt("010", 2)
     assert "No such file" in plan_repo.prompt("010", 2)
     assert [
-        (each["iteration"], each["passed"]) for each in plan_repo.task("010")["evidence"] if each["kind"] == "test"
+        (evidence["iteration"], evidence["passed"])
+        for evidence in plan_repo.task("010")["evidence"]
+        if evidence["kind"] == "test"
     ] == [
         (1, False),
         (2, True),
     ]
     assert plan_repo.turns("010", "quality-control") == 1
-    assert [each["iteration"] for each in plan_repo.task("010")["reviews"]] == [2]
+    assert [review["iteration"] for review in plan_repo.task("010")["reviews"]] == [2]
 
 
 @pytest.mark.full
@@ -62,7 +64,7 @@ def test_every_criterion_keeps_its_evidence(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"success_criteria": ["It is short", criterion], "test_commands": ["grep by part_010.txt"]})
     result = plan_repo.run()
     assert result.code == 0, result
-    kinds = {each["kind"]: each for each in plan_repo.task("010")["evidence"]}
+    kinds = {evidence["kind"]: evidence for evidence in plan_repo.task("010")["evidence"]}
     assert (kinds["criterion"]["exit"], kinds["criterion"]["passed"]) == (1, True)
     assert (kinds["test"]["exit"], kinds["test"]["passed"]) == (0, True)
     assert len(kinds["test"]["output"]) == 64

@@ -1,4 +1,4 @@
-"""Doubts about work in a run: protected paths, tests that did not run, and where a person reads about them."""
+"""Concerns in a run: protected paths, missing tests, and where a person reads about them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_a_protected_path_sends_the_task_back_with_the_paths(plan_repo: PlanRepo
     assert result.code == 0, result
     assert "tests/test_a.py (modified)" in plan_repo.prompt("010", 2)
     assert "protected: tests/**" in plan_repo.prompt("010", 2)
-    assert "Protected paths: do not change them" in (plan_repo.repo.desk("010") / "description.md").read_text()
+    assert "Protected paths: do not change them" in (plan_repo.repo.task_folder("010") / "description.md").read_text()
     task = plan_repo.task("010")
     assert (task["iteration"], task["retry_count"], task["result"]) == (2, 1, "GREEN")
-    assert [each["command"] for each in task["evidence"] if each["iteration"] == 1] == ["protected paths"]
+    assert [evidence["command"] for evidence in task["evidence"] if evidence["iteration"] == 1] == ["protected paths"]
     assert plan_repo.turns("010", "quality-control") == 1
     assert (plan_repo.repo.root / "tests/test_a.py").read_text() == "one\n"
 
@@ -97,7 +97,7 @@ def test_unasked_changes_are_shown_everywhere(plan_repo: PlanRepo) -> None:
         assert "conftest.py (added)" in plain, where
         assert "tests/test_a.py (modified)" in plain, where
     document = plan_repo.repo.ok("runs", "show", run, "--json").json
-    assert [each["kind"] for each in document["tasks"][0]["concerns"]] == ["protected", "protected"]
+    assert [concern["kind"] for concern in document["tasks"][0]["concerns"]] == ["protected", "protected"]
 
 
 @pytest.mark.full
@@ -194,7 +194,7 @@ def test_a_task_answers_for_the_tests_that_it_began_with(plan_repo: PlanRepo, sa
     result = plan_repo.run("--review", "off", "--baseline", "on")
     assert result.code == 0, result
     first, second = plan_repo.task("010"), plan_repo.task("020")
-    assert [each["text"] for each in first["concerns"]] == ["fewer tests ran: 3 now, 5 on the base commit"]
-    assert [each["text"] for each in second.get("concerns", ())] == concerns
+    assert [concern["text"] for concern in first["concerns"]] == ["fewer tests ran: 3 now, 5 on the base commit"]
+    assert [concern["text"] for concern in second.get("concerns", ())] == concerns
     assert second["result"] == ("YELLOW" if concerns else "GREEN")
     assert second["evidence"][0]["tests"]["base"] == 3

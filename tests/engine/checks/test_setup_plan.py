@@ -1,4 +1,4 @@
-"""The setup of a checkout is found from the files of its tree, asked about once, and keyed by what it depends on."""
+"""The setup of a checkout is detected from its files, asked about once, and keyed by its inputs."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_dependency_groups_need_a_new_pip(bench: Bench) -> None:
     """Groups of dependencies are installed by their names, after pip was upgraded."""
     (venv(bench) / "pytest-8.3.3.dist-info").mkdir()
     bench.files(pyproject__toml="[project]\nname='a'\n[dependency-groups]\ntests=['pytest']\ndocs=['sphinx']\n")
-    commands = [each[5:] for each in bench.proposed().commands]
+    commands = [command[5:] for command in bench.proposed().commands]
     assert commands[1:] == [["--upgrade", "pip"], ["-e", ".", "--group", "tests"]]
 
 
@@ -259,7 +259,7 @@ def test_readers(bench: Bench, reader: Callable[[str], Callable[[str], bytes | N
     (bench.worktree_repo.root / "link").symlink_to("/etc/hostname")
     bench.worktree_repo.commit()
     read = reader(str(bench.worktree_repo.root))
-    assert [read(each) for each in ("odd.txt", "missing", "src")] == [b"a\r\nb", None, None]
+    assert [read(name) for name in ("odd.txt", "missing", "src")] == [b"a\r\nb", None, None]
     assert read("link") in (None, b"/etc/hostname")
 
 

@@ -171,13 +171,13 @@ def test_bad_input_changes_nothing(scene: Scene):
     empty = scene.deliver()
     assert (empty.code, empty.err.count("hint: ")) == (2, 1)
     scene.run()
-    for words, code, message in (
+    for arguments, code, message in (
         (("--base", "trunk"), 2, "there is no branch 'trunk' on origin"),
         (("--base", "feat/harbour"), 2, "is the branch that the request would change"),
         (("--remote", "upstream"), 2, "no remote 'upstream'; there is origin"),
         (("nope",), 2, "there is no run 'nope'"),
     ):
-        done = scene.deliver(*words)
+        done = scene.deliver(*arguments)
         assert (done.code, message in done.err) == (code, True), done
         assert done.err.count("error: ") == 1
         assert done.err.count("hint: ") == 1
@@ -201,7 +201,7 @@ def test_a_worker_may_not_deliver(scene: Scene):
     scene.run()
     home = Path(scene.repo.environment["HOME"])
     assert TOKEN not in (home / "worker-env").read_text()
-    said = (home / "worker-out").read_text()
-    assert said.endswith(("\n2\n", "\n4\n"))
-    assert "deliver" in said
+    text = (home / "worker-out").read_text()
+    assert text.endswith(("\n2\n", "\n4\n"))
+    assert "deliver" in text
     assert scene.server.pulls == {}

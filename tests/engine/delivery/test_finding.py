@@ -17,11 +17,11 @@ LOG = """2026-11-19T10:00:00.1234567Z ##[group]Run uv sync
 def test_a_failed_check_keeps_the_end_of_its_log():
     """The time stamps are gone, the end is kept, and the same check of another commit is another finding."""
     check = ForgeCheck(name="unit\ntests", state=FAILED, summary="2 failed")
-    found = finding.from_check(check, SHA, LOG)
-    assert (found.kind, found.title, found.commit) == ("check", "Check 'unit tests' failed", SHA)
-    assert found.text.startswith("2 failed\n\n##[group]Run uv sync\n")
-    assert found.text.endswith("E   assert 2 == 3\n##[error]Process completed with exit code 1.")
-    assert found.key != finding.from_check(check, "2" * 40, LOG).key
+    result = finding.from_check(check, SHA, LOG)
+    assert (result.kind, result.title, result.commit) == ("check", "Check 'unit tests' failed", SHA)
+    assert result.text.startswith("2 failed\n\n##[group]Run uv sync\n")
+    assert result.text.endswith("E   assert 2 == 3\n##[error]Process completed with exit code 1.")
+    assert result.key != finding.from_check(check, "2" * 40, LOG).key
     long = finding.from_check(check, SHA, "x" * 100_000 + "the end")
     assert len(long.text) == finding.MOST_TEXT
     assert long.text.endswith("the end")
@@ -29,10 +29,10 @@ def test_a_failed_check_keeps_the_end_of_its_log():
 
 def test_a_comment_keeps_its_place_and_its_identity():
     """A comment is known by the forge's id, whatever its text becomes."""
-    said = Comment(id="line-7", author="ada", body=" Why?\n", at="", path="src/a.py", line=3, commit=SHA)
-    found = finding.from_comment(said)
-    assert (found.key, found.title, found.text) == ("line-7", "Comment of ada on src/a.py:3", "Why?")
-    assert (found.path, found.line, found.commit) == ("src/a.py", 3, SHA)
+    output = Comment(id="line-7", author="ada", body=" Why?\n", at="", path="src/a.py", line=3, commit=SHA)
+    result = finding.from_comment(output)
+    assert (result.key, result.title, result.text) == ("line-7", "Comment of ada on src/a.py:3", "Why?")
+    assert (result.path, result.line, result.commit) == ("src/a.py", 3, SHA)
 
 
 def test_the_command_of_a_log_is_the_one_of_its_last_step():

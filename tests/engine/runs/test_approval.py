@@ -1,4 +1,4 @@
-"""A person's approval in a run: the work is merged before the task is completed, and no turn is disturbed for it."""
+"""A person's approval in a run: the work is merged before the task is completed, and no turn is interrupted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 LOOKS = "if [ -e part_010.txt ]; then echo yes > saw.txt; else echo no > saw.txt; fi\n"
 
 
-def in_review(plan_repo: PlanRepo, *words: str) -> subprocess.Popen[bytes]:
+def in_review(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
     """A run whose first task is being reviewed."""
     plan_repo.act("quality-control-010-1", SLOW)
-    run = plan_repo.start(*words)
+    run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / "quality-control-010-1.cwd").exists())
     return run
 
@@ -36,8 +36,8 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
     plan_repo.act("implementer-020-1", LOOKS)
     plan_repo.plan("First", "Second < 1")
     stopped_in_review(plan_repo)
-    said = plan_repo.repo.ok("approve", "010")
-    assert said.out == "task 010 is approved; merge it with: sow run plan.yaml\n"
+    output = plan_repo.repo.ok("approve", "010")
+    assert output.out == "task 010 is approved; merge it with: sow run plan.yaml\n"
     assert plan_repo.task("010")["status"] == "needs_review"
     items = plan_repo.repo.ok("inbox", "--json").json["items"]
     assert [(item["kind"], item["do"]) for item in items] == [("delivery", "sow run plan.yaml")]
@@ -54,7 +54,7 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
-    """While a reviewer is at work, an approval is refused with who has the task, and the reviewer goes on."""
+    """While a reviewer is at work, an approval is refused with who has the task, and the reviewer continues."""
     plan_repo.act("quality-control-010-1", f"while [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n{GREEN}")
     plan_repo.plan("First")
     run = plan_repo.start()
@@ -132,8 +132,8 @@ def test_work_of_an_ended_run_is_brought_in_by_the_next(plan_repo: PlanRepo) -> 
 
 def accept_as_printed(plan_repo: PlanRepo, reason: str) -> str:
     """Accept a task by the command that the inbox prints, with a reason; returns what it said."""
-    said = plan_repo.repo.ok("inbox").out
-    command = said.split("or accept the work: ")[1].splitlines()[0]
+    output = plan_repo.repo.ok("inbox").out
+    command = output.split("or accept the work: ")[1].splitlines()[0]
     return plan_repo.repo.ok(*shlex.split(command.replace("…", reason))[1:]).out
 
 
@@ -184,8 +184,8 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
     for ident in ("010", "020"):
         (waiver,) = plan_repo.task(ident)["waivers"]
         assert (waiver["command"], waiver["reason"]) == ("test -e never.txt", "flaky")
-    last = [each for each in plan_repo.task("010")["evidence"] if each["kind"] in ("merge", "final")]
-    assert {each["command"] for each in last} == {"test -e part_010.txt"}
+    last = [evidence for evidence in plan_repo.task("010")["evidence"] if evidence["kind"] in ("merge", "final")]
+    assert {entry["command"] for entry in last} == {"test -e part_010.txt"}
     assert "waived `test -e never.txt`: flaky" in plan_repo.repo.ok("runs", "show").out
 
 
@@ -207,8 +207,8 @@ def test_the_work_of_a_failed_task_is_accepted(plan_repo: PlanRepo) -> None:
 def test_work_that_was_not_handed_in_cannot_be_accepted(plan_repo: PlanRepo, status: str) -> None:
     """An approval before the end of the work is refused and waives nothing."""
     plan_repo.plan({"test_commands": ["true"]})
-    for words in (["init"], ["project", "new", "Harbour"], ["plan", "import", "plan.yaml", "--yes"]):
-        plan_repo.repo.ok(*words)
+    for item in (["init"], ["project", "new", "Harbour"], ["plan", "import", "plan.yaml", "--yes"]):
+        plan_repo.repo.ok(*item)
     if status == "in_progress":
         plan_repo.repo.ok("task", "set", "--id", "010", "status", status)
     refused = plan_repo.repo.sow("approve", "010", "--waive", "true", "--reason", "why not")

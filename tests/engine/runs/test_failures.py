@@ -1,4 +1,4 @@
-"""What goes wrong in a run: time-outs, errors of agents, limits, budgets, and what goes on all the same."""
+"""Failures in a run: time-outs, errors of agents, limits and budgets, and that other tasks continue."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ DONE = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "ne
 
 def the_run(plan_repo: PlanRepo) -> RunFolder:
     """The only run, as the store has it."""
-    (folder,) = run_folder.listed(home_at(plan_repo.repo.root))
+    (folder,) = run_folder.all_folders(home_at(plan_repo.repo.root))
     return folder
 
 
 @pytest.mark.full
 def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> None:
-    """A turn that takes too long uses up a try and goes on in its session."""
+    """A turn that takes too long uses up a retry and continues in its session."""
     plan_repo.act("implementer-010-1", "sleep 60\n")
     plan_repo.plan("First")
     result = plan_repo.run("--timeout", "5s")  # all other turns must be quicker than that
     assert result.code == 0, result
     task = plan_repo.task("010")
     assert (task["retry_count"], task["iteration"], task["result"]) == (1, 1, "GREEN")
-    assert [each["kind"] for each in plan_repo.journal("turn_started")][:2] == ["spawn", "resume"]
+    assert [entry["kind"] for entry in plan_repo.journal("turn_started")][:2] == ["spawn", "resume"]
     assert plan_repo.alive() == []
 
 
@@ -51,7 +51,7 @@ def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
-    """A failed task is exit 1 also where the run ends because another branch was checked out; it can go on later."""
+    """A failed task is exit 1 also where the run ends because another branch was checked out; it can continue later."""
     plan_repo.act("implementer-010", "exit 3\n")
     plan_repo.act("implementer-020-1", "sleep 600\n")
     plan_repo.plan("First", "Second")
@@ -107,7 +107,7 @@ def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
-    """After `sow task set … in_progress` the same command goes on with it, and with what waited for it."""
+    """After `sow task set … in_progress` the same command continues with it, and with what waited for it."""
     plan_repo.act("implementer-010-1", "exit 7\n")
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 1
@@ -127,7 +127,7 @@ def test_an_unknown_agent_is_played_by_the_default_one(plan_repo: PlanRepo) -> N
 
 
 def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
-    """A rate limit is waited for without an attempt, while tasks of other executors go on."""
+    """A rate limit is waited for without an attempt, while tasks of other executors continue."""
     plan_repo.simulated("busy", "researcher", [{"limit": 6}], DONE)
     journal = plan_repo.repo.root / ".sow/local/runs/*/journal.jsonl"
     plan_repo.act("implementer-020", f"until grep -q '\"limit\"' {journal}; do sleep 0.05; done\n{WORK}")
@@ -137,9 +137,9 @@ def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
     task = plan_repo.task("010")
     assert (task["iteration"], task.get("retry_count", 0)) == (1, 0)
     assert plan_repo.journal("limit")[0]["executor"] == "busy"
-    spawn, resume = (each for each in plan_repo.journal("turn_started") if each["executor"] == "busy")
+    spawn, resume = (entry for entry in plan_repo.journal("turn_started") if entry["executor"] == "busy")
     assert (spawn["kind"], resume["kind"]) == ("spawn", "resume")
-    (other,) = (each for each in plan_repo.journal("turn_ended") if each["executor"] == "hand")
+    (other,) = (entry for entry in plan_repo.journal("turn_ended") if entry["executor"] == "hand")
     assert plan_repo.journal("limit")[0]["t"] < other["t"] < resume["t"]
 
 
@@ -182,7 +182,7 @@ def test_a_limit_is_waited_for_only_so_long(plan_repo: PlanRepo, step: dict[str,
 
 @pytest.mark.full
 def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
-    """At an executor's limit the role's fallback goes on from what is on disk, and takes the other tasks too."""
+    """At an executor's limit the role's fallback continues from what is on disk, and takes the other tasks too."""
     plan_repo.simulated("busy", "implementer", [{"write": {"path": "begun.txt", "text": "half\n"}}, {"limit": 600}])
     plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["hand"]}
     plan_repo.configure()
@@ -191,20 +191,20 @@ def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
     assert result.code == 0, result
     assert "An earlier session worked on this task" in plan_repo.prompt("010", 1)
     assert (plan_repo.repo.root / "begun.txt").read_text() == "half\n"
-    assert len([each for each in plan_repo.journal("turn_started") if each["executor"] == "busy"]) == 1
+    assert len([entry for entry in plan_repo.journal("turn_started") if entry["executor"] == "busy"]) == 1
     assert plan_repo.task("010")["iteration"] == 1
 
 
 @pytest.mark.full
 def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None:
-    """Where the fallback is limited too, the executor whose reset comes first goes on, and no try is counted."""
+    """Where the fallback is limited too, the executor whose reset comes first continues, and no retry is counted."""
     plan_repo.simulated("near", "implementer", [{"limit": 600}], DONE)
     plan_repo.simulated("far", "", [{"limit": 900}])
     plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["far"]}
     plan_repo.configure()
     plan_repo.plan("First")
     assert plan_repo.run("--max-wait", "10s").code == 4
-    assert [each["executor"] for each in plan_repo.journal("limit")] == ["near", "far"]
+    assert [entry["executor"] for entry in plan_repo.journal("limit")] == ["near", "far"]
     assert plan_repo.journal("waiting")[-1]["until"] == plan_repo.journal("limit")[0]["until"]
     folder = the_run(plan_repo)
     folder.run["pools"][0]["until"] = 0  # as after ten minutes
@@ -212,7 +212,7 @@ def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None
     plan_repo.simulated("near", "implementer", DONE)
     result = plan_repo.run("--max-wait", "10s")
     assert result.code == 0, result
-    workers = [each["executor"] for each in plan_repo.journal("turn_started") if each["role"] == "implementer"]
+    workers = [entry["executor"] for entry in plan_repo.journal("turn_started") if entry["role"] == "implementer"]
     assert workers == ["near", "far", "near"]
     task = plan_repo.task("010")
     assert (task["iteration"], task.get("retry_count", 0)) == (1, 0)
@@ -220,18 +220,18 @@ def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None
 
 @few_of("where", ["option", "config"], 1)
 def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
-    """What is done stays done, nothing new starts, the exit code is 4, and a larger budget lets it go on."""
+    """What is done stays done, nothing new starts, the exit code is 4, and a larger budget lets it continue."""
     plan_repo.simulated("paid", "implementer", DONE)
     plan_repo.plan("First", "Second < 1")
-    words = ["--max-cost", "0.000001"]
+    arguments = ["--max-cost", "0.000001"]
     if where == "config":
         plan_repo.configure(budgets={"run_usd": 0.000001})
-        words = []
-    result = plan_repo.run("--review", "off", *words)
+        arguments = []
+    result = plan_repo.run("--review", "off", *arguments)
     assert result.code == 4, result
     assert plan_repo.statuses() == {"010": "completed", "020": "pending"}
     assert "the budget of less than $0.0001 is spent (" in plan_repo.journal("budget")[0]["reason"]
-    assert plan_repo.run("--review", "off", *words).code == 4
+    assert plan_repo.run("--review", "off", *arguments).code == 4
     plan_repo.configure(budgets={})
     assert plan_repo.run("--review", "off", "--max-cost", "100").code == 0
 
@@ -262,15 +262,15 @@ def test_the_budget_of_a_task_is_a_question(plan_repo: PlanRepo) -> None:
         assert (asked["task"], asked["number"]) == ("010", number)
         plan_repo.repo.ok("answer", str(number), "Yes, go on")
         time.sleep(1.1)  # state knows whole seconds: a turn counts from the next one on
-    first, second = (each["text"] for each in plan_repo.task("010")["questions"])
+    first, second = (question["text"] for question in plan_repo.task("010")["questions"])
     assert first.startswith("Its budget is spent: task 010 has cost $")
     assert "since you raised it" in second
     result = plan_repo.run()
     assert result.code == 0, result
-    kinds = [each["kind"] for each in plan_repo.journal("turn_started") if each["executor"] == "paid"]
+    kinds = [entry["kind"] for entry in plan_repo.journal("turn_started") if entry["executor"] == "paid"]
     assert kinds == ["spawn", "resume", "resume"]
-    told = sorted(plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-002.prompt"))[0].read_text()
-    assert "round 1 of 010" in told  # what the review found before the question
+    text = sorted(plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-002.prompt"))[0].read_text()
+    assert "round 1 of 010" in text  # what the review found before the question
 
 
 def test_starts_that_fail_in_a_row_open_the_breaker(plan_repo: PlanRepo) -> None:
@@ -342,7 +342,7 @@ def test_a_task_waits_for_a_place_and_ends_with_the_run(plan_repo: PlanRepo) -> 
     plan_repo.plan("First", "Second", "Third")
     result = plan_repo.run()
     assert result.code == 0, result
-    assert any("waits for judge" in each["text"] for each in plan_repo.journal("step"))
+    assert any("waits for judge" in entry["text"] for entry in plan_repo.journal("step"))
 
 
 COMMIT = (
@@ -363,7 +363,7 @@ def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(plan_repo: 
     plan_repo.act("implementer-010", COMMIT.format(where=where, next=after) + "\n")
     plan_repo.plan("First")
     assert plan_repo.run().code in (1, 4)
-    found = plan_repo.repo.git("log", "--all", "--reflog", "--format=%H %s").splitlines()
-    (commit,) = {line.split()[0] for line in found if line.endswith("Part beside")}
+    lines = plan_repo.repo.git("log", "--all", "--reflog", "--format=%H %s").splitlines()
+    (commit,) = {line.split()[0] for line in lines if line.endswith("Part beside")}
     kept = plan_repo.repo.git("for-each-ref", "--format=%(refname)", "--contains", commit).split()
     assert any(ref.startswith("refs/sow/keep/") for ref in kept), kept

@@ -1,4 +1,4 @@
-"""State files that a worker edits while others of the run are between two turns: no decision is made from them."""
+"""State files that a worker edits between turns of others: no decision is made from them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ task |= {"result": "GREEN", "reviews": [{**facts, "verdict": "GREEN", "by": "qua
 state["revision"] += more
 with open(f"{path}.new", "w") as file:
     yaml.safe_dump(state, file, sort_keys=False)
-os.replace(f"{path}.new", path)  # half a file would be taken for an older one, and put back at once
+os.replace(f"{path}.new", path)  # half a file would be taken for an older one, and restored at once
 """
 
 
 def scene(plan_repo: PlanRepo, forge: str, until: str, *others: str) -> None:
-    """A worker that forges a state while the first task is checked, and goes on until somebody has believed it."""
+    """A worker that forges a state while the first task is checked, and continues until somebody has believed it."""
     begun, forged, over = (plan_repo.folder / name for name in ("begun", "forged", until))
     plan_repo.act("implementer-020", f"{WAIT.format(begun)}{forge}\ntouch {forged}\n{WAIT.format(over)}{WORK}")
     check = f"sh -c 'touch {begun}; until [ -e {forged} ]; do sleep 0.05; done'"
@@ -41,9 +41,9 @@ def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(plan_repo: P
     scene(plan_repo, f"{sys.executable} {plan_repo.folder}/forge.py {TASKS}/010/state.yaml {more}", "judged")
     result = plan_repo.run()
     assert result.code == 0, result
-    assert [each["verdict"] for each in plan_repo.task("010")["reviews"]] == ["RED", "GREEN"]
+    assert [review["verdict"] for review in plan_repo.task("010")["reviews"]] == ["RED", "GREEN"]
     assert plan_repo.turns("010", "quality-control") == 2
-    log = (plan_repo.repo.desk("010") / "log.md").read_text()
+    log = (plan_repo.repo.task_folder("010") / "log.md").read_text()
     assert "its state was edited by hand, which does not count in a run: the edit is in .sow/local/edited/010-" in log
 
 
@@ -59,10 +59,10 @@ FORGED = {
 
 @few_of("name", FORGED, 1)
 def test_a_task_begins_with_the_state_that_sow_wrote(plan_repo: PlanRepo, name: str) -> None:
-    """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others go on."""
+    """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others continue."""
     forge = FORGED[name].format(f"{TASKS}/030/state.yaml")
     scene(plan_repo, forge, "implementer-030.count", "Waits < 1")
     result = plan_repo.run("--review", "off")
     assert result.code == 0, result
-    assert [plan_repo.turns(each) for each in ("010", "020", "030")] == [1, 1, 1]
+    assert [plan_repo.turns(name) for name in ("010", "020", "030")] == [1, 1, 1]
     assert plan_repo.statuses() == dict.fromkeys(("010", "020", "030"), "completed")

@@ -1,4 +1,4 @@
-"""Worktrees that a run left when it was killed between the end of a task and their removal."""
+"""Worktrees left by a run that was killed between the end of a task and their removal."""
 
 from __future__ import annotations
 

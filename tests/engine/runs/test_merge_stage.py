@@ -1,4 +1,4 @@
-"""The merge queue of a run: conflicts, red merges, the user's own commits, and files of the user in the way."""
+"""The merge stage: conflicts, failed checks, new commits of the user, and user files that block a merge."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def conflict(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_conflict_goes_back_to_its_worker(plan_repo: PlanRepo) -> None:
-    """The task that came second hears what conflicts and with which branch, and its next iteration is merged."""
+    """The second task gets the conflict and the branch as feedback, and its next iteration is merged."""
     conflict(plan_repo)
     plan_repo.act("implementer-020-2", BOTH.format(root=plan_repo.repo.root))
     result = plan_repo.run()
     assert result.code == 0, result
     assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
-    told = plan_repo.prompt("020", 2)
-    assert "CONFLICT (add/add): Merge conflict in shared.txt" in told
-    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in told
+    messages = plan_repo.prompt("020", 2)
+    assert "CONFLICT (add/add): Merge conflict in shared.txt" in messages
+    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in messages
     assert plan_repo.journal("conflict")[0]["paths"] == ["shared.txt"]
     assert (plan_repo.task("020")["iteration"], plan_repo.task("020").get("retry_count", 0)) == (2, 0)
 
@@ -54,10 +54,10 @@ def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
     result = plan_repo.run()
     assert result.code == 0, result
     assert (plan_repo.repo.root / "shared.txt").read_text() == "one\ntwo\n"
-    told = plan_repo.prompt("020", 1, "integrator")
-    assert "You are an integrator" in told
-    assert "CONFLICT (add/add): Merge conflict in shared.txt" in told
-    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in told
+    messages = plan_repo.prompt("020", 1, "integrator")
+    assert "You are an integrator" in messages
+    assert "CONFLICT (add/add): Merge conflict in shared.txt" in messages
+    assert f"sow/int/{plan_repo.runs()[-1]['id']}" in messages
     assert (plan_repo.folder / "integrator-020-1.cwd").read_text().strip().endswith("/worktrees/020")
 
 
@@ -115,7 +115,7 @@ def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...
 
 @pytest.mark.full
 def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
-    """A merge that a person has begun and not resolved is gone on with by a worker, who hears the answer."""
+    """A merge that a person began and did not resolve is continued by a worker, who gets the answer."""
     worktree = asked(plan_repo)
     plan_repo.act("integrator-020-2", "printf 'one\ntwo\n' > shared.txt\ngit add -A\ngit commit -qm both\n")
     by_hand(plan_repo, worktree)
@@ -159,7 +159,9 @@ def test_checks_are_repeated_on_the_merged_tree(plan_repo: PlanRepo) -> None:
     result = plan_repo.run()
     assert result.code == 0, result
     assert "never both" in plan_repo.prompt("020", 2)
-    evidence = [(each["iteration"], each["kind"], each["passed"]) for each in plan_repo.task("020")["evidence"]]
+    evidence = [
+        (evidence["iteration"], evidence["kind"], evidence["passed"]) for evidence in plan_repo.task("020")["evidence"]
+    ]
     assert evidence == [(1, "test", True), (1, "merge", False), (2, "test", True), (2, "merge", True)]
     assert not (plan_repo.repo.root / "two.txt").exists()
 

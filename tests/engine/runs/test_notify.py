@@ -1,4 +1,4 @@
-"""Notifications of a run: a real script of the user is told what waits and how it ended, and never gets in the way."""
+"""Notifications: a script of the user is told what waits and how the run ended, and never delays the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from conftest import SOW, Repo
 from support.plan_repo import WORK, PlanRepo
 from support.quick_cases import few_of
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
 ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
@@ -28,7 +28,7 @@ mv {folder}/said-$$.part {folder}/said-$$
 """
 
 
-class Ear:
+class Listener:
     """The user's own script, and what it was told."""
 
     def __init__(self, folder: Path, more: str = "") -> None:
@@ -40,48 +40,56 @@ class Ear:
 
     def heard(self) -> list[dict[str, Any]]:
         """Every notification, in order: its facts, its variables, its words."""
-        found = []
+        result = []
         for path in sorted(self.folder.glob("said-*"), key=lambda each: each.stat().st_mtime_ns):
             number = path.name.removeprefix("said-")
-            told = (self.folder / f"told-{number}").read_text().splitlines()
-            words = (self.folder / f"words-{number}").read_text().splitlines()
-            found.append({**json.loads(path.read_text()), "told": told, "words": words})
-        return found
+            lines = (self.folder / f"told-{number}").read_text().splitlines()
+            text = (self.folder / f"words-{number}").read_text().splitlines()
+            result.append({**json.loads(path.read_text()), "told": lines, "words": text})
+        return result
 
 
 @pytest.fixture
-def ear(tmp_path: Path) -> Ear:
-    return Ear(tmp_path)
+def listener(tmp_path: Path) -> Listener:
+    return Listener(tmp_path)
 
 
-def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, ear: Ear) -> None:
-    """A script hears of a question and of the end, as variables and as JSON, in nobody's repository."""
+def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, listener: Listener) -> None:
+    """A script gets a question and the end, as variables and as JSON, outside of any repository."""
     plan_repo.act("implementer-010", ASK)
     plan_repo.act("implementer-020", f"sleep 2\n{WORK}")
-    plan_repo.configure(notify={"command": [str(ear.path), "a b", "$(touch owned)"]})
+    plan_repo.configure(notify={"command": [str(listener.path), "a b", "$(touch owned)"]})
     plan_repo.plan("First", "Second")
     assert plan_repo.run().code == 4
-    asked, over = ear.heard()
+    asked, over = listener.heard()
     run = plan_repo.runs()[0]["id"]
     text = 'task 1 (010) First: asks: Which port? → sow answer 1 "…"'
     assert asked["told"] == ["question", run, "010", text, str(plan_repo.repo.root)]
     assert asked["words"] == ["a b", "$(touch owned)"]
-    wanted = {"event": "question", "run": run, "task": "010", "number": 1, "text": text, "count": 1, "name": "Harbour"}
-    assert wanted.items() <= asked.items()
+    expected = {
+        "event": "question",
+        "run": run,
+        "task": "010",
+        "number": 1,
+        "text": text,
+        "count": 1,
+        "name": "Harbour",
+    }
+    assert expected.items() <= asked.items()
     assert over["told"][:3] == ["run_ended", run, ""]
     assert (over["exit"], over["status"], over["task"]) == (4, "waiting", None)
     assert over["text"].startswith("the run is waiting after")
-    assert {path.read_text() for path in ear.folder.glob("cwd-*")} == {"/\n"}
+    assert {path.read_text() for path in listener.folder.glob("cwd-*")} == {"/\n"}
     assert not list(plan_repo.repo.root.rglob("owned"))
 
 
 @pytest.mark.full
-def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, ear: Ear) -> None:
+def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, listener: Listener) -> None:
     """A command as one text has its quotes, and nothing else of a shell."""
-    plan_repo.configure(notify={"command": f"'{ear.path}' --as \"two words\" $HOME ; echo"})
+    plan_repo.configure(notify={"command": f"'{listener.path}' --as \"two words\" $HOME ; echo"})
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
-    (over,) = ear.heard()
+    (over,) = listener.heard()
     assert over["words"] == ["--as", "two words", "$HOME", ";", "echo"]
     assert (over["event"], over["exit"]) == ("run_ended", 0)
 
@@ -89,16 +97,16 @@ def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, ear: Ear) -> No
 @pytest.mark.full
 def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Questions that come while a command still runs are told with the next one, with how many they are."""
-    ear = Ear(tmp_path, more="sleep 1.2")
+    listener = Listener(tmp_path, more="sleep 1.2")
     plan_repo.act("implementer", ASK)
-    plan_repo.configure(notify={"command": [str(ear.path)]}, run={"max_concurrency": 4})
+    plan_repo.configure(notify={"command": [str(listener.path)]}, run={"max_concurrency": 4})
     plan_repo.plan("First", "Second", "Third", "Fourth")
     assert plan_repo.run().code == 4
-    heard = ear.heard()
+    heard = listener.heard()
     assert len(heard) < 5
-    assert sum(each["count"] for each in heard) == 5
+    assert sum(item["count"] for item in heard) == 5
     assert heard[-1]["event"] == "run_ended"
-    assert any(each["text"].endswith(f"(and {each['count'] - 1} more: sow inbox)") for each in heard)
+    assert any(entry["text"].endswith(f"(and {entry['count'] - 1} more: sow inbox)") for entry in heard)
 
 
 @few_of(
@@ -111,16 +119,16 @@ def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     ids=["fails", "hangs"],
 )
 def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, more: str, said: str) -> None:
-    """A command that fails or hangs is said once and ended with all that it started; the run is as it would be."""
-    ear = Ear(tmp_path, more)
+    """A command that fails or hangs is reported once and ended with all that it started; the run is as it would be."""
+    listener = Listener(tmp_path, more)
     plan_repo.act("implementer-010", ASK)
     plan_repo.act("implementer-020", f"sleep 7\n{WORK}")
-    plan_repo.configure(notify={"command": [str(ear.path)]})
+    plan_repo.configure(notify={"command": [str(listener.path)]})
     plan_repo.plan("First", "Second")
     result = plan_repo.run()
     assert result.code == 4, result
-    (told,) = plan_repo.journal("notify_failed")
-    assert told["reason"] == f"notify.command: {ear.path} {said}"
+    (messages,) = plan_repo.journal("notify_failed")
+    assert messages["reason"] == f"notify.command: {listener.path} {said}"
     assert (result.out + result.err).count("nobody is notified") == 1
     assert plan_repo.journal()[-1]["event"] == "run_ended"
     assert plan_repo.statuses()["020"] == "completed"
@@ -128,13 +136,13 @@ def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, 
 
 
 def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """What fails after the journal's last word is said beside the output."""
-    ear = Ear(tmp_path, "exit 1")
-    plan_repo.configure(notify={"command": [str(ear.path)]})
+    """What fails after the journal's last word is reported beside the output."""
+    listener = Listener(tmp_path, "exit 1")
+    plan_repo.configure(notify={"command": [str(listener.path)]})
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0, result
-    assert f"note: nobody was notified: notify.command: {ear.path} ended with exit code 1" in result.err
+    assert f"note: nobody was notified: notify.command: {listener.path} ended with exit code 1" in result.err
     assert plan_repo.journal()[-1]["event"] == "run_ended"
 
 
@@ -148,23 +156,23 @@ def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path
     1,
 )
 def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: Any, said: str) -> None:
-    """A program that is missing, one of the repository, or a text that is no command: the run says so and goes on."""
+    """A program that is missing, one of the repository, or a text that is no command: the run says so and continues."""
     (plan_repo.repo.root / "part").write_text("#!/bin/sh\ntouch owned\n")
     (plan_repo.repo.root / "part").chmod(0o755)
     plan_repo.configure(notify={"command": command})
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0, result
-    (told,) = plan_repo.journal("notify_failed")
-    assert told["reason"].endswith(said)
+    (messages,) = plan_repo.journal("notify_failed")
+    assert messages["reason"].endswith(said)
     assert not list(plan_repo.repo.root.rglob("owned"))
 
 
 @pytest.mark.full
 def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """A command that prints megabytes neither waits for us nor fills our memory."""
-    ear = Ear(tmp_path, "head -c 20000000 /dev/zero; exit 0")
-    plan_repo.configure(notify={"command": [str(ear.path)]})
+    listener = Listener(tmp_path, "head -c 20000000 /dev/zero; exit 0")
+    plan_repo.configure(notify={"command": [str(listener.path)]})
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0
@@ -172,22 +180,22 @@ def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path)
 
 
 @pytest.mark.full
-def test_a_repository_names_no_command(plan_repo: PlanRepo, ear: Ear) -> None:
+def test_a_repository_names_no_command(plan_repo: PlanRepo, listener: Listener) -> None:
     """notify in a repository's own settings starts nothing."""
     plan_repo.plan("First")
     plan_repo.repo.ok("init")
     (plan_repo.repo.root / ".sow/config.yaml").write_text(
-        f'schema_version: "1.2.0"\nnotify:\n  command: ["{ear.path}"]\n'
+        f'schema_version: "1.2.0"\nnotify:\n  command: ["{listener.path}"]\n'
     )
     plan_repo.run()
-    assert ear.heard() == []
+    assert listener.heard() == []
 
 
-def in_terminal(repo: Repo, *words: str) -> bytes:
+def in_terminal(repo: Repo, *arguments: str) -> bytes:
     """Run sow with a terminal as its output, and return what came there."""
     master, slave = pty.openpty()
     run = subprocess.Popen(
-        [SOW, *words],
+        [SOW, *arguments],
         cwd=repo.root,
         env={**repo.environment, "TERM": "xterm"},
         stdin=subprocess.DEVNULL,
@@ -223,9 +231,9 @@ def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[st
 
 
 @pytest.mark.full
-def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
+def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, listener: Listener) -> None:
     """The end of a workflow's run is told as that of a plan's."""
-    flow = Flow(repo, tmp_path).begin().crew({"first": []})
+    flow = WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     path = "orchestration/agents/first/task_output/first.txt"
     work = [
         {"write": {"path": path, "text": "one line\n"}},
@@ -236,9 +244,9 @@ def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
     flow.scripted({"first": [work], "first_verifier": [[{"say": "I read it.\n\nVerification: PASSED"}]]})
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     config = Path(repo.environment["HOME"], ".config/sow/config.yaml")
-    config.write_text(f'{config.read_text()}\nnotify:\n  command: ["{ear.path}"]\n')
+    config.write_text(f'{config.read_text()}\nnotify:\n  command: ["{listener.path}"]\n')
     repo.ok("workflow", "run", "--executor", "script")
-    (over,) = ear.heard()
+    (over,) = listener.heard()
     assert (over["event"], over["exit"], over["name"]) == ("run_ended", 0, "user_management")
 
 
@@ -260,6 +268,6 @@ def test_the_check_of_the_settings(repo: Repo, text: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(f"{text}\n")
     result = repo.sow("config", "validate")
-    said = " ".join((result.out + result.err).split())
-    assert SETTINGS[text] in said, result
+    output = " ".join((result.out + result.err).split())
+    assert SETTINGS[text] in output, result
     assert result.code == (0 if SETTINGS[text][0] in "✓⚠" else 2)

@@ -1,4 +1,4 @@
-"""Repositories that git accepts and that are not as usual: each works, or has an error of its own with a way out."""
+"""Unusual repositories that git accepts: each works, or has an error with a hint."""
 
 from __future__ import annotations
 

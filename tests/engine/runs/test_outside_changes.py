@@ -1,4 +1,4 @@
-"""What users and agents do to a run while it goes on: each has a clear end, and nobody's work is lost."""
+"""Changes by users and agents during a run: each has a defined result, and no work is lost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from conftest import Repo, Result
-from support.plan_crash_scene import BRANCH, Gated, Scene, template
+from support.plan_crash_scene import BRANCH, GatedScene, PlanCrashScene, template
 from support.quick_cases import few_of
 from support.simulated_workers import wait_for
 
 from sow.engine.runs.budget import MeasuredBudget
 
-Stage = Callable[..., Gated]
+Stage = Callable[..., GatedScene]
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     """Makes scenes whose workers wait for a gate, and leaves nobody waiting."""
     (tmp_path / "source").mkdir()
     source = template(tmp_path / "source")
-    made: list[Gated] = []
+    made: list[GatedScene] = []
 
-    def make(**steps: Any) -> Gated:
-        made.append(Gated(tmp_path / f"scene-{len(made)}", source, **steps))
+    def make(**steps: Any) -> GatedScene:
+        made.append(GatedScene(tmp_path / f"scene-{len(made)}", source, **steps))
         return made[-1]
 
     yield make
@@ -36,16 +36,16 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         scene.leave()
 
 
-def statuses(scene: Scene) -> set[str]:
+def statuses(scene: PlanCrashScene) -> set[str]:
     return {task["status"] for task in scene.states().values()}
 
 
-def parts(scene: Scene, branch: str = BRANCH) -> list[str]:
+def parts(scene: PlanCrashScene, branch: str = BRANCH) -> list[str]:
     """The files that the plan is to make, as far as they are on a branch."""
     return [name for name in scene.repo.git("ls-tree", "--name-only", branch).split() if name.startswith("part_")]
 
 
-def assert_done(scene: Scene) -> None:
+def assert_done(scene: PlanCrashScene) -> None:
     """Everything is completed, on the branch, and nothing is left behind."""
     assert statuses(scene) == {"completed"}
     assert parts(scene) == ["part_010.txt", "part_020.txt", "part_030.txt"]
@@ -53,7 +53,7 @@ def assert_done(scene: Scene) -> None:
     assert scene.starts() == {"010": 1, "020": 1, "030": 1}
 
 
-def remarks(scene: Scene) -> str:
+def remarks(scene: PlanCrashScene) -> str:
     """All that the last run's journal says."""
     return "".join(path.read_text() for path in scene.repo.root.glob(".sow/local/runs/*/journal.jsonl"))
 
@@ -64,8 +64,8 @@ def test_stash(stage: Stage) -> None:
     scene = stage()
     process = scene.begin()
     # Its exit code tells nothing: what comes back at once is in the way of its removal of folders.
-    words = ["git", "stash", "--include-untracked"]
-    subprocess.run(words, cwd=scene.repo.root, env=scene.repo.environment, capture_output=True)
+    text = ["git", "stash", "--include-untracked"]
+    subprocess.run(text, cwd=scene.repo.root, env=scene.repo.environment, capture_output=True)
     assert scene.open(process) == 0
     assert_done(scene)
     stashed = scene.repo.git("stash", "show", "--include-untracked", "--name-only")
@@ -87,7 +87,7 @@ def test_older_state(stage: Stage) -> None:
 
 
 def test_clean(stage: Stage) -> None:
-    """`git clean -fdx` deletes all of .sow but the worktrees: the run goes on and ends well."""
+    """`git clean -fdx` deletes all of .sow but the worktrees: the run continues and ends well."""
     scene = stage()
     process = scene.begin()
     # Its exit code tells nothing: what comes back at once is in its way.
@@ -99,7 +99,7 @@ def test_clean(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_clean_while_a_check_runs(stage: Stage) -> None:
-    """`git clean -fdx` deletes the output of a check that runs: the run goes on and ends well."""
+    """`git clean -fdx` deletes the output of a check that runs: the run continues and ends well."""
     scene = stage()
     plan = scene.repo.root / "plan.md"
     slow = f"sh -c 'until [ -e {scene.gate}.2 ]; do sleep 0.1; done'"
@@ -115,7 +115,7 @@ def test_clean_while_a_check_runs(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_clean_after_a_crash(stage: Stage) -> None:
-    """Killed and cleaned, the same command goes on with the same run from the copies in the git folder."""
+    """Killed and cleaned, the same command continues with the same run from the copies in the git folder."""
     scene = stage()
     process = scene.begin()
     name = next((scene.repo.root / ".sow/local/runs").iterdir()).name
@@ -132,7 +132,7 @@ def test_clean_after_a_crash(stage: Stage) -> None:
 
 @few_of("words", [("switch", "-q", "-c", "elsewhere"), ("switch", "-q", "--detach")], 1, ids=" ".join)
 def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
-    """While another branch is checked out the run waits with exit 4 and says so; back on its own it goes on."""
+    """While another branch is checked out the run waits with exit 4 and says so; back on its own it continues."""
     scene = stage()
     process = scene.begin()
     before = scene.states()
@@ -192,7 +192,7 @@ def test_branch_renamed(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_worktree_deleted(stage: Stage) -> None:
-    """A worktree that somebody removed by hand is made again, and the loss is said."""
+    """A worktree that somebody removed by hand is made again, and the loss is reported."""
     scene = stage()
     process = scene.begin()
     shutil.rmtree(scene.repo.root / ".sow/local/worktrees/010")
@@ -202,7 +202,7 @@ def test_worktree_deleted(stage: Stage) -> None:
     assert scene.complaints() == []
 
 
-def start(scene: Scene) -> Result:
+def start(scene: PlanCrashScene) -> Result:
     scene.folder.parent.joinpath(f"{scene.folder.name}.gate").touch()
     return scene.run()
 
@@ -297,13 +297,13 @@ def test_agent_edits_foreign_state(stage: Stage) -> None:
     ended = start(scene)
     assert ended.code == 0, ended
     assert_done(scene)
-    said = remarks(scene)
-    assert '"restored"' in said or "task 020: its state file was edited by hand" in said
+    output = remarks(scene)
+    assert '"restored"' in output or "task 020: its state file was edited by hand" in output
 
 
 @pytest.mark.full
 def test_agent_writes_outside(stage: Stage) -> None:
-    """A file that an agent writes into the home checkout is said in the remarks, and stays for the user to see."""
+    """A file that an agent writes into the home checkout is reported in the remarks, and stays for the user to see."""
     scene = stage(before=[shell("echo x > $SOW_ROOT/stray-{task}.txt")])
     ended = start(scene)
     assert ended.code == 0, ended
@@ -320,7 +320,11 @@ def test_agent_completes_itself_before_a_crash(stage: Stage) -> None:
     edit = 's/^  status: in_progress/  status: completed\\n  completed_at: "2026-01-31T09:00:00Z"/; /session_id/d'
     scene = stage(before=[shell(f"sed -i '{edit}' {path}"), shell("touch $SOW_DESK/edited")])
     process = scene.begin()
-    wait_for(lambda: (scene.repo.desk("010") / "edited").exists() and (scene.repo.desk("030") / "edited").exists())
+    wait_for(
+        lambda: (
+            (scene.repo.task_folder("010") / "edited").exists() and (scene.repo.task_folder("030") / "edited").exists()
+        )
+    )
     process.kill()
     process.wait(300)
     assert statuses(scene) == {"completed", "pending"}

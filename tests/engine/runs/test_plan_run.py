@@ -1,4 +1,4 @@
-"""`sow run` from the plan to merged work: the good way, and what stays untouched on it."""
+"""`sow run` from the plan to merged work without a fault, and which files it does not touch."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_a_plan_becomes_merged_work(plan_repo: PlanRepo) -> None:
     assert plan_repo.repo.git("branch", "--show-current") == "feat/harbour\n"
     log = plan_repo.repo.git("log", "--format=%(trailers:key=Sow-Task,valueonly)")
     assert {line for line in log.splitlines() if line} == {"010/1", "020/1", "030/1"}
-    assert [each["verdict"] for each in plan_repo.task("010")["reviews"]] == ["GREEN"]
+    assert [review["verdict"] for review in plan_repo.task("010")["reviews"]] == ["GREEN"]
     assert plan_repo.task("010")["result"] == "GREEN"
     kept = plan_repo.repo.git("for-each-ref", "--format=%(refname)", "refs/sow/keep").splitlines()
-    assert any(each.endswith("/010/1") for each in kept), kept
+    assert any(text.endswith("/010/1") for text in kept), kept
 
 
 @pytest.mark.full
@@ -107,7 +107,7 @@ def test_a_worktree_is_prepared_as_the_user_wants_it(plan_repo: PlanRepo) -> Non
     result = plan_repo.run()
     assert result.code == 0, result
     assert (plan_repo.repo.root / "part_020.txt").read_text() == "lib\n"
-    assert {each["kind"] for each in plan_repo.task("020")["evidence"]} == {"test", "merge", "final"}
+    assert {evidence["kind"] for evidence in plan_repo.task("020")["evidence"]} == {"test", "merge", "final"}
 
 
 def test_set_up_that_fails_is_a_question(plan_repo: PlanRepo) -> None:
@@ -139,8 +139,8 @@ def overlap(plan_repo: PlanRepo, first: str, second: str) -> bool:
     """Whether two tasks were at work at the same time."""
     spans = {}
     for task in (first, second):
-        starts = [each["t"] for each in plan_repo.journal("turn_started") if each["task"] == task]
-        ends = [each["t"] for each in plan_repo.journal("turn_ended") if each["task"] == task]
+        starts = [entry["t"] for entry in plan_repo.journal("turn_started") if entry["task"] == task]
+        ends = [entry["t"] for entry in plan_repo.journal("turn_ended") if entry["task"] == task]
         spans[task] = (min(starts), max(ends))
     return spans[first][0] < spans[second][1] and spans[second][0] < spans[first][1]
 
@@ -187,7 +187,7 @@ def test_tasks_of_a_group_are_worked_on_in_turn(plan_repo: PlanRepo) -> None:
     plan_repo.plan(*groups)
     assert plan_repo.run().code == 0
     assert (plan_repo.repo.root / "part_030.txt").read_text() == "saw part_010.txtpart_020.txt\n"
-    order = [(each["event"], each["task"]) for each in plan_repo.journal("task_started", "task_ended")]
+    order = [(entry["event"], entry["task"]) for entry in plan_repo.journal("task_started", "task_ended")]
     assert order == [(event, task) for task in ("010", "020", "030") for event in ("task_started", "task_ended")]
 
 
@@ -199,7 +199,9 @@ def test_a_new_session_finds_nothing_of_an_earlier_projects_work(plan_repo: Plan
     plan_repo.plan("First")
     assert plan_repo.run().code == 1
     lost = plan_repo.repo.git("log", "--all", "--format=%H", "--grep", "Old").split()[0]
-    assert plan_repo.worktrees() == {"010"} | {each for each in plan_repo.worktrees() if each.startswith("integration")}
+    assert plan_repo.worktrees() == {"010"} | {
+        worktree for worktree in plan_repo.worktrees() if worktree.startswith("integration")
+    }
     plan_repo.repo.ok("cleanup", "--yes")
     result = plan_repo.run()
     assert result.code == 0, result
@@ -216,8 +218,8 @@ def test_a_run_with_nothing_to_do_is_not_the_last(plan_repo: PlanRepo) -> None:
     did = plan_repo.runs()[-1]["id"]
     assert plan_repo.run().code == 1  # a failed task is not tried again
     assert len(plan_repo.runs()) == 2
-    for words in (["runs", "show", "--json"], ["runs", "show", "last", "--json"]):
-        assert plan_repo.repo.ok(*words).json["run"]["id"] == did
+    for item in (["runs", "show", "--json"], ["runs", "show", "last", "--json"]):
+        assert plan_repo.repo.ok(*item).json["run"]["id"] == did
     assert f"already has everything of run {did}" in plan_repo.repo.ok("integrate").out
     plan_repo.plan("First", "Second", "Third")
     assert plan_repo.run().code == 1

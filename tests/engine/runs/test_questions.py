@@ -1,4 +1,4 @@
-"""Questions in a run: they are in the inbox, an answer is picked up, and open notes hold work back."""
+"""Questions in a run: they appear in the inbox, an answer continues the task, and open notes block it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def slow_reader(path: Path) -> Iterator[tuple[int, Callable[[], None], Callable[
     try:
         yield writer, fill, empty
     finally:
-        for each in (reader, writer, filler):
-            os.close(each)
+        for item in (reader, writer, filler):
+            os.close(item)
 
 
 def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
@@ -49,14 +49,14 @@ def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
     assert result.code == 4, result
     assert "asks: Which port?" in result.out
     assert plan_repo.statuses()["050"] == "completed"
-    found = plan_repo.repo.ok("inbox", "--json").json["items"]
-    assert [(each["task"], each["blocks"]) for each in found] == [("020", 2), ("010", 0)]
-    assert {each["number"] for each in plan_repo.journal("question")} == {1, 2}
+    items = plan_repo.repo.ok("inbox", "--json").json["items"]
+    assert [(item["task"], item["blocks"]) for item in items] == [("020", 2), ("010", 0)]
+    assert {entry["number"] for entry in plan_repo.journal("question")} == {1, 2}
 
 
 @pytest.mark.full
 def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
-    """While other tasks run, `sow answer` lets the task go on in its session within seconds."""
+    """While other tasks run, `sow answer` lets the task continue in its session within seconds."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.act(
         "implementer-020", f"until test -e {plan_repo.folder}/implementer-010-2.prompt; do sleep 0.05; done\n{WORK}"
@@ -83,15 +83,15 @@ def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> No
     (plan_repo.folder / "go").touch()
     out, err = run.communicate(timeout=60)
     assert run.returncode == 0, (out, err)
-    assert [each["number"] for each in plan_repo.journal("question")] == [1]
-    assert [(each["number"], each["origin"]) for each in plan_repo.journal("answered")] == [(1, "ada")]
-    told = [each["event"] for each in plan_repo.journal("question", "answered", "turn_started")]
-    assert told[:4] == ["turn_started", "question", "answered", "turn_started"]
+    assert [entry["number"] for entry in plan_repo.journal("question")] == [1]
+    assert [(entry["number"], entry["origin"]) for entry in plan_repo.journal("answered")] == [(1, "ada")]
+    events = [entry["event"] for entry in plan_repo.journal("question", "answered", "turn_started")]
+    assert events[:4] == ["turn_started", "question", "answered", "turn_started"]
 
 
 @pytest.mark.full
 def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
-    """Who answers when the turn is over and the run has not looked yet lets the job go on, and its end tells of it.
+    """Who answers when the turn is over and the run has not looked yet lets the job continue, and its end tells of it.
 
     The run waits at that moment because nobody reads what it prints.
     """
@@ -113,14 +113,14 @@ def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
         (plan_repo.folder / "end").touch()
         assert run.wait(timeout=300) == 0
     assert "Port 8080" in plan_repo.prompt("010", 2)
-    told = [(each["event"], each["task"]) for each in plan_repo.journal("question", "answered", "task_ended")]
-    assert told == [("question", "010"), ("task_ended", "020"), ("answered", "010"), ("task_ended", "010")]
+    entries = [(entry["event"], entry["task"]) for entry in plan_repo.journal("question", "answered", "task_ended")]
+    assert entries == [("question", "010"), ("task_ended", "020"), ("answered", "010"), ("task_ended", "010")]
     assert plan_repo.journal("answered")[0]["origin"] == "ada"
 
 
 @pytest.mark.full
 def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> None:
-    """The same command goes on with the answer, in the same run and the same session."""
+    """The same command continues with the answer, in the same run and the same session."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 4
@@ -131,7 +131,7 @@ def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> Non
     assert result.code == 0, result
     assert "Port 8080" in plan_repo.prompt("010", 2)
     assert len(plan_repo.runs()) == 1
-    assert [(each["number"], each["origin"]) for each in plan_repo.journal("answered")] == [(1, "ada")]
+    assert [(entry["number"], entry["origin"]) for entry in plan_repo.journal("answered")] == [(1, "ada")]
     assert plan_repo.statuses() == {"010": "completed", "020": "completed"}
     assert len(list((plan_repo.repo.root / ".sow/local/sessions/010").iterdir())) == 2  # the worker's, and a review
 
@@ -179,7 +179,7 @@ def test_a_hand_edit_is_told_and_kept(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First", "Second < 1")
     run = plan_repo.start()
     wait_for(lambda: plan_repo.turns("010") == 1)
-    path = plan_repo.repo.desk("020") / "state.yaml"
+    path = plan_repo.repo.task_folder("020") / "state.yaml"
     path.write_text(path.read_text().replace("priority: medium", "priority: high"))
     (plan_repo.folder / "go").touch()
     out, _ = run.communicate(timeout=300)

@@ -1,4 +1,4 @@
-"""`sow revert`: a merge is undone by a commit on the user's branch, and its task is done again by the next run."""
+"""`sow revert`: undoes a merge by a commit on the user's branch, and the next run does the task again."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def part(plan_repo: PlanRepo, task: str) -> Path:
     return plan_repo.repo.root / f"part_{task}.txt"
 
 
-def refused(plan_repo: PlanRepo, *words: str, code: int) -> Result:
+def refused(plan_repo: PlanRepo, *arguments: str, code: int) -> Result:
     """A revert that is refused: the branch and the task stay as they are."""
     before = (plan_repo.repo.git("rev-parse", "HEAD"), plan_repo.task("010"))
-    result = plan_repo.repo.sow("revert", *(words or ("010", *WHY)))
+    result = plan_repo.repo.sow("revert", *(arguments or ("010", *WHY)))
     assert result.code == code, result
     assert (plan_repo.repo.git("rev-parse", "HEAD"), plan_repo.task("010")) == before
     return result
@@ -39,9 +39,9 @@ def test_a_merge_is_undone_and_the_task_is_done_again(plan_repo: PlanRepo, histo
     """The revert is one commit with the reason; the next run starts the task anew and merges it a second time (D10)."""
     plan_repo.plan({"test_commands": ["ls"]}, "Second < 1")
     assert plan_repo.run("--history", history).code == 0
-    said = plan_repo.repo.ok("revert", "010", *WHY).out
-    assert "tasks that depend on it are unchanged: 020" in said
-    assert "run it again: sow run plan.yaml" in said
+    output = plan_repo.repo.ok("revert", "010", *WHY).out
+    assert "tasks that depend on it are unchanged: 020" in output
+    assert "run it again: sow run plan.yaml" in output
     assert not part(plan_repo, "010").exists()
     assert part(plan_repo, "020").exists()
     assert plan_repo.repo.git("status", "--porcelain", "--", ":!.sow") == ""
@@ -109,7 +109,7 @@ def test_a_clone_reverts_by_the_commits(merged: PlanRepo) -> None:
 @pytest.mark.full
 def test_what_git_reverted_is_only_reopened(merged: PlanRepo) -> None:
     """After `git revert` of the merge by hand, the command adds no commit and reopens the task."""
-    commit = next(each["commit"] for each in merged.runs()[-1]["merges"] if each["task"] == "010")
+    commit = next(merge["commit"] for merge in merged.runs()[-1]["merges"] if merge["task"] == "010")
     merged.repo.git("revert", "--no-edit", commit)
     head = merged.repo.git("rev-parse", "HEAD")
     merged.repo.ok("revert", "010", *WHY)
@@ -122,19 +122,19 @@ def test_later_changes_in_the_same_place_are_a_conflict(merged: PlanRepo) -> Non
     """Where later commits built on the work, the refusal names the files and the ways out."""
     part(merged, "010").write_text("more\n")
     merged.repo.git("commit", "-qam", "More")
-    said = refused(merged, code=4).err
-    assert "later commits changed what task 010 did, so it cannot be undone alone: part_010.txt" in said
-    assert "git revert " in said
-    assert "sow revert 010" in said
+    errors = refused(merged, code=4).err
+    assert "later commits changed what task 010 did, so it cannot be undone alone: part_010.txt" in errors
+    assert "git revert " in errors
+    assert "sow revert 010" in errors
 
 
 @pytest.mark.full
 def test_files_of_the_user_are_not_overwritten(merged: PlanRepo) -> None:
     """A file with changes that are not committed keeps them; the hint works as printed."""
     part(merged, "010").write_text("mine\n")
-    said = refused(merged, code=4).err
-    assert "part_010.txt" in said
-    assert "sow integrate" not in said
+    errors = refused(merged, code=4).err
+    assert "part_010.txt" in errors
+    assert "sow integrate" not in errors
     assert part(merged, "010").read_text() == "mine\n"
 
 
@@ -170,6 +170,6 @@ def test_no_revert_beside_a_live_run_or_on_another_branch(merged: PlanRepo) -> N
 def test_a_completed_task_names_the_way_back(merged: PlanRepo) -> None:
     """Setting a completed task to another status is refused with the command that undoes it."""
     for status in ("in_progress", "needs_review"):
-        said = merged.repo.sow("task", "set", "--id", "010", "status", status)
-        assert said.code == 2
-        assert "completed tasks can't be reopened; use sow revert 010" in said.err
+        result = merged.repo.sow("task", "set", "--id", "010", "status", status)
+        assert result.code == 2
+        assert "completed tasks can't be reopened; use sow revert 010" in result.err

@@ -1,4 +1,4 @@
-"""Reviews in a run: who is asked, what a verdict does, and that nothing passes without one."""
+"""Reviews in a run: who is asked, what a verdict causes, and that nothing passes without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.quick_cases import few_of
 
 
 def verdicts(plan_repo: PlanRepo, task: str = "010") -> list[tuple[int, str]]:
-    return [(each["iteration"], each["verdict"]) for each in plan_repo.task(task).get("reviews", [])]
+    return [(review["iteration"], review["verdict"]) for review in plan_repo.task(task).get("reviews", [])]
 
 
 def finding(text: str) -> str:
@@ -23,7 +23,7 @@ def finding(text: str) -> str:
 
 @pytest.mark.full
 def test_red_goes_back_to_the_same_session(plan_repo: PlanRepo) -> None:
-    """After a RED the same session goes on with the findings, in the next iteration, and GREEN ends it."""
+    """After a RED the same session continues with the findings, in the next iteration, and GREEN ends it."""
     plan_repo.judge("010", "RED", "GREEN")
     plan_repo.act("implementer-010-2", "echo better >> part_010.txt\n")
     plan_repo.plan("First")
@@ -37,12 +37,12 @@ def test_red_goes_back_to_the_same_session(plan_repo: PlanRepo) -> None:
     kinds = [line for line in (sessions / "1" / "record.yaml").read_text().splitlines() if "kind:" in line]
     assert [line.split()[-1] for line in kinds] == ["spawn", "resume"]
     assert (plan_repo.repo.root / "part_010.txt").read_text() == "by 010\nbetter\n"
-    assert len(list((plan_repo.repo.desk("010") / "feedback").iterdir())) == 1
+    assert len(list((plan_repo.repo.task_folder("010") / "feedback").iterdir())) == 1
 
 
 @pytest.mark.full
 def test_after_the_last_red_a_person_is_asked(plan_repo: PlanRepo) -> None:
-    """RED beyond --retries is a question that blocks its dependents, while everything else goes on; exit 4."""
+    """RED beyond --retries is a question that blocks its dependents, while everything else continues; exit 4."""
     plan_repo.judge("010", "RED", "RED", "GREEN")
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     plan_repo.plan("First", "Second < 1", "Third")
@@ -58,7 +58,7 @@ def test_after_the_last_red_a_person_is_asked(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_answer_gives_one_more_try_with_the_findings(plan_repo: PlanRepo) -> None:
-    """After the answer the same command goes on, and the worker hears the person and the last review."""
+    """After the answer the same command continues, and the worker gets the answer and the last review."""
     plan_repo.judge("010", "RED", "GREEN")
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
     plan_repo.plan("First")
@@ -73,7 +73,7 @@ def test_an_answer_gives_one_more_try_with_the_findings(plan_repo: PlanRepo) -> 
 
 @pytest.mark.full
 def test_the_same_finding_twice_is_a_question(plan_repo: PlanRepo) -> None:
-    """A finding that the last try did not change is not sent back again, although tries are left."""
+    """A finding that the last iteration did not change is not sent back again, although retries are left."""
     plan_repo.act("quality-control-010-1", finding("the file is empty, line 1"))
     plan_repo.act("quality-control-010-2", finding("the file is still empty, line 2"))
     plan_repo.act("implementer-010", "date +%N >> part_010.txt\n")
@@ -286,20 +286,20 @@ def test_the_reviewer_sees_task_change_and_evidence(plan_repo: PlanRepo) -> None
     plan_repo.plan({"name": "Write it", "test_commands": ["test -f part_010.txt"]})
     assert plan_repo.run().code == 0
     asked = plan_repo.prompt("010", 1, "quality-control")
-    for words in (
+    for text in (
         "Review the following task execution:\n\nTask: Write it",
         "| +by 010",
         "passed: test -f part_010.txt (exit 0)",
         "Quality Control: [GREEN/RED/YELLOW]\n\nFeedback: [your detailed feedback]",
     ):
-        assert words in asked
+        assert text in asked
     cwd = (plan_repo.folder / "quality-control-010-1.cwd").read_text().strip()
     assert cwd.endswith("/.sow/local/worktrees/010-review")
 
 
 @pytest.mark.full
 def test_a_limited_reviewer_is_replaced_by_its_fallback(plan_repo: PlanRepo) -> None:
-    """Where the reviewer's executor has reached a limit, its fallback judges, and no try of the worker is counted."""
+    """Where the reviewer's executor has reached a limit, its fallback judges, and no retry of the worker is counted."""
     plan_repo.simulated("busy", "quality-control", [{"limit": 600}])
     plan_repo.settings["agents"]["fallbacks"] = {"quality-control": ["judge"]}
     plan_repo.configure()
@@ -320,7 +320,7 @@ def test_a_reviewer_that_is_limited_after_an_unclear_answer_is_replaced(plan_rep
     plan_repo.plan("First")
     result = plan_repo.run()
     assert result.code == 0, result
-    kinds = [each["kind"] for each in plan_repo.journal("turn_started") if each["role"] == "quality-control"]
+    kinds = [entry["kind"] for entry in plan_repo.journal("turn_started") if entry["role"] == "quality-control"]
     assert kinds == ["review", "reminder", "review"]
     assert verdicts(plan_repo) == [(1, "GREEN")]
 
@@ -391,9 +391,9 @@ def test_a_reviewer_of_the_users_own_has_its_words_and_only_reads(plan_repo: Pla
     result = plan_repo.run("--retries", "0")
     assert result.code == 4, result
     turns = list(plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-001.prompt"))
-    assert any(each.read_text().startswith("Count the commas.\n\nReview the following") for each in turns), turns
-    said = [each.read_text() for each in plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-001.out")]
-    assert any("Claude requested permissions to write to own.txt" in each for each in said), said
+    assert any(turn.read_text().startswith("Count the commas.\n\nReview the following") for turn in turns), turns
+    texts = [path.read_text() for path in plan_repo.repo.root.glob(".sow/local/sessions/010/*/turn-001.out")]
+    assert any("Claude requested permissions to write to own.txt" in text for text in texts), texts
 
 
 def test_a_repository_does_not_define_the_users_reviewer(plan_repo: PlanRepo) -> None:
@@ -418,16 +418,16 @@ EDITS = {
 @few_of("name", EDITS, 1)
 def test_a_reviewer_writes_no_state(plan_repo: PlanRepo, name: str) -> None:
     """What a reviewer edits in the state of any task is undone at the end of its turn, and said; only words count."""
-    task, words = EDITS[name]
+    task, text = EDITS[name]
     path = f"$SOW_ROOT/.sow/project/phases/implementation/tasks/{task}/state.yaml"
     red = "printf 'Quality Control: RED\\n\\nFeedback: no\\n'\n"
-    plan_repo.act("quality-control-010-1", f"sed -i '{words}' {path}\n{red}")
+    plan_repo.act("quality-control-010-1", f"sed -i '{text}' {path}\n{red}")
     plan_repo.act("implementer-010-2", "echo better > better.txt\n")
     plan_repo.plan("First", "Second < 1")
     result = plan_repo.run()
     assert result.code == 0, result
-    assert [plan_repo.turns(each) for each in ("010", "020")] == [2, 1]
-    ended = [each for each in plan_repo.journal("turn_ended") if each["role"] == "quality-control"]
+    assert [plan_repo.turns(name) for name in ("010", "020")] == [2, 1]
+    ended = [entry for entry in plan_repo.journal("turn_ended") if entry["role"] == "quality-control"]
     assert f"task {task}: its state file was edited by hand" in str(ended[0].get("remarks"))
     assert plan_repo.task(task)["status"] == "completed"
 

@@ -1,4 +1,4 @@
-"""The section of a reviewer's prompt in which the runner speaks: nothing of a worker adds a line to it."""
+"""The runner's section of a reviewer's prompt: a worker cannot add a line to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judge is asked and what it says: no other agent can change it."""
+"""No other agent can change a judge's prompt or answer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def limits() -> ProcessLimits:
 
 
 def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: ProcessLimits) -> None:
-    """While it runs there is no file with its words; afterwards there is, and it was heard in full."""
+    """While it runs there is no file with its words; afterwards there is, and it is complete."""
     program = "import os, sys; print(sys.stdin.read(), os.listdir(sys.argv[1])); sys.stderr.write('oops')"
     child = Child(
         [sys.executable, "-c", program, str(tmp_path)],

@@ -1,4 +1,4 @@
-"""The state of a run's task against its last copy: what sow wrote counts, and nothing else."""
+"""A task's state during a run is compared with its last copy: only what sow wrote counts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from sow.engine.runs.state_guard import StateGuard
 from sow.store.files import checkout_home as homes
 from sow.store.files.disk import Disk
 from sow.store.projects import project as projects
-from sow.store.projects import restore, task_updates
-from sow.store.projects import task_folder as desks
+from sow.store.projects import restore, task_folder, task_updates
 from sow.store.projects.task_folder import TaskFolder
 
 
@@ -33,53 +32,53 @@ def opened(repo: Repo, disk: Disk | None = None) -> tuple[TaskFolder, projects.P
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     home.disk = disk or home.disk
     project = projects.load(home)
-    return desks.find(home, project, "010"), project
+    return task_folder.find(home, project, "010"), project
 
 
-def copy_of(desk: TaskFolder, project: projects.ProjectState) -> Path:
-    return Path(desk.home.checkout.common, "sow", project["project_id"], "010.yaml")
+def copy_of(folder: TaskFolder, project: projects.ProjectState) -> Path:
+    return Path(folder.home.checkout.common, "sow", project["project_id"], "010.yaml")
 
 
 def test_what_we_wrote_and_could_not_copy_stays(task_repo: Repo) -> None:
     """A state that is newer than its copy because the copy failed is the good one for who wrote it."""
-    desk, project = opened(task_repo, NoCopies())
-    task_updates.set_fields(desk, project, name="Written")
-    assert "Written" not in copy_of(desk, project).read_text()
-    assert restore.reconcile(desk, project["project_id"]) == ("", False)
-    assert task_updates.load_trusted(desk, project)["name"] == "Written"
-    desk.home.disk = Disk()
-    task_updates.set_fields(desk, project, name="Written again")
-    Path(desk.state_path).write_text(Path(desk.state_path).read_text().replace("again", "by hand"))
-    assert task_updates.load_trusted(desk, project)["name"] == "Written again"
+    folder, project = opened(task_repo, NoCopies())
+    task_updates.set_fields(folder, project, name="Written")
+    assert "Written" not in copy_of(folder, project).read_text()
+    assert restore.reconcile(folder, project["project_id"]) == ("", False)
+    assert task_updates.load_trusted(folder, project)["name"] == "Written"
+    folder.home.disk = Disk()
+    task_updates.set_fields(folder, project, name="Written again")
+    Path(folder.state_path).write_text(Path(folder.state_path).read_text().replace("again", "by hand"))
+    assert task_updates.load_trusted(folder, project)["name"] == "Written again"
 
 
 @pytest.mark.parametrize("copy", ["", "schema_version: 1\nrevi", None], ids=["empty", "torn", "missing"])
 def test_a_run_begins_with_a_good_copy(task_repo: Repo, copy: str | None) -> None:
     """Where a power cut or another machine left none, what is there when a run begins is what counts in it."""
-    desk, project = opened(task_repo)
-    path, good = copy_of(desk, project), Path(desk.state_path).read_text()
+    folder, project = opened(task_repo)
+    path, good = copy_of(folder, project), Path(folder.state_path).read_text()
     path.unlink()
     if copy is not None:
         path.write_text(copy)
-    StateGuard(desk.home, project, [desk])
-    Path(desk.state_path).write_text(good.replace("revision: ", "revision: 9").replace("Add login", "Forged"))
-    assert task_updates.load_trusted(desk, project)["name"] == "Add login"
-    assert (path.read_text(), Path(desk.state_path).read_text()) == (good, good)
+    StateGuard(folder.home, project, [folder])
+    Path(folder.state_path).write_text(good.replace("revision: ", "revision: 9").replace("Add login", "Forged"))
+    assert task_updates.load_trusted(folder, project)["name"] == "Add login"
+    assert (path.read_text(), Path(folder.state_path).read_text()) == (good, good)
 
 
-def test_a_desk_where_another_process_works_is_left_alone(task_repo: Repo) -> None:
+def test_a_folder_where_another_process_works_is_left_alone(task_repo: Repo) -> None:
     """What its worker writes by hand is judged at the end of its turn, and not by a run beside it."""
-    desk, project = opened(task_repo)
-    edited = Path(desk.state_path).read_text().replace("Add login", "Edited")
-    Path(desk.state_path).write_text(edited)
+    folder, project = opened(task_repo)
+    edited = Path(folder.state_path).read_text().replace("Add login", "Edited")
+    Path(folder.state_path).write_text(edited)
     script = "from sow.store.files.checkout_home import find; import sys\n"
     script += "home = find(option=sys.argv[1], environment={}, cwd='/')\n"
     script += "with home.claim('task-010', purpose='x'):\n    print(flush=True)\n    input()"
-    words = [sys.executable, "-c", script, str(task_repo.root)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    text = [sys.executable, "-c", script, str(task_repo.root)]
+    with subprocess.Popen(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout
         other.stdout.readline()
-        assert restore.reconcile(desk, project["project_id"]) == ("", False)
+        assert restore.reconcile(folder, project["project_id"]) == ("", False)
         other.communicate(b"\n", timeout=300)
-    where, _ = restore.reconcile(desk, project["project_id"])
+    where, _ = restore.reconcile(folder, project["project_id"])
     assert (task_repo.root / where).read_text() == edited

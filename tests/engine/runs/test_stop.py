@@ -1,4 +1,4 @@
-"""The end of a run before its time: Ctrl-C, signals, `sow runs stop`, and that the same command goes on."""
+"""Stopping a run: Ctrl-C, signals and `sow runs stop`; the same command continues it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from support.simulated_workers import wait_for
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 
 
-def begin(plan_repo: PlanRepo, *words: str) -> subprocess.Popen[bytes]:
+def begin(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
     """A run whose first worker is at work."""
-    run = plan_repo.start(*words)
+    run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / "implementer-010-1.cwd").exists())
     return run
 
 
 @few_of("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], 1)
 def test_a_signal_ends_the_turns(plan_repo: PlanRepo, number: int) -> None:
-    """Each of these signals ends every turn, exit 130, and the same command goes on in the same run and session."""
+    """Each of these signals ends every turn, exit 130, and the same command continues in the same run and session."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)
@@ -115,7 +115,7 @@ def test_what_is_done_is_kept(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_second_run_is_refused(plan_repo: PlanRepo) -> None:
-    """While a run goes on, another call is refused with who holds it, and disturbs nothing."""
+    """While a run continues, another call is refused with who holds it, and disturbs nothing."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -181,7 +181,7 @@ def test_a_run_that_ignores_ctrl_c_is_ended(plan_repo: PlanRepo) -> None:
 
 
 def test_sow_runs_stop(plan_repo: PlanRepo) -> None:
-    """`sow runs stop` ends a run like Ctrl-C, and says how to go on."""
+    """`sow runs stop` ends a run like Ctrl-C, and says how to continue."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -194,17 +194,17 @@ def test_sow_runs_stop(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_status_after_a_kill(plan_repo: PlanRepo) -> None:
-    """After kill -9 of a run the status tells of its agent that lives on, and when that was ended, how to go on."""
+    """After kill -9 of a run the status tells of its agent that lives on, and when that was ended, how to continue."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)
     run.kill()
     run.communicate(timeout=300)
-    known = plan_repo.repo.ok("status", "--json").json
-    assert (known["left"], known["idle"]) == ([{"task": "010", "do": "sow runs stop"}], [])
+    document = plan_repo.repo.ok("status", "--json").json
+    assert (document["left"], document["idle"]) == ([{"task": "010", "do": "sow runs stop"}], [])
     plan_repo.repo.ok("runs", "stop")
-    known = plan_repo.repo.ok("status", "--json").json
-    assert (known["left"], known["idle"]) == ([], [{"task": "010", "do": "sow run plan.yaml"}])
+    document = plan_repo.repo.ok("status", "--json").json
+    assert (document["left"], document["idle"]) == ([], [{"task": "010", "do": "sow run plan.yaml"}])
 
 
 @pytest.mark.full
@@ -221,7 +221,7 @@ def test_status_with_a_broken_record(plan_repo: PlanRepo) -> None:
 
 @few_of("named", [False, True], 1)
 def test_sow_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
-    """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run goes on later."""
+    """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run continues later."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -253,13 +253,13 @@ def test_sow_runs_stop_after_a_kill_during_a_check(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_sow_runs_stop_leaves_the_living_alone(plan_repo: PlanRepo) -> None:
-    """A worker whose own sow is alive goes on, although no run does."""
+    """A worker whose own sow is alive continues, although no run does."""
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
     plan_repo.repo.ok("task", "create", "--name", "Another", "--agent", "implementer")
     plan_repo.act("implementer-020", "touch begun\nuntil [ -e gate ]; do sleep 0.1; done\n")
-    words = [SOW, "agent", "spawn", "implementer", "020"]
-    call = subprocess.Popen(words, cwd=plan_repo.repo.root, env=plan_repo.repo.environment, start_new_session=True)
+    text = [SOW, "agent", "spawn", "implementer", "020"]
+    call = subprocess.Popen(text, cwd=plan_repo.repo.root, env=plan_repo.repo.environment, start_new_session=True)
     plan_repo.started.append(call)
     wait_for((plan_repo.repo.root / "begun").exists)
     at_work = set(plan_repo.alive())
@@ -273,7 +273,7 @@ def test_sow_runs_stop_leaves_the_living_alone(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_killed_in_the_middle(plan_repo: PlanRepo) -> None:
-    """After kill -9 the same command ends what was left running and goes on in the same session."""
+    """After kill -9 the same command ends what was left running and continues in the same session."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)

@@ -1,4 +1,4 @@
-"""Work that lies in a task's worktree, and a run in one folder: what is not in that folder is never taken for done."""
+"""Work in a task's worktree and a run in one folder: work outside of that folder never counts as done."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 SHARED = ("--isolation", "none")
 
 
-def stopped(plan_repo: PlanRepo, who: str, before: str = "", *words: str) -> Path:
+def stopped(plan_repo: PlanRepo, who: str, before: str = "", *arguments: str) -> Path:
     """The worktree of a run that ended with Ctrl-C while somebody was in a first turn."""
     begun = plan_repo.folder / "begun"
     plan_repo.act(f"{who}-1", f"{before}touch {begun}\n{SLOW}")
-    run = plan_repo.start(*words)
+    run = plan_repo.start(*arguments)
     wait_for(begun.exists)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=300)
@@ -100,14 +100,14 @@ def test_an_empty_worktree_is_no_obstacle(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_folder_by_another_name_is_the_same(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """Through a link to the checkout the session goes on: it is no session of another folder."""
+    """Through a link to the checkout the session continues: it is no session of another folder."""
     plan_repo.plan("First")
     stopped(plan_repo, "implementer-010", WORK)
     link = tmp_path / "link"
     link.symlink_to(plan_repo.repo.root)
     result = plan_repo.run("--root", str(link))
     assert result.code == 0, result
-    assert [each["kind"] for each in plan_repo.journal("turn_started") if each["role"] == "implementer"] == [
+    assert [entry["kind"] for entry in plan_repo.journal("turn_started") if entry["role"] == "implementer"] == [
         "spawn",
         "resume",
     ]
@@ -140,7 +140,7 @@ def test_work_that_a_person_has_merged_is_here(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_the_way_on_holds_with_the_users_settings(plan_repo: PlanRepo) -> None:
-    """Who has one folder as a setting is told the option that goes on in worktrees, with the tasks they asked for."""
+    """Who has one folder as a setting is told the option that continues in worktrees, with the tasks they asked for."""
     plan_repo.plan("First", "Second")
     stopped(plan_repo, "implementer-010", WORK, "--task", "1")
     plan_repo.configure(run={"isolation": "none"})

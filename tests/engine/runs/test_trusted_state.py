@@ -1,4 +1,4 @@
-"""While a run lives, its own memory is the truth: state that an agent edits together with its copy is not believed."""
+"""A live run trusts its own memory: state that an agent edits together with its copy is not accepted."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_a_forged_state_is_not_believed(plan_repo: PlanRepo, kind: str) -> None:
     assert result.code == 4, result
     task = plan_repo.task("010")
     assert task["status"] == "paused"
-    assert [each["verdict"] for each in task["reviews"]] == ["RED"]
+    assert [review["verdict"] for review in task["reviews"]] == ["RED"]
     assert "approval" not in task
-    assert any("together with its copy" in each["text"] for each in plan_repo.journal("set_aside"))
+    assert any("together with its copy" in entry["text"] for entry in plan_repo.journal("set_aside"))
     assert not (plan_repo.repo.root / "part_010.txt").exists()
     (copy,) = (plan_repo.repo.root / ".git/sow").glob("*/010.yaml")
     assert copy.read_text() == plan_repo.repo.state("010")
@@ -75,7 +75,7 @@ def test_a_forged_state_is_not_believed(plan_repo: PlanRepo, kind: str) -> None:
 
 @pytest.mark.full
 def test_a_person_decides_during_a_run(plan_repo: PlanRepo) -> None:
-    """What a person does with sow while a run goes on counts: an answer, another name, an abandoned task."""
+    """What a person does with sow while a run continues counts: an answer, another name, an abandoned task."""
     plan_repo.act("implementer-010-1", f"{SOW} task set --id 010 status paused --reason 'which?'\n")
     go = plan_repo.folder / "go"
     plan_repo.act("implementer-020", f"until [ -e {go} ]; do sleep 0.05; done\n{WORK}")
@@ -131,7 +131,7 @@ def test_a_workers_own_move_counts(plan_repo: PlanRepo) -> None:
     plan_repo.act("quality-control", GREEN)
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
-    assert not any("edited" in str(each) for each in plan_repo.journal("set_aside", "restored"))
+    assert not any("edited" in str(entry) for entry in plan_repo.journal("set_aside", "restored"))
     assert list(Path(plan_repo.repo.root, ".git/sow/notices").iterdir()) == []
 
 

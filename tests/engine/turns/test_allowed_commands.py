@@ -1,4 +1,4 @@
-"""The commands that a worker may run: what a repository declares, and what a task's criteria name."""
+"""The commands that a worker may run: those that the repository declares, and those in the task's criteria."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_a_repository_declares_its_runners(
     tmp_path: Path, files: dict[str, str], commands: set[str], others: set[str]
 ) -> None:
     """Files at the root or one folder below stand for test runners; one that declares none has all of them (A1)."""
-    found = declared(tmp_path, files)
-    assert commands <= found and not others & found
+    result = declared(tmp_path, files)
+    assert commands <= result and not others & result
 
 
 def test_package_scripts_are_declared(tmp_path: Path) -> None:
     """Scripts can be run with npm and with the package manager of the lock file, but not those that publish (A1)."""
     scripts = {"test": "vitest", "test:unit": "x", "publish:all": "x", "deploy": "x", "a; rm": "x"}
     package = {"scripts": scripts, "devDependencies": {"vitest": "1", "typescript": "5"}}
-    found = declared(tmp_path, {"package.json": json.dumps(package), "pnpm-lock.yaml": ""})
-    assert {"npm run test", "npm run test:unit", "pnpm run test", "pnpm test:unit", "npx vitest", "npx tsc"} <= found
-    assert not [each for each in found if any(word in each for word in ("publish", "deploy", "rm"))]
+    result = declared(tmp_path, {"package.json": json.dumps(package), "pnpm-lock.yaml": ""})
+    assert {"npm run test", "npm run test:unit", "pnpm run test", "pnpm test:unit", "npx vitest", "npx tsc"} <= result
+    assert not [text for text in result if any(word in text for word in ("publish", "deploy", "rm"))]
 
 
 def test_a_package_that_cannot_be_read_declares_its_runner_only(tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_a_package_that_cannot_be_read_declares_its_runner_only(tmp_path: Path) 
 
 def test_a_long_list_is_cut(tmp_path: Path) -> None:
     """A Makefile with very many targets does not make an endless command line."""
-    found = declared(tmp_path, {"Makefile": "".join(f"t{number}:\n" for number in range(999))})
-    assert len(found) == MOST_COMMANDS
+    result = declared(tmp_path, {"Makefile": "".join(f"t{number}:\n" for number in range(999))})
+    assert len(result) == MOST_COMMANDS
 
 
 @all_of(

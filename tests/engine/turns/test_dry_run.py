@@ -1,4 +1,4 @@
-"""--dry-run: what a turn would run, told to eyes and to programs; nothing is written and nothing is started."""
+"""--dry-run: shows what a turn would run, as text and as JSON; writes and starts nothing."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ import pytest
 import yaml
 from conftest import SOW, Result
 from fakes import install
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 
 ROLE = "---\nname: painter\ndescription: Paints.\n---\nYou paint.\n"
 FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd", "environment", "files", "commands"]
 
 
-def looked(yard: Yard, *words: str) -> Result:
+def looked(worker: WorkerRepo, *arguments: str) -> Result:
     """A dry run, which leaves every file as it was."""
-    before = yard.repo.snapshot()
-    result = yard.repo.sow("agent", *words, "--dry-run")
-    assert yard.repo.snapshot() == before
+    before = worker.repo.snapshot()
+    result = worker.repo.sow("agent", *arguments, "--dry-run")
+    assert worker.repo.snapshot() == before
     return result
 
 
-def document(yard: Yard, *words: str) -> dict[str, Any]:
-    result = looked(yard, *words, "--json")
+def document(worker: WorkerRepo, *arguments: str) -> dict[str, Any]:
+    result = looked(worker, *arguments, "--json")
     assert (result.code, result.err) == (0, ""), result
-    found: dict[str, Any] = result.json
-    assert list(found) == [*FIELDS, "prompt", "session"]
-    return found
+    outcome: dict[str, Any] = result.json
+    assert list(outcome) == [*FIELDS, "prompt", "session"]
+    return outcome
 
 
 @pytest.fixture
-def claude(yard: Yard) -> Yard:
-    """A yard with Claude Code, whose command lines have all there is to say."""
-    install(yard.repo, "claude", yard.folder / "bin")
-    return yard
+def claude(worker: WorkerRepo) -> WorkerRepo:
+    """A repository with Claude Code, whose command lines have all there is to say."""
+    install(worker.repo, "claude", worker.folder / "bin")
+    return worker
 
 
-def test_a_spawn_is_one_document(claude: Yard) -> None:
+def test_a_spawn_is_one_document(claude: WorkerRepo) -> None:
     """Executor, command, folder, names of the environment, the place of the prompt, and how the session is handled."""
-    found = document(claude, "spawn", "implementer", "010", "--executor", "claude-code", "--model", "opus")
+    result = document(claude, "spawn", "implementer", "010", "--executor", "claude-code", "--model", "opus")
     root, folder = str(claude.repo.root), f"{claude.repo.root}/.sow/local/sessions/010/1"
-    assert (found["dry_run"], found["task"], found["agent"]) == (True, "010", "implementer")
-    assert (found["executor"], found["type"], found["model"]) == ("claude-code", "claude", "opus")
-    assert found["argv"][:3] == [f"{claude.folder}/bin/claude", "-p", "--session-id"]
-    assert (found["cwd"], found["files"]) == (root, [])
-    assert found["prompt"] == {"place": "stdin", "file": f"{folder}/turn-001.prompt"}
-    assert {"SOW_TASK", "SOW_MARK", "PATH", "CLAUDE_CODE_MAX_RETRIES"} <= set(found["environment"])
-    assert found["session"] == {
+    assert (result["dry_run"], result["task"], result["agent"]) == (True, "010", "implementer")
+    assert (result["executor"], result["type"], result["model"]) == ("claude-code", "claude", "opus")
+    assert result["argv"][:3] == [f"{claude.folder}/bin/claude", "-p", "--session-id"]
+    assert (result["cwd"], result["files"]) == (root, [])
+    assert result["prompt"] == {"place": "stdin", "file": f"{folder}/turn-001.prompt"}
+    assert {"SOW_TASK", "SOW_MARK", "PATH", "CLAUDE_CODE_MAX_RETRIES"} <= set(result["environment"])
+    assert result["session"] == {
         "turn": "spawn",
-        "id": found["argv"][3],
+        "id": result["argv"][3],
         "id_from": "given",
         "resumes": True,
         "folder": folder,
     }
 
 
-def test_the_command_closes_what_is_not_the_workers_own(claude: Yard) -> None:
-    """Without yolo the desk and the git folder are open, and the rest of sow's own files is closed."""
+def test_the_command_closes_what_is_not_the_workers_own(claude: WorkerRepo) -> None:
+    """Without yolo the task folder and the git folder are open, and the rest of sow's own files is closed."""
     argv = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["argv"]
-    root, desk = str(claude.repo.root), str(claude.repo.desk("010"))
+    root, task_folder = str(claude.repo.root), str(claude.repo.task_folder("010"))
     added = [argv[index + 1] for index, word in enumerate(argv) if word == "--add-dir"]
-    assert added == [root, desk, f"{root}/.git"]
+    assert added == [root, task_folder, f"{root}/.git"]
     assert argv[argv.index("--allowedTools") + 1 :][:3] == [f"Bash({SOW}:*)", "Bash(sow:*)", "Bash(git:*)"]
     denied = argv[argv.index("--disallowedTools") + 1 :]
     assert f"Edit(/{root}/.sow/local/sessions/**)" in denied and f"Edit(/{root}/.git/sow/**)" in denied
-    assert not any(f"{desk}/" in each for each in denied)
+    assert not any(f"{task_folder}/" in text for text in denied)
 
 
-def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
+def test_a_worker_may_run_the_tests_of_its_task(claude: WorkerRepo) -> None:
     """Plain commands with consent are granted to the worker and to no judge; those with signs of rules never are."""
     config = Path(claude.repo.environment["HOME"], ".config/sow/config.yaml")
     config.parent.mkdir(parents=True, exist_ok=True)
@@ -89,16 +89,16 @@ def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
         granted.append([word for word in argv if word.startswith("Bash(")])
     always = [f"Bash({SOW}:*)", "Bash(sow:*)"]
     assert granted[0][:4] == [*always, "Bash(git:*)", "Bash(make -s test:*)"]
-    assert "Bash(go test:*)" in granted[0] and not [each for each in granted[0] if "rm" in each or "true" in each]
+    assert "Bash(go test:*)" in granted[0] and not [text for text in granted[0] if "rm" in text or "true" in text]
     assert granted[1] == always
 
 
-def test_what_may_be_run_is_shown(claude: Yard) -> None:
+def test_what_may_be_run_is_shown(claude: WorkerRepo) -> None:
     """The list is one line for people and one field for programs; with yolo_mode everything may be run (A1)."""
     (claude.repo.root / "package.json").write_text('{"scripts": {"test": "vitest", "deploy": "ship"}}')
-    found = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["commands"]
-    assert found[:4] == [SOW, "sow", "git", "npm test"] and "npm run test" in found
-    assert not [each for each in found if "deploy" in each or "pytest" in each]
+    commands = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["commands"]
+    assert commands[:4] == [SOW, "sow", "git", "npm test"] and "npm run test" in commands
+    assert not [command for command in commands if "deploy" in command or "pytest" in command]
     lines = looked(claude, "spawn", "implementer", "010", "--executor", "claude-code").out.splitlines()
     expected = "sow, git, npm test, node --test, npm run test; and commands that only read, such as ls and grep"
     assert lines[-1] == f"may run: {expected}"
@@ -111,81 +111,81 @@ def test_what_may_be_run_is_shown(claude: Yard) -> None:
     assert document(claude, "spawn", "implementer", "010", "--executor", "bold")["commands"] is None
 
 
-def test_files_that_would_be_written_are_named(claude: Yard) -> None:
+def test_files_that_would_be_written_are_named(claude: WorkerRepo) -> None:
     """A role that Claude plays as a subagent comes in a file of the session."""
     role = Path(claude.repo.environment["HOME"], ".claude/agents/painter.md")
     role.parent.mkdir(parents=True)
     role.write_text(ROLE)
     claude.repo.ok("task", "set", "--id", "010", "agent", "painter")
-    found = document(claude, "spawn", "painter", "010", "--executor", "claude-code")
-    assert found["files"] == [f"{found['session']['folder']}/agents.json"]
-    assert found["files"][0] in found["argv"]
+    result = document(claude, "spawn", "painter", "010", "--executor", "claude-code")
+    assert result["files"] == [f"{result['session']['folder']}/agents.json"]
+    assert result["files"][0] in result["argv"]
 
 
-def test_a_resume_is_one_document(yard: Yard) -> None:
+def test_a_resume_is_one_document(worker: WorkerRepo) -> None:
     """It shows the session's own id, its folder and its next turn."""
-    yard.spawn()
-    found = document(yard, "resume", "010", "go on")
-    session = yard.record()["session_id"]
-    assert found["argv"][-2:] == ["--resume", session]
-    assert found["session"]["turn"] == "resume" and found["session"]["id"] == session
-    assert found["prompt"]["file"].endswith("/sessions/010/1/turn-002.prompt")
+    worker.spawn()
+    result = document(worker, "resume", "010", "go on")
+    session = worker.record()["session_id"]
+    assert result["argv"][-2:] == ["--resume", session]
+    assert result["session"]["turn"] == "resume" and result["session"]["id"] == session
+    assert result["prompt"]["file"].endswith("/sessions/010/1/turn-002.prompt")
 
 
-def test_a_fresh_session_is_the_next_one(yard: Yard) -> None:
+def test_a_fresh_session_is_the_next_one(worker: WorkerRepo) -> None:
     """With --fresh the folder is the one that the new session will have."""
-    yard.spawn()
-    found = document(yard, "spawn", "implementer", "010", "--fresh")
-    assert found["session"]["turn"] == "recovery"
-    assert found["session"]["folder"].endswith("/sessions/010/2")
+    worker.spawn()
+    result = document(worker, "spawn", "implementer", "010", "--fresh")
+    assert result["session"]["turn"] == "recovery"
+    assert result["session"]["folder"].endswith("/sessions/010/2")
 
 
-def test_a_session_that_is_not_here_starts_afresh(yard: Yard) -> None:
+def test_a_session_that_is_not_here_starts_afresh(worker: WorkerRepo) -> None:
     """Without a record a resume is a new session, and its dry run shows that one."""
-    yard.spawn()
-    shutil.rmtree(yard.repo.root / ".sow/local/sessions")
-    found = document(yard, "resume", "010", "go on")
-    assert found["session"]["turn"] == "recovery" and "--session-id" in found["argv"]
+    worker.spawn()
+    shutil.rmtree(worker.repo.root / ".sow/local/sessions")
+    result = document(worker, "resume", "010", "go on")
+    assert result["session"]["turn"] == "recovery" and "--session-id" in result["argv"]
 
 
-def test_a_cli_that_chooses_its_id_has_none_yet(yard: Yard) -> None:
+def test_a_cli_that_chooses_its_id_has_none_yet(worker: WorkerRepo) -> None:
     """The id of a session that the CLI names is unknown before it runs."""
-    install(yard.repo, "codex", yard.folder / "bin")
-    found = document(yard, "spawn", "implementer", "010", "--executor", "codex")
-    assert (found["session"]["id"], found["session"]["id_from"]) == (None, "assigned")
+    install(worker.repo, "codex", worker.folder / "bin")
+    result = document(worker, "spawn", "implementer", "010", "--executor", "codex")
+    assert (result["session"]["id"], result["session"]["id_from"]) == (None, "assigned")
 
 
-def test_eyes_are_told_the_same(yard: Yard) -> None:
+def test_eyes_are_told_the_same(worker: WorkerRepo) -> None:
     """The command line, the folder, the names and the session, a line each."""
-    lines = looked(yard, "spawn", "implementer", "010").out.splitlines()
+    lines = looked(worker, "spawn", "implementer", "010").out.splitlines()
     assert shlex.split(lines[0])[1:3] == ["-m", "sow.simulated"]
-    assert lines[1] == f"in {yard.repo.root}, with the prompt on stdin"
+    assert lines[1] == f"in {worker.repo.root}, with the prompt on stdin"
     assert lines[2].startswith("environment: ") and "SOW_TASK" in lines[2]
     assert lines[3] == "session: new; the CLI takes a session id"
     assert lines[4:] == ["may run: what the CLI itself allows; sow gives it no list"]
-    yard.spawn()
-    lines = looked(yard, "resume", "010", "go on").out.splitlines()
-    assert lines[3] == f"session: resumed: {yard.record()['session_id']}"
+    worker.spawn()
+    lines = looked(worker, "resume", "010", "go on").out.splitlines()
+    assert lines[3] == f"session: resumed: {worker.record()['session_id']}"
 
 
-def test_what_would_be_refused_is_refused(yard: Yard) -> None:
+def test_what_would_be_refused_is_refused(worker: WorkerRepo) -> None:
     """A task with a session, one without, one that asks and one that is over have the errors of the real call."""
-    assert "no session found for task 010" in looked(yard, "resume", "010", "go on", "--json").err
-    yard.scenario([{"ask": "Which?"}], [{"status": "needs_review"}])
-    yard.spawn()
-    assert "task 010 waits for an answer" in looked(yard, "spawn", "implementer", "010", "--fresh").err
-    yard.resume()
-    assert "task 010 has a session already" in looked(yard, "spawn", "implementer", "010").err
-    yard.repo.ok("approve", "010")
-    assert "task 010 is completed" in looked(yard, "spawn", "implementer", "010").err
-    result = looked(yard, "resume", "010", "go on")
+    assert "no session found for task 010" in looked(worker, "resume", "010", "go on", "--json").err
+    worker.scenario([{"ask": "Which?"}], [{"status": "needs_review"}])
+    worker.spawn()
+    assert "task 010 waits for an answer" in looked(worker, "spawn", "implementer", "010", "--fresh").err
+    worker.resume()
+    assert "task 010 has a session already" in looked(worker, "spawn", "implementer", "010").err
+    worker.repo.ok("approve", "010")
+    assert "task 010 is completed" in looked(worker, "spawn", "implementer", "010").err
+    result = looked(worker, "resume", "010", "go on")
     assert (result.code, "task 010 is completed" in result.err) == (2, True)
 
 
-def test_a_cli_that_cannot_resume_is_refused_in_the_seeds_words(yard: Yard) -> None:
+def test_a_cli_that_cannot_resume_is_refused_in_the_seeds_words(worker: WorkerRepo) -> None:
     """There is no command line to show for it."""
-    install(yard.repo, "devin", yard.folder / "bin")
-    yard.spawn("--executor", "windsurf")
-    result = looked(yard, "resume", "010", "go on", "--json")
+    install(worker.repo, "devin", worker.folder / "bin")
+    worker.spawn("--executor", "windsurf")
+    result = looked(worker, "resume", "010", "go on", "--json")
     assert (result.code, result.out) == (2, "")
     assert 'executor "windsurf" does not support session resumption' in result.err

@@ -1,4 +1,4 @@
-"""A model belongs to one CLI: whose it is, where it goes, and where it does not."""
+"""A model belongs to one CLI: which CLIs get it, and which do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 
 # A CLI that keeps its words for the test, and ends its turn as Claude Code does.
 RECORDER = """#!{python}
@@ -25,24 +25,24 @@ TURN = {
 }
 
 
-def program(yard: Yard, name: str) -> None:
-    folder = yard.folder / "bin"
+def program(worker: WorkerRepo, name: str) -> None:
+    folder = worker.folder / "bin"
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(RECORDER.format(python=sys.executable, ledger=str(yard.folder / "ledger"), lines=TURN[name]))
+    path.write_text(RECORDER.format(python=sys.executable, ledger=str(worker.folder / "ledger"), lines=TURN[name]))
     path.chmod(0o755)
-    yard.repo.environment["PATH"] = f"{folder}:{yard.repo.environment['PATH']}"
+    worker.repo.environment["PATH"] = f"{folder}:{worker.repo.environment['PATH']}"
 
 
-def models(yard: Yard) -> list[str]:
+def models(worker: WorkerRepo) -> list[str]:
     """The model of each call, or nothing."""
-    calls = [json.loads(line) for line in (yard.folder / "ledger").read_text().splitlines()]
+    calls = [json.loads(line) for line in (worker.folder / "ledger").read_text().splitlines()]
     return [words[words.index("--model") + 1] if "--model" in words else "" for words in calls]
 
 
-def settings(yard: Yard, **executors: dict[str, Any]) -> None:
+def settings(worker: WorkerRepo, **executors: dict[str, Any]) -> None:
     """The executors of an implementer, of whom the first has reached its limit."""
-    limited = yard.folder / "limited.yaml"
+    limited = worker.folder / "limited.yaml"
     limited.write_text("tasks: {default: [[{limit: 60}]]}\n")
     first = {"type": "simulated", "settings": {"scenario": str(limited), "model": "its-own"}}
     agents = {
@@ -50,54 +50,54 @@ def settings(yard: Yard, **executors: dict[str, Any]) -> None:
         "bindings": {"implementer": "first"},
         "fallbacks": {"implementer": list(executors)},
     }
-    config = Path(yard.repo.environment["HOME"], ".config/sow/config.yaml")
+    config = Path(worker.repo.environment["HOME"], ".config/sow/config.yaml")
     config.parent.mkdir(parents=True)
     config.write_text(yaml.safe_dump({"agents": agents}))
-    del yard.repo.environment["SOW_AGENTS_IMPLEMENTER"]
+    del worker.repo.environment["SOW_AGENTS_IMPLEMENTER"]
 
 
 @pytest.mark.parametrize(("own", "expected"), [({}, ""), ({"model": "gpt-5"}, "gpt-5")])
 @pytest.mark.parametrize("wanted", [(), ("--model", "opus")])
 def test_a_fallback_of_another_type_has_its_own_model(
-    yard: Yard, own: dict[str, str], expected: str, wanted: tuple[str, ...]
+    worker: WorkerRepo, own: dict[str, str], expected: str, wanted: tuple[str, ...]
 ) -> None:
     """Neither --model nor the first executor's model is handed on to another CLI."""
-    program(yard, "codex")
-    settings(yard, second={"type": "codex", "settings": own})
-    result = yard.spawn(*wanted)
+    program(worker, "codex")
+    settings(worker, second={"type": "codex", "settings": own})
+    result = worker.spawn(*wanted)
     assert "second takes over" in result.err, result
-    assert set(models(yard)) == {expected}
-    assert [yard.record(number)["model"] for number in (1, 2)] == [wanted[1] if wanted else "its-own", expected]
+    assert set(models(worker)) == {expected}
+    assert [worker.record(number)["model"] for number in (1, 2)] == [wanted[1] if wanted else "its-own", expected]
 
 
-def test_a_fallback_of_the_same_type_has_the_wanted_one(yard: Yard) -> None:
+def test_a_fallback_of_the_same_type_has_the_wanted_one(worker: WorkerRepo) -> None:
     """The same CLI knows the same models."""
-    settings(yard, second={"type": "simulated", "settings": {"model": "haiku"}})
-    assert yard.spawn("--model", "opus").code == 0
-    assert [yard.record(number)["model"] for number in (1, 2)] == ["opus", "opus"]
+    settings(worker, second={"type": "simulated", "settings": {"model": "haiku"}})
+    assert worker.spawn("--model", "opus").code == 0
+    assert [worker.record(number)["model"] for number in (1, 2)] == ["opus", "opus"]
 
 
-def test_verbose_says_which_model_a_fallback_has(yard: Yard) -> None:
+def test_verbose_says_which_model_a_fallback_has(worker: WorkerRepo) -> None:
     """A line for each fallback, with the model and why it is not the wanted one."""
-    program(yard, "codex")
+    program(worker, "codex")
     second, third = {"type": "codex", "settings": {"model": "gpt-5"}}, {"type": "codex"}
-    settings(yard, second=second, third=third, fourth={"type": "simulated"})
-    lines = yard.spawn("--model", "opus", "--verbose", "--dry-run").err.splitlines()
+    settings(worker, second=second, third=third, fourth={"type": "simulated"})
+    lines = worker.spawn("--model", "opus", "--verbose", "--dry-run").err.splitlines()
     assert lines[5:] == [
         "Settings: yolo_mode=false (default), model=opus (from --model)",
         "Fallback: second, model=gpt-5 (from config file); --model opus applies to simulated only",
         "Fallback: third, model=its own default; --model opus applies to simulated only",
         "Fallback: fourth, model=opus",
     ]
-    lines = yard.spawn("--verbose", "--dry-run").err.splitlines()
+    lines = worker.spawn("--verbose", "--dry-run").err.splitlines()
     assert lines[6:8] == ["Fallback: second, model=gpt-5 (from config file)", "Fallback: third, model=its own default"]
 
 
-def test_a_resume_goes_on_with_the_sessions_model_or_the_wanted_one(yard: Yard) -> None:
+def test_a_resume_goes_on_with_the_sessions_model_or_the_wanted_one(worker: WorkerRepo) -> None:
     """A session keeps the model that it began with; --model of a resume counts for that call."""
-    program(yard, "claude")
-    yard.spawn("--executor", "claude-code", "--model", "opus")
-    for wanted in ((), ("--model", "haiku"), ()):
-        yard.resume("go on", *wanted)
-    assert models(yard)[:2] == ["opus", "opus"]  # the first turn and its reminder
-    assert models(yard)[2:] == ["opus", "haiku", "opus"]
+    program(worker, "claude")
+    worker.spawn("--executor", "claude-code", "--model", "opus")
+    for case in ((), ("--model", "haiku"), ()):
+        worker.resume("go on", *case)
+    assert models(worker)[:2] == ["opus", "opus"]  # the first turn and its reminder
+    assert models(worker)[2:] == ["opus", "haiku", "opus"]

@@ -1,4 +1,4 @@
-"""What a worker is pointed to: exactly what was chosen for its task, where it can read it."""
+"""A worker is pointed to exactly the documents that were chosen for its task, at readable paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import Repo
 from knowledge.choice_case import FILLER
 from knowledge.labelled_set import shelve, write
 from support.plan_repo import PlanRepo
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
 HEAD = "Read these first."
@@ -37,72 +37,72 @@ def shelf(root: Path) -> None:
 
 def named(prompt: str) -> list[str]:
     """The paths that a prompt names as references."""
-    _, found, rest = prompt.partition(HEAD)
-    lines = rest.split("\n\n")[0].splitlines()[1:] if found else []
+    _, result, rest = prompt.partition(HEAD)
+    lines = rest.split("\n\n")[0].splitlines()[1:] if result else []
     return [line.removeprefix("- ").split(" (")[0] for line in lines]
 
 
 @pytest.fixture
-def reader(repo: Repo, tmp_path: Path) -> Yard:
+def reader(repo: Repo, tmp_path: Path) -> WorkerRepo:
     """A simulated worker that reads its references, and the pending task 010."""
     repo.ok("task", "create", "--name", NAME)
     shelf(repo.root)
-    yard = Yard(repo, tmp_path)
+    worker = WorkerRepo(repo, tmp_path)
     write(tmp_path, {"reader.py": READER})
     sow = str(Path(sys.executable).parent / "sow")
     run = [sys.executable, str(tmp_path / "reader.py"), sow]
-    yard.scenario([{"run": run}, {"status": "needs_review"}])
-    return yard
+    worker.scenario([{"run": run}, {"status": "needs_review"}])
+    return worker
 
 
-def chosen(yard: Yard) -> list[str]:
-    return [each["path"] for each in yaml.safe_load(yard.repo.state("010"))["task"]["context"]]
+def chosen(worker: WorkerRepo) -> list[str]:
+    return [file["path"] for file in yaml.safe_load(worker.repo.state("010"))["task"]["context"]]
 
 
-def test_a_worker_gets_exactly_what_was_chosen(reader: Yard) -> None:
+def test_a_worker_gets_exactly_what_was_chosen(reader: WorkerRepo) -> None:
     """The prompt, the state and what the simulated worker reads are the documents that 'sow context' chose."""
-    wanted = [each["path"] for each in reader.repo.ok("context", "010", "--json").json["references"]]
-    assert sorted(wanted) == [".sow/knowledge/designs/tokens.md", ".sow/sinks/auth/refresh.md"]
+    paths = [reference["path"] for reference in reader.repo.ok("context", "010", "--json").json["references"]]
+    assert sorted(paths) == [".sow/knowledge/designs/tokens.md", ".sow/sinks/auth/refresh.md"]
     assert reader.spawn().code == 0
     prompt = reader.transcript(1, "prompt").read_text()
-    assert named(prompt) == [f"{reader.repo.root}/{path}" for path in wanted]
-    assert chosen(reader) == wanted
-    assert json.loads((reader.repo.root / "read.json").read_text()) == dict.fromkeys(wanted, TOKENS)
+    assert named(prompt) == [f"{reader.repo.root}/{path}" for path in paths]
+    assert chosen(reader) == paths
+    assert json.loads((reader.repo.root / "read.json").read_text()) == dict.fromkeys(paths, TOKENS)
 
 
-def test_what_may_fit_is_a_list_of_its_own(reader: Yard) -> None:
+def test_what_may_fit_is_a_list_of_its_own(reader: WorkerRepo) -> None:
     """A worker reads what fits, and judges by their names what may fit; it may open both."""
     write(reader.repo.root / ".sow/knowledge", {"designs/login.md": "# Login\nTokens are rotated.\n"})
     assert reader.spawn().code == 0
     prompt = reader.transcript(1, "prompt").read_text()
     path = ".sow/knowledge/designs/login.md"
     assert f"{reader.repo.root}/{path}" not in named(prompt)
-    _, found, may_fit = prompt.partition("These documents may fit too.")
-    assert (bool(found), f"- {reader.repo.root}/{path} (" in may_fit, "may fit: " in may_fit) == (True, True, False)
+    _, result, may_fit = prompt.partition("These documents may fit too.")
+    assert (bool(result), f"- {reader.repo.root}/{path} (" in may_fit, "may fit: " in may_fit) == (True, True, False)
     assert path in json.loads((reader.repo.root / "read.json").read_text())
 
 
-def test_a_spawn_chooses_by_itself(reader: Yard) -> None:
+def test_a_spawn_chooses_by_itself(reader: WorkerRepo) -> None:
     """Without a choice before, the spawn makes the one that 'sow context' would have made."""
     before = reader.repo.ok("context", "010", "--dry-run", "--json").json["references"]
     reader.spawn()
-    assert chosen(reader) == [each["path"] for each in before] != []
+    assert chosen(reader) == [file["path"] for file in before] != []
     prompt = reader.transcript(1, "prompt").read_text()
     assert f"({before[0]['size']} B; {before[0]['kind']}: {before[0]['reason']})" in prompt
 
 
-def test_a_choice_that_was_made_stays(reader: Yard) -> None:
+def test_a_choice_that_was_made_stays(reader: WorkerRepo) -> None:
     """What somebody chose with another budget is what the worker gets, and nothing besides."""
     reader.repo.ok("context", "010", "--budget", "30")
-    wanted = chosen(reader)
-    assert len(wanted) == 1
+    expected = chosen(reader)
+    assert len(expected) == 1
     reader.spawn()
-    assert chosen(reader) == wanted
+    assert chosen(reader) == expected
     assert len(named(reader.transcript(1, "prompt").read_text())) == 1
 
 
 @pytest.mark.full
-def test_a_choice_of_what_is_gone_is_made_anew(reader: Yard) -> None:
+def test_a_choice_of_what_is_gone_is_made_anew(reader: WorkerRepo) -> None:
     """A worker is never sent to a sink that was removed since: the spawn chooses again, and says so."""
     reader.repo.ok("context", "010")
     (reader.repo.root / ".sow/sinks/auth/refresh.md").unlink()
@@ -114,7 +114,7 @@ def test_a_choice_of_what_is_gone_is_made_anew(reader: Yard) -> None:
 
 
 @pytest.mark.full
-def test_an_empty_choice_stays_too(reader: Yard) -> None:
+def test_an_empty_choice_stays_too(reader: WorkerRepo) -> None:
     """Who chose nothing is not overruled."""
     reader.repo.ok("context", "010", "--budget", "1")
     reader.spawn()
@@ -123,7 +123,7 @@ def test_an_empty_choice_stays_too(reader: Yard) -> None:
 
 
 @pytest.mark.full
-def test_a_user_can_do_without(reader: Yard) -> None:
+def test_a_user_can_do_without(reader: WorkerRepo) -> None:
     """With context.enabled false nothing is chosen, and what was given by hand is named all the same."""
     path = Path(reader.repo.environment["HOME"], ".config", "sow", "config.yaml")
     write(path.parent, {path.name: "context: {enabled: false}\n"})
@@ -137,14 +137,14 @@ def test_a_user_can_do_without(reader: Yard) -> None:
     assert not (reader.repo.root / ".git/sow/context.sqlite").exists()
 
 
-def test_a_repository_without_documents_costs_nothing(yard: Yard) -> None:
+def test_a_repository_without_documents_costs_nothing(worker: WorkerRepo) -> None:
     """Where there is nothing to choose from, no index is made and nothing is written."""
-    assert yard.spawn().code == 0
-    assert not (yard.repo.root / ".git/sow/context.sqlite").exists()
-    assert "context:" not in yard.repo.state("010")
+    assert worker.spawn().code == 0
+    assert not (worker.repo.root / ".git/sow/context.sqlite").exists()
+    assert "context:" not in worker.repo.state("010")
 
 
-def test_a_broken_index_stops_no_worker(reader: Yard) -> None:
+def test_a_broken_index_stops_no_worker(reader: WorkerRepo) -> None:
     """A broken index of sinks is a remark of the turn, and the worker gets the rest."""
     write(reader.repo.root / ".sow/sinks", {"index.json": "{"})
     result = reader.spawn()
@@ -153,9 +153,9 @@ def test_a_broken_index_stops_no_worker(reader: Yard) -> None:
     assert chosen(reader) == [".sow/knowledge/designs/tokens.md"]
 
 
-def test_a_worker_cannot_choose_for_itself(reader: Yard) -> None:
-    """References that a worker writes into its state are put back."""
-    state = str(reader.repo.desk("010") / "state.yaml")
+def test_a_worker_cannot_choose_for_itself(reader: WorkerRepo) -> None:
+    """References that a worker writes into its state are restored."""
+    state = str(reader.repo.task_folder("010") / "state.yaml")
     edit = ["sed", "-i", "-z", "s/references:.*questions/references: [x]\\n  questions/", state]
     reader.scenario([{"status": "needs_review"}, {"run": edit}])
     reader.spawn()
@@ -179,8 +179,8 @@ def test_a_run_points_its_workers_to_what_is_there(plan_repo: PlanRepo) -> None:
     script = f"for each in $({listed}); do cat $each >> {plan_repo.folder}/seen; done\necho done > part.txt\n"
     plan_repo.act("implementer-020", script)
     assert plan_repo.run().code == 0
-    found: list[dict[str, Any]] = plan_repo.task("020")["context"]
-    assert [each["path"] for each in found] == [
+    context: list[dict[str, Any]] = plan_repo.task("020")["context"]
+    assert [file["path"] for file in context] == [
         "types.txt",
         ".sow/sinks/auth/refresh.md",
         ".sow/knowledge/designs/tokens.md",

@@ -1,4 +1,4 @@
-"""The end of a turn: what its worker wrote by hand is taken back, and what anybody else did stays."""
+"""The end of a turn: hand edits of its worker are undone, and those of others stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import yaml
 from conftest import Repo
 from support.plan_repo import WORK, PlanRepo
-from support.simulated_workers import Yard, end, script, wait_for
+from support.simulated_workers import WorkerRepo, end, script, wait_for
 
 from sow.engine.turns import settle
 from sow.store.files import checkout_home as homes
@@ -39,18 +39,18 @@ def _end_calls() -> Iterator[None]:
 
 
 @pytest.fixture
-def pair(yard: Yard) -> Yard:
-    """A yard with a second pending task, 020, that is not the worker's."""
-    yard.repo.ok("task", "create", "--name", "Another")
-    return yard
+def pair(worker: WorkerRepo) -> WorkerRepo:
+    """A repository with a second pending task, 020, that is not the worker's."""
+    worker.repo.ok("task", "create", "--name", "Another")
+    return worker
 
 
 def state(repo: Repo, task: str) -> Path:
-    return repo.desk(task) / "state.yaml"
+    return repo.task_folder(task) / "state.yaml"
 
 
 def notes(repo: Repo, task: str) -> Path:
-    return repo.desk(task) / "completion_drive" / "session_current.json"
+    return repo.task_folder(task) / "completion_drive" / "session_current.json"
 
 
 def edit(path: Path, old: str, new: str) -> dict[str, list[str]]:
@@ -58,30 +58,30 @@ def edit(path: Path, old: str, new: str) -> dict[str, list[str]]:
     return {"run": ["sed", "-i", f"s/{old}/{new}/", str(path)]}
 
 
-def scenarios(yard: Yard, **tasks: list[dict[str, Any]]) -> None:
+def scenarios(worker: WorkerRepo, **tasks: list[dict[str, Any]]) -> None:
     """One turn for each task."""
-    path = yard.folder / "scenario.yaml"
+    path = worker.folder / "scenario.yaml"
     path.write_text(yaml.safe_dump({"tasks": {name.removeprefix("t"): [turn] for name, turn in tasks.items()}}))
-    yard.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
+    worker.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
 
 
-def begin(yard: Yard, task: str, *words: str) -> subprocess.Popen[bytes]:
+def begin(worker: WorkerRepo, task: str, *arguments: str) -> subprocess.Popen[bytes]:
     """A worker that has begun, and waits for `go`."""
-    call = yard.start("agent", "spawn", "implementer", task, *words)
+    call = worker.start("agent", "spawn", "implementer", task, *arguments)
     CALLS.append(call)
-    wait_for(lambda: (yard.repo.root / f"begun-{task}").exists())
+    wait_for(lambda: (worker.repo.root / f"begun-{task}").exists())
     return call
 
 
-def go(yard: Yard, task: str, call: subprocess.Popen[bytes]) -> tuple[str, str]:
-    """Let a waiting worker go on; what its call said when it was over."""
-    (yard.repo.root / f"go-{task}").touch()
+def go(worker: WorkerRepo, task: str, call: subprocess.Popen[bytes]) -> tuple[str, str]:
+    """Let a waiting worker continue; what its call said when it was over."""
+    (worker.repo.root / f"go-{task}").touch()
     out, err = call.communicate(timeout=300)
     assert call.returncode == 0, err
     return out.decode(), err.decode()
 
 
-def test_what_was_pulled_before_the_turn_stays(pair: Yard) -> None:
+def test_what_was_pulled_before_the_turn_stays(pair: WorkerRepo) -> None:
     """A newer state of another task that came through git is no edit of the worker's, whatever copy is kept of it."""
     path = state(pair.repo, "020")
     newer = re.sub(r"revision: \d+", "revision: 40", path.read_text()).replace("name: Another", "name: By a teammate")
@@ -91,7 +91,7 @@ def test_what_was_pulled_before_the_turn_stays(pair: Yard) -> None:
     assert "edited" not in result.err
 
 
-def test_what_a_person_does_meanwhile_stays(pair: Yard) -> None:
+def test_what_a_person_does_meanwhile_stays(pair: WorkerRepo) -> None:
     """Tasks, notes and the project may change through sow while a worker works."""
     scenarios(pair, t010=[WAIT, HAND_IN])
     call = begin(pair, "010")
@@ -106,7 +106,7 @@ def test_what_a_person_does_meanwhile_stays(pair: Yard) -> None:
     assert pair.repo.task("030")["name"] == "A third"
 
 
-def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: Yard) -> None:
+def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: WorkerRepo) -> None:
     """What sow wrote during the turn is the good state, and not what was there at its beginning."""
     scenarios(pair, t010=[WAIT, edit(state(pair.repo, "020"), "name: Another", "name: Mine"), HAND_IN])
     call = begin(pair, "010")
@@ -117,7 +117,7 @@ def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: Yard) -> Non
     assert "task 020: its state file was edited by hand; the last good state is back" in err
 
 
-def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: Yard) -> None:
+def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: WorkerRepo) -> None:
     """A status that a worker wrote by hand is settled at the end of its own turn, and by nobody else's."""
     paused = edit(state(pair.repo, "010"), "status: in_progress", "status: paused")
     scenarios(pair, t010=[{"log": "Which algorithm?"}, paused, WAIT], t020=[WAIT, HAND_IN])
@@ -134,7 +134,7 @@ SILENT = "#!/bin/sh\ntouch made-$SOW_TASK\n"
 
 
 @pytest.mark.full
-def test_a_shared_folder_is_no_evidence(pair: Yard) -> None:
+def test_a_shared_folder_is_no_evidence(pair: WorkerRepo) -> None:
     """Where another worker was at work in the folder, its changes are not taken for those of a silent one."""
     scenarios(pair, t020=[WAIT, HAND_IN])
     script(pair, SILENT)
@@ -146,7 +146,7 @@ def test_a_shared_folder_is_no_evidence(pair: Yard) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "never"])
-def test_a_folder_of_ones_own_is_evidence(pair: Yard, when: str) -> None:
+def test_a_folder_of_ones_own_is_evidence(pair: WorkerRepo, when: str) -> None:
     """A silent worker that changed the folder has handed in, though somebody else had worked there before."""
     scenarios(pair, t020=[HAND_IN])
     script(pair, SILENT)
@@ -160,8 +160,8 @@ CONFLICT = "<<<<<<< ours\nname: a\n=======\nname: b\n>>>>>>> theirs\n"
 
 
 @pytest.mark.parametrize("when", ["before", "during"])
-def test_a_conflict_elsewhere_is_a_remark(pair: Yard, when: str) -> None:
-    """A merge conflict in the state of another task ends no turn, and is left to whoever resolves it."""
+def test_a_conflict_elsewhere_is_a_remark(pair: WorkerRepo, when: str) -> None:
+    """A merge conflict in the state of another task ends no turn, and is left for a person."""
     path = state(pair.repo, "020")
     if when == "before":
         path.write_text(CONFLICT)
@@ -178,47 +178,47 @@ def test_a_conflict_elsewhere_is_a_remark(pair: Yard, when: str) -> None:
 BREAKING = {
     "broken": ["sh", "-c", "echo : > {path}"],
     "gone": ["rm", "{path}"],
-    "gone with its desk": ["rm", "-r", "{desk}"],
+    "gone with its folder": ["rm", "-r", "{folder}"],
     "a link": ["ln", "-sf", "/etc/passwd", "{path}"],
 }
 
 
 @pytest.mark.parametrize("how", BREAKING)
-def test_a_broken_file_elsewhere_is_mended(pair: Yard, how: str) -> None:
+def test_a_broken_file_elsewhere_is_mended(pair: WorkerRepo, how: str) -> None:
     """Whatever a worker does to the state of another task, it is back after the turn, with a remark."""
     path = state(pair.repo, "020")
     before = path.read_text()
-    words = [word.format(path=path, desk=path.parent) for word in BREAKING[how]]
-    pair.scenario([{"run": words}, HAND_IN])
+    text = [word.format(path=path, folder=path.parent) for word in BREAKING[how]]
+    pair.scenario([{"run": text}, HAND_IN])
     result = pair.spawn()
     assert (result.code, path.read_text(), path.is_symlink()) == (0, before, False), result
     assert "task 020: its state file was edited by hand; the last good state is back" in result.err
 
 
-def test_a_broken_file_of_its_own_is_mended(yard: Yard) -> None:
+def test_a_broken_file_of_its_own_is_mended(worker: WorkerRepo) -> None:
     """A worker that breaks its own state has said nothing by that."""
-    yard.scenario([{"write": {"path": str(state(yard.repo, "010")), "text": ": :"}}])
-    result = yard.spawn()
+    worker.scenario([{"write": {"path": str(state(worker.repo, "010")), "text": ": :"}}])
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
 
 
-def test_the_project_is_not_a_workers_to_edit(yard: Yard) -> None:
-    """The project's own state is put back like any other."""
-    yard.scenario([edit(yard.repo.project / "state.yaml", "name: Add authentication", "name: hacked"), HAND_IN])
-    result = yard.spawn()
-    assert yard.repo.ok("status", "--json").json["project"]["name"] == "Add authentication"
+def test_the_project_is_not_a_workers_to_edit(worker: WorkerRepo) -> None:
+    """The project's own state is restored like any other."""
+    worker.scenario([edit(worker.repo.project / "state.yaml", "name: Add authentication", "name: hacked"), HAND_IN])
+    result = worker.spawn()
+    assert worker.repo.ok("status", "--json").json["project"]["name"] == "Add authentication"
     assert ".sow/project/state.yaml was edited by hand; the last good state is back" in result.err
 
 
-def test_a_desk_that_nobody_made_is_told(yard: Yard) -> None:
+def test_a_folder_that_nobody_made_is_told(worker: WorkerRepo) -> None:
     """A task that a worker made up by hand is not taken away, since it may have come through git, but it is said."""
-    made = yard.repo.desk("050")
-    yard.scenario([{"run": ["cp", "-r", str(yard.repo.desk("010")), str(made)]}, HAND_IN])
-    assert "tasks/050/state.yaml appeared during the turn, and not through sow" in yard.spawn().err
+    made = worker.repo.task_folder("050")
+    worker.scenario([{"run": ["cp", "-r", str(worker.repo.task_folder("010")), str(made)]}, HAND_IN])
+    assert "tasks/050/state.yaml appeared during the turn, and not through sow" in worker.spawn().err
     assert made.exists()
 
 
-def test_notes_on_another_desk_are_not_a_workers_to_edit(pair: Yard) -> None:
+def test_notes_in_another_folder_are_not_a_workers_to_edit(pair: WorkerRepo) -> None:
     """A note that holds up another task is open again after the turn."""
     pair.repo.ok("note", "add", "--task", "020", "--description", "unsure", "--context", "here")
     before = notes(pair.repo, "020").read_text()
@@ -237,68 +237,68 @@ ON_ITS_OWN_DESK = {
 
 
 @pytest.mark.parametrize("case", ON_ITS_OWN_DESK)
-def test_notes_by_hand_follow_the_rules(yard: Yard, case: str) -> None:
+def test_notes_by_hand_follow_the_rules(worker: WorkerRepo, case: str) -> None:
     """A worker that edits its notes by hand can do no more with them than through sow."""
     more, now, expected = ON_ITS_OWN_DESK[case]
-    change = edit(notes(yard.repo, "010"), '"open"', now)
-    yard.scenario([{"note": {"description": "unsure", **more}}, change, {"write": {"path": "a", "text": "b"}}])
-    result = yard.spawn()
-    assert yard.repo.task("010")["notes"][0]["status"] == expected, result
-    assert yard.repo.task("010")["status"] == ("needs_review" if expected == "resolved" else "failed"), result
+    change = edit(notes(worker.repo, "010"), '"open"', now)
+    worker.scenario([{"note": {"description": "unsure", **more}}, change, {"write": {"path": "a", "text": "b"}}])
+    result = worker.spawn()
+    assert worker.repo.task("010")["notes"][0]["status"] == expected, result
+    assert worker.repo.task("010")["status"] == ("needs_review" if expected == "resolved" else "failed"), result
 
 
 @pytest.mark.full
-def test_a_note_that_a_worker_takes_away_comes_back(yard: Yard) -> None:
+def test_a_note_that_a_worker_takes_away_comes_back(worker: WorkerRepo) -> None:
     """No note is lost by removing it, and its gate stays closed."""
-    yard.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(yard.repo, "010"))]}, HAND_IN])
-    yard.spawn()
-    task = yard.repo.task("010")
-    assert {each["description"] for each in task["notes"]} == {"unsure"}
-    assert {each["status"] for each in task["notes"]} == {"open"}
+    worker.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(worker.repo, "010"))]}, HAND_IN])
+    worker.spawn()
+    task = worker.repo.task("010")
+    assert {note["description"] for note in task["notes"]} == {"unsure"}
+    assert {note["status"] for note in task["notes"]} == {"open"}
     assert task["status"] == "failed"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"notes": 7}'])
-def test_notes_that_are_none_are_taken_away(yard: Yard, text: str) -> None:
+def test_notes_that_are_none_are_taken_away(worker: WorkerRepo, text: str) -> None:
     """What a worker left in the place of notes and cannot be read closes no gate."""
-    yard.scenario([{"write": {"path": str(notes(yard.repo, "010")), "text": text}}])
-    result = yard.spawn()
+    worker.scenario([{"write": {"path": str(notes(worker.repo, "010")), "text": text}}])
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
-    assert not notes(yard.repo, "010").exists()
+    assert not notes(worker.repo, "010").exists()
 
 
-def test_a_note_written_by_hand_counts(yard: Yard) -> None:
+def test_a_note_written_by_hand_counts(worker: WorkerRepo) -> None:
     """An honest worker that writes its note into the file gates its own task by it."""
     note = {"note_id": "note_001", "timestamp": 1, "description": "unsure", "context": "here", "status": "open"}
     text = json.dumps({"task_id": "add_login_1700000000", "session_start": 1700000000, "notes": [note]})
-    yard.scenario([{"write": {"path": str(notes(yard.repo, "010")), "text": text}}])
-    result = yard.spawn()
+    worker.scenario([{"write": {"path": str(notes(worker.repo, "010")), "text": text}}])
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is failed", result
     assert "unresolved notes: note_001" in result.err
 
 
 @pytest.mark.full
-def test_nobody_decides_on_a_task_in_mid_turn(yard: Yard) -> None:
+def test_nobody_decides_on_a_task_in_mid_turn(worker: WorkerRepo) -> None:
     """While a live worker has a task it is neither approved nor abandoned, and the project is not removed."""
-    scenarios(yard, t010=[HAND_IN, WAIT])
-    call = begin(yard, "010")
-    before = yard.repo.state("010")
-    for words in (
+    scenarios(worker, t010=[HAND_IN, WAIT])
+    call = begin(worker, "010")
+    before = worker.repo.state("010")
+    for case in (
         ("approve", "010"),
         ("task", "set", "--id", "010", "status", "completed"),
         ("task", "abandon", "010", "--reason", "enough"),
         ("cleanup", "--yes"),
         ("project", "delete", "--yes"),
     ):
-        result = yard.repo.sow(*words)
-        assert (result.code, yard.repo.state("010")) == (4, before), result
+        result = worker.repo.sow(*case)
+        assert (result.code, worker.repo.state("010")) == (4, before), result
         assert result.err.startswith(f"error: task 010 is claimed by pid {call.pid} on ")
-    go(yard, "010", call)
-    yard.repo.ok("approve", "010")
+    go(worker, "010", call)
+    worker.repo.ok("approve", "010")
 
 
 def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
-    """A look beyond its own desk that a turn left for later finds what it wrote there, once."""
+    """A scan outside of its own folder that a turn deferred finds what it wrote there, once."""
     task_repo.ok("task", "create", "--name", "Another")
     home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
     seen = StateWatcher(home, is_shared=True)

@@ -1,4 +1,4 @@
-"""An installed layer does not keep a worker's CLI from being used, and hides nothing of a repository's own."""
+"""An installed layer does not prevent the use of a worker's CLI, and hides no file of a repository."""
 
 from __future__ import annotations
 

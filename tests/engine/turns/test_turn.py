@@ -1,4 +1,4 @@
-"""One turn of a worker: how it starts, how it ends, and what is on disk then."""
+"""One turn of a worker: its start, its end, and its files on disk."""
 
 from __future__ import annotations
 
@@ -8,229 +8,229 @@ import subprocess
 
 import pytest
 from conftest import SOW
-from support.simulated_workers import Yard, wait_for
+from support.simulated_workers import WorkerRepo, wait_for
 
 
-def test_a_worker_works_and_hands_in(yard: Yard) -> None:
+def test_a_worker_works_and_hands_in(worker: WorkerRepo) -> None:
     """A spawned worker edits real files, calls the real sow, and the call ends with its status."""
-    result = yard.spawn()
+    result = worker.spawn()
     assert result.code == 0
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
-    assert (yard.repo.root / "simulated/010.md").read_text() == "Work on task 010, turn 1.\n"
-    turn = yard.record()["turns"][0]
+    assert (worker.repo.root / "simulated/010.md").read_text() == "Work on task 010, turn 1.\n"
+    turn = worker.record()["turns"][0]
     assert (turn["kind"], turn["outcome"], turn["status"], turn["exit"]) == ("spawn", "done", "needs_review", 0)
     assert turn["cost_usd"] > 0
     assert turn["input_tokens"] > 0
     assert turn["tools"] == 4
 
 
-def test_the_session_is_kept_through_reviews_and_cleared_at_the_end(yard: Yard) -> None:
-    """Sent back, a task goes on in the same session with the next iteration; approved, it has no session any more."""
-    yard.spawn()
-    first = yard.repo.task("010")
-    assert yard.resume("The error text tells too much").code == 0
-    second = yard.repo.task("010")
-    assert second["session_id"] == first["session_id"] == yard.record()["session_id"]
+def test_the_session_is_kept_through_reviews_and_cleared_at_the_end(worker: WorkerRepo) -> None:
+    """Sent back, a task continues in the same session with the next iteration; approved, it has no session any more."""
+    worker.spawn()
+    first = worker.repo.task("010")
+    assert worker.resume("The error text tells too much").code == 0
+    second = worker.repo.task("010")
+    assert second["session_id"] == first["session_id"] == worker.record()["session_id"]
     assert (second["iteration"], second["status"]) == (2, "needs_review")
     assert second["feedback"][0]["text"] == "The error text tells too much"
-    yard.repo.ok("approve", "010")
-    assert "session_id" not in yard.repo.task("010")
+    worker.repo.ok("approve", "010")
+    assert "session_id" not in worker.repo.task("010")
 
 
 @pytest.mark.full
-def test_spawn_and_resume_are_in_the_projects_log(yard: Yard) -> None:
+def test_spawn_and_resume_are_in_the_projects_log(worker: WorkerRepo) -> None:
     """The log of the project says who was put on which task, and what the worker was told or asked (A3, B12)."""
-    yard.spawn()
-    yard.resume("The error text tells too much")
-    entries = yard.repo.ok("log", "--list", "--json").json["entries"]
+    worker.spawn()
+    worker.resume("The error text tells too much")
+    entries = worker.repo.ok("log", "--list", "--json").json["entries"]
     assert [entry["action"] for entry in entries[-2:]] == ["agent_spawn", "agent_resume"]
     assert entries[-1]["text"].endswith(", iteration 1: The error text tells too much")
-    assert entries[-2]["text"] == f"implementer on task 010 ({yard.repo.task('010')['name']}), iteration 1"
+    assert entries[-2]["text"] == f"implementer on task 010 ({worker.repo.task('010')['name']}), iteration 1"
 
 
 @pytest.mark.full
-def test_a_question_is_answered_by_resume(yard: Yard) -> None:
-    """A paused worker is answered: its note is resolved with the answer, and the same session goes on."""
-    yard.scenario(
+def test_a_question_is_answered_by_resume(worker: WorkerRepo) -> None:
+    """A paused worker is answered: its note is resolved with the answer, and the same session continues."""
+    worker.scenario(
         [{"ask": "Which algorithm?"}], [{"write": {"path": "jwt.py", "text": "RS256"}}, {"status": "needs_review"}]
     )
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is paused"
-    assert yard.resume("Use RS256").out.splitlines()[-1] == "task 010: status is needs_review"
-    task = yard.repo.task("010")
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is paused"
+    assert worker.resume("Use RS256").out.splitlines()[-1] == "task 010: status is needs_review"
+    task = worker.repo.task("010")
     assert task["notes"][0]["resolution"] == "Use RS256"
     assert task["questions"][0]["answer"] == "Use RS256"
-    assert "Use RS256" in yard.transcript(2, "prompt").read_text()
+    assert "Use RS256" in worker.transcript(2, "prompt").read_text()
 
 
 @pytest.mark.full
-def test_an_answer_before_the_end_of_the_turn(yard: Yard) -> None:
+def test_an_answer_before_the_end_of_the_turn(worker: WorkerRepo) -> None:
     """Who answers while the worker is still ending its turn sets the task going, and nothing counts as handed in."""
-    go = yard.folder / "go"
+    go = worker.folder / "go"
     wait = {"run": ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"]}
-    yard.scenario([{"ask": "Which algorithm?"}, wait], [{"status": "needs_review"}])
-    process = yard.start("agent", "spawn", "implementer", "010")
-    wait_for(lambda: yard.repo.task("010")["status"] == "paused")
-    yard.repo.ok("answer", "010", "Use RS256")
+    worker.scenario([{"ask": "Which algorithm?"}, wait], [{"status": "needs_review"}])
+    process = worker.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: worker.repo.task("010")["status"] == "paused")
+    worker.repo.ok("answer", "010", "Use RS256")
     go.touch()
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert out.decode().splitlines()[-1] == "task 010: status is in_progress"
-    assert [(turn["kind"], turn.get("inferred", False)) for turn in yard.record()["turns"]] == [("spawn", False)]
-    assert yard.repo.task("010")["iteration"] == 2
-    assert yard.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
+    assert [(turn["kind"], turn.get("inferred", False)) for turn in worker.record()["turns"]] == [("spawn", False)]
+    assert worker.repo.task("010")["iteration"] == 2
+    assert worker.resume("Continue").out.splitlines()[-1] == "task 010: status is needs_review"
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_scripted_worker_can_look_before_it_acts(yard: Yard, there: bool) -> None:
+def test_a_scripted_worker_can_look_before_it_acts(worker: WorkerRepo, there: bool) -> None:
     """The step `if` goes one way where its program ends well, and the other where it does not."""
     way = {name: [{"write": {"path": "way.txt", "text": name}}] for name in ("then", "else")}
-    yard.scenario([{"if": {"run": "test -e sign.txt", **way}}, {"status": "needs_review"}])
+    worker.scenario([{"if": {"run": "test -e sign.txt", **way}}, {"status": "needs_review"}])
     if there:
-        (yard.repo.root / "sign.txt").touch()
-    assert yard.spawn().code == 0
-    assert (yard.repo.root / "way.txt").read_text() == ("then" if there else "else")
+        (worker.repo.root / "sign.txt").touch()
+    assert worker.spawn().code == 0
+    assert (worker.repo.root / "way.txt").read_text() == ("then" if there else "else")
 
 
-def test_a_silent_worker_with_work_counts_as_handed_in(yard: Yard) -> None:
-    """A worker that never heard of sow but used a tool has handed its work in, which is recorded as inferred."""
-    yard.scenario([{"write": {"path": "a.py", "text": "x"}}])
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
-    assert yard.record()["turns"][0]["inferred"] is True
+def test_a_silent_worker_with_work_counts_as_handed_in(worker: WorkerRepo) -> None:
+    """A worker that does not call sow but used a tool has handed its work in, which is recorded as inferred."""
+    worker.scenario([{"write": {"path": "a.py", "text": "x"}}])
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
+    assert worker.record()["turns"][0]["inferred"] is True
 
 
-def test_an_idle_worker_is_reminded_once_and_then_failed(yard: Yard) -> None:
+def test_an_idle_worker_is_reminded_once_and_then_failed(worker: WorkerRepo) -> None:
     """A worker that does nothing gets one reminder in the same session; then the task is failed."""
-    yard.scenario([{"say": "I am done."}])
-    result = yard.spawn()
+    worker.scenario([{"say": "I am done."}])
+    result = worker.spawn()
     assert (result.code, result.out.splitlines()[-1]) == (0, "task 010: status is failed")
-    assert [turn["kind"] for turn in yard.record()["turns"]] == ["spawn", "reminder"]
+    assert [turn["kind"] for turn in worker.record()["turns"]] == ["spawn", "reminder"]
 
 
-def test_a_reminded_worker_can_still_hand_in(yard: Yard) -> None:
+def test_a_reminded_worker_can_still_hand_in(worker: WorkerRepo) -> None:
     """The reminder is a real turn: a worker that sets its status then has done so."""
-    yard.scenario([{"say": "I am done."}], [{"status": "needs_review"}])
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
+    worker.scenario([{"say": "I am done."}], [{"status": "needs_review"}])
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_an_open_note_keeps_a_silent_worker_from_being_done(yard: Yard) -> None:
+def test_an_open_note_keeps_a_silent_worker_from_being_done(worker: WorkerRepo) -> None:
     """Work with an open note is never inferred to be done."""
-    yard.scenario([{"write": {"path": "a.py", "text": "x"}}, {"note": {"description": "unsure"}}])
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is failed"
+    worker.scenario([{"write": {"path": "a.py", "text": "x"}}, {"note": {"description": "unsure"}}])
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is failed"
 
 
 @pytest.mark.full
-def test_a_second_spawn_is_refused(yard: Yard) -> None:
+def test_a_second_spawn_is_refused(worker: WorkerRepo) -> None:
     """A task with a session is resumed, or started afresh on demand with what is on disk."""
-    yard.spawn()
-    refused = yard.spawn()
+    worker.spawn()
+    refused = worker.spawn()
     assert refused.code == 2
     assert "has a session already" in refused.err
     assert "--fresh" in refused.err
-    first = yard.record()["session_id"]
-    assert yard.spawn("--fresh").code == 0
-    assert yard.record(2)["session_id"] != first
-    assert "Do not start over" in yard.transcript(1, "prompt", session=2).read_text()
+    first = worker.record()["session_id"]
+    assert worker.spawn("--fresh").code == 0
+    assert worker.record(2)["session_id"] != first
+    assert "Do not start over" in worker.transcript(1, "prompt", session=2).read_text()
 
 
-def test_a_rate_limit_is_waiting_and_no_attempt(yard: Yard) -> None:
+def test_a_rate_limit_is_waiting_and_no_attempt(worker: WorkerRepo) -> None:
     """A limited worker leaves the task where it was, exit 4, with the time of the reset and its zone (A24)."""
-    yard.scenario([{"limit": 3600}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
-    yard.repo.environment["TZ"] = "Asia/Tokyo"
-    result = yard.spawn()
+    worker.scenario([{"limit": 3600}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    worker.repo.environment["TZ"] = "Asia/Tokyo"
+    result = worker.spawn()
     assert result.code == 4
     assert "has reached its limit" in result.err
     assert "five_hour" not in result.err
     assert re.search(r"^  ! the five hour limit is reached \(until .*\d\d:\d\d JST\)$", result.err, re.MULTILINE)
     assert re.search(r"continue at .*\d\d:\d\d JST: sow agent resume 010", result.err)
-    assert yard.outcomes() == ["limited"]
-    assert (yard.repo.task("010")["iteration"], yard.repo.task("010")["status"]) == (1, "in_progress")
-    assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
+    assert worker.outcomes() == ["limited"]
+    assert (worker.repo.task("010")["iteration"], worker.repo.task("010")["status"]) == (1, "in_progress")
+    assert worker.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
 @pytest.mark.full
-def test_a_fallback_takes_over(yard: Yard) -> None:
+def test_a_fallback_takes_over(worker: WorkerRepo) -> None:
     """Where a role names a fallback, a limited executor is followed by it, with a packet of what is on disk."""
-    config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
+    config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
-    limited = yard.folder / "limited.yaml"
+    limited = worker.folder / "limited.yaml"
     limited.write_text("tasks: {default: [[{limit: 60}]]}\n")
     config.write_text(
         f"agents:\n  executors:\n    first: {{type: simulated, settings: {{scenario: {limited}}}}}\n"
         "  bindings:\n    implementer: first\n  fallbacks:\n    implementer: [simulated]\n"
     )
-    del yard.repo.environment["SOW_AGENTS_IMPLEMENTER"]
-    result = yard.spawn()
+    del worker.repo.environment["SOW_AGENTS_IMPLEMENTER"]
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
     assert "simulated takes over" in result.err
-    assert [yard.record(number)["executor"] for number in (1, 2)] == ["first", "simulated"]
+    assert [worker.record(number)["executor"] for number in (1, 2)] == ["first", "simulated"]
 
 
 @pytest.mark.parametrize("status", [500, 503, 529])
-def test_an_overloaded_service_is_a_turn_that_did_not_happen(yard: Yard, status: int) -> None:
-    """An overload is exit 1 with a typed outcome; the task stays in progress and can go on."""
-    yard.scenario([{"error": status}])
-    result = yard.spawn()
+def test_an_overloaded_service_is_a_turn_that_did_not_happen(worker: WorkerRepo, status: int) -> None:
+    """An overload is exit 1 with a typed outcome; the task stays in progress and can continue."""
+    worker.scenario([{"error": status}])
+    result = worker.spawn()
     assert result.code == 1
     assert "overloaded" in result.err
-    assert yard.repo.task("010")["status"] == "in_progress"
+    assert worker.repo.task("010")["status"] == "in_progress"
 
 
-def test_a_worker_cannot_write_its_own_verdict(yard: Yard) -> None:
-    """State files that a worker edits by hand are put back; only a legal move of its own task is taken from them."""
-    yard.repo.ok("task", "create", "--name", "Another")
-    mine, other = (str(yard.repo.desk(each) / "state.yaml") for each in ("010", "020"))
-    yard.scenario(
+def test_a_worker_cannot_write_its_own_verdict(worker: WorkerRepo) -> None:
+    """State files that a worker edits by hand are restored; only a legal move of its own task is taken from them."""
+    worker.repo.ok("task", "create", "--name", "Another")
+    mine, other = (str(worker.repo.task_folder(name) / "state.yaml") for name in ("010", "020"))
+    worker.scenario(
         [
             {"run": ["sed", "-i", "s/status: in_progress/status: completed/", mine]},
             {"run": ["sed", "-i", "s/status: pending/status: abandoned/", other]},
             {"write": {"path": "a.py", "text": "x"}},
         ]
     )
-    result = yard.spawn()
-    assert yard.repo.task("010")["status"] == "needs_review"
-    assert yard.repo.task("020")["status"] == "pending"
+    result = worker.spawn()
+    assert worker.repo.task("010")["status"] == "needs_review"
+    assert worker.repo.task("020")["status"] == "pending"
     assert "edited" in result.err
 
 
-def by_hand(yard: Yard, status: str) -> dict[str, list[str]]:
+def by_hand(worker: WorkerRepo, status: str) -> dict[str, list[str]]:
     """A step in which the worker writes a status into its state file."""
-    path = str(yard.repo.desk("010") / "state.yaml")
+    path = str(worker.repo.task_folder("010") / "state.yaml")
     return {"run": ["sed", "-i", f"s/status: in_progress/status: {status}/", path]}
 
 
 @pytest.mark.full
-def test_a_pause_by_hand_is_a_question(yard: Yard) -> None:
+def test_a_pause_by_hand_is_a_question(worker: WorkerRepo) -> None:
     """A worker that pauses by editing its state file asks its last log entry, with a number as any other question."""
-    yard.scenario([{"log": "Which algorithm?"}, by_hand(yard, "paused")], [{"status": "needs_review"}])
-    assert yard.spawn().out.splitlines()[-1] == "task 010: status is paused"
-    waiting = yard.repo.ok("inbox", "--json").json["items"]
-    assert [(each["number"], each["text"]) for each in waiting] == [(1, "Which algorithm?")]
-    yard.resume("Use RS256")
-    assert yard.repo.task("010")["questions"][0]["answer"] == "Use RS256"
+    worker.scenario([{"log": "Which algorithm?"}, by_hand(worker, "paused")], [{"status": "needs_review"}])
+    assert worker.spawn().out.splitlines()[-1] == "task 010: status is paused"
+    waiting = worker.repo.ok("inbox", "--json").json["items"]
+    assert [(entry["number"], entry["text"]) for entry in waiting] == [(1, "Which algorithm?")]
+    worker.resume("Use RS256")
+    assert worker.repo.task("010")["questions"][0]["answer"] == "Use RS256"
 
 
 @pytest.mark.full
-def test_an_open_note_gates_a_hand_in_by_hand(yard: Yard) -> None:
-    """Editing the state file is no way around the gate: the state is put back, and the reason is told."""
-    yard.scenario([{"note": {"description": "unsure"}}, by_hand(yard, "needs_review")], [{"status": "failed"}])
-    result = yard.spawn()
+def test_an_open_note_gates_a_hand_in_by_hand(worker: WorkerRepo) -> None:
+    """Editing the state file is no way around the gate: the state is restored, and the reason is shown."""
+    worker.scenario([{"note": {"description": "unsure"}}, by_hand(worker, "needs_review")], [{"status": "failed"}])
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is failed"
     assert "task 010 has unresolved notes: note_001; the last good state is back" in result.err
 
 
-def test_a_dry_run_changes_nothing(yard: Yard) -> None:
+def test_a_dry_run_changes_nothing(worker: WorkerRepo) -> None:
     """--dry-run prints the command line and the names of the environment, and leaves every file as it was."""
-    before = yard.repo.snapshot()
-    result = yard.spawn("--dry-run")
+    before = worker.repo.snapshot()
+    result = worker.spawn("--dry-run")
     assert result.code == 0
     assert "-m sow.simulated --session-id" in result.out
     assert "SOW_TASK" in result.out
-    assert yard.repo.snapshot() == before
+    assert worker.repo.snapshot() == before
 
 
-def test_verbose_says_how_the_executor_was_chosen(yard: Yard) -> None:
+def test_verbose_says_how_the_executor_was_chosen(worker: WorkerRepo) -> None:
     """The resolution lines are the documented ones."""
-    lines = yard.spawn("--verbose").err.splitlines()
+    lines = worker.spawn("--verbose").err.splitlines()
     assert lines[0].startswith("Checkout: ")
     assert lines[1].endswith("(not found, using defaults)")
     assert lines[2] == "Loading agent configuration..."
@@ -242,14 +242,14 @@ def test_verbose_says_how_the_executor_was_chosen(yard: Yard) -> None:
 
 
 @pytest.mark.full
-def test_two_spawns_at_once_share_nothing(yard: Yard) -> None:
+def test_two_spawns_at_once_share_nothing(worker: WorkerRepo) -> None:
     """While one call works on a task, a second is refused, naming the process that has it."""
-    yard.scenario([{"run": ["touch", "begun"]}, {"sleep": 4}, {"status": "needs_review"}])
-    first = yard.start("agent", "spawn", "implementer", "010")
+    worker.scenario([{"run": ["touch", "begun"]}, {"sleep": 4}, {"status": "needs_review"}])
+    first = worker.start("agent", "spawn", "implementer", "010")
     from support.simulated_workers import wait_for
 
-    wait_for(lambda: (yard.repo.root / "begun").exists())
-    second = yard.resume()
+    wait_for(lambda: (worker.repo.root / "begun").exists())
+    second = worker.resume()
     assert second.code == 4
     assert f"pid {first.pid}" in second.err
     assert first.communicate(timeout=300)[0].decode().splitlines()[-1] == "task 010: status is needs_review"
@@ -267,98 +267,98 @@ LATE = {
 
 
 @pytest.mark.parametrize("case", LATE)
-def test_a_worker_that_had_set_its_status_has_ended_its_turn(yard: Yard, case: str) -> None:
+def test_a_worker_that_had_set_its_status_has_ended_its_turn(worker: WorkerRepo, case: str) -> None:
     """What comes after a legal status changes nothing about it: exit 0, with a remark, and nobody takes over."""
     steps, outcome, remark = LATE[case]
-    config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
+    config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
     config.write_text("agents: {fallbacks: {implementer: [simulated]}}\n")
-    yard.scenario([{"status": "needs_review"}, *steps])
-    result = yard.spawn("--timeout", "10s")
+    worker.scenario([{"status": "needs_review"}, *steps])
+    result = worker.spawn("--timeout", "10s")
     assert result.code == 0, result
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
     assert remark in result.err and "after its worker had set the status" in result.err
-    assert (yard.outcomes(), yard.repo.task("010")["iteration"]) == ([outcome], 1)
-    assert not (yard.repo.root / ".sow/local/sessions/010/2").exists()
+    assert (worker.outcomes(), worker.repo.task("010")["iteration"]) == ([outcome], 1)
+    assert not (worker.repo.root / ".sow/local/sessions/010/2").exists()
 
 
 @pytest.mark.full
-def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(yard: Yard) -> None:
+def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(worker: WorkerRepo) -> None:
     """Where the task is still in progress, what a person says is feedback and in the log, and no new iteration."""
-    yard.scenario([{"limit": 60}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
-    yard.spawn()
-    yard.resume("Mind the tests")
-    task = yard.repo.task("010")
-    assert ([each["text"] for each in task["feedback"]], task["iteration"]) == (["Mind the tests"], 1)
-    entry = yard.repo.ok("status", "--json").json["log"][-1]
+    worker.scenario([{"limit": 60}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    worker.spawn()
+    worker.resume("Mind the tests")
+    task = worker.repo.task("010")
+    assert ([entry["text"] for entry in task["feedback"]], task["iteration"]) == (["Mind the tests"], 1)
+    entry = worker.repo.ok("status", "--json").json["log"][-1]
     assert (entry["action"], entry["text"]) == ("agent_resume", "task 010 (Add login), iteration 1: Mind the tests")
 
 
-def test_a_turn_that_fails_did_happen(yard: Yard) -> None:
+def test_a_turn_that_fails_did_happen(worker: WorkerRepo) -> None:
     """A worker that dies fails its spawn or its resume, and the error says how to continue (A15)."""
-    yard.scenario([{"kill": True}], [{"kill": True}])
-    result = yard.spawn()
+    worker.scenario([{"kill": True}], [{"kill": True}])
+    result = worker.spawn()
     assert result.code == 1
     assert "error: agent execution failed: it was ended by SIGKILL (killed) and gave no result" in result.err
     assert 'try again: sow agent resume 010 "Continue"' in result.err
     assert "or start a new session: sow agent spawn implementer 010 --fresh" in result.err
-    resumed = yard.resume("Continue")
+    resumed = worker.resume("Continue")
     assert resumed.code == 1
     assert "error: agent resumption failed: it was ended by SIGKILL (killed) and gave no result" in resumed.err
 
 
 @pytest.mark.full
-def test_the_last_words_are_kept_and_shown_once(yard: Yard) -> None:
+def test_the_last_words_are_kept_and_shown_once(worker: WorkerRepo) -> None:
     """The final text is in a file of its own and in the document; people see it once, live or at the end."""
-    yard.scenario([{"status": "needs_review"}, {"say": "All is done here."}], [{"status": "failed"}])
-    shown = yard.spawn()
+    worker.scenario([{"status": "needs_review"}, {"say": "All is done here."}], [{"status": "failed"}])
+    shown = worker.spawn()
     assert shown.out.count("All is done here.") == 1
-    path = yard.transcript(ending="txt")
+    path = worker.transcript(ending="txt")
     assert (path.read_text(), path.stat().st_mode & 0o077) == ("All is done here.\n", 0)
-    yard.scenario([{"status": "needs_review"}, {"finish": "Only the result says this."}, {"exit": 0}])
-    late = yard.spawn("--fresh")
+    worker.scenario([{"status": "needs_review"}, {"finish": "Only the result says this."}, {"exit": 0}])
+    late = worker.spawn("--fresh")
     assert late.out.splitlines()[-2] == "Only the result says this."
-    assert yard.resume("go on", "--json").json["text"] == "Only the result says this."
+    assert worker.resume("go on", "--json").json["text"] == "Only the result says this."
 
 
 @pytest.mark.full
-def test_sow_in_a_folder_with_a_blank_is_quoted(yard: Yard) -> None:
+def test_sow_in_a_folder_with_a_blank_is_quoted(worker: WorkerRepo) -> None:
     """Every command in a prompt is one that a shell can run, wherever sow is."""
-    place = yard.folder / "my programs"
+    place = worker.folder / "my programs"
     place.mkdir()
     shutil.copy(SOW, place / "sow")
-    yard.scenario([{"say": "done"}], [{"say": "done"}], [{"status": "needs_review"}])
-    for words in (("agent", "spawn", "implementer", "010"), ("agent", "resume", "010", "go on")):
-        environment = yard.repo.environment
-        subprocess.run([place / "sow", *words], cwd=yard.repo.root, env=environment, capture_output=True, timeout=300)
+    worker.scenario([{"say": "done"}], [{"say": "done"}], [{"status": "needs_review"}])
+    for case in (("agent", "spawn", "implementer", "010"), ("agent", "resume", "010", "go on")):
+        environment = worker.repo.environment
+        subprocess.run([place / "sow", *case], cwd=worker.repo.root, env=environment, capture_output=True, timeout=300)
     for turn in (1, 2, 3):
-        text = yard.transcript(turn, "prompt").read_text()
+        text = worker.transcript(turn, "prompt").read_text()
         assert f"'{place}/sow' task set --id 010 status needs_review" in text
         assert text.count(f"{place}/sow") == text.count(f"'{place}/sow'")
 
 
-def test_a_scenario_in_the_home_is_found(yard: Yard) -> None:
+def test_a_scenario_in_the_home_is_found(worker: WorkerRepo) -> None:
     """A path in the settings may begin with ~."""
-    (yard.folder / "home" / "mine.yaml").write_text("tasks: {default: [[{say: from home}, {status: failed}]]}\n")
-    config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
+    (worker.folder / "home" / "mine.yaml").write_text("tasks: {default: [[{say: from home}, {status: failed}]]}\n")
+    config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
     config.write_text("agents: {executors: {mine: {type: simulated, settings: {scenario: ~/mine.yaml}}}}\n")
-    assert "from home" in yard.spawn("--executor", "mine").out
+    assert "from home" in worker.spawn("--executor", "mine").out
 
 
 @pytest.mark.full
-def test_a_decision_between_two_turns_reaches_the_worker(yard: Yard) -> None:
+def test_a_decision_between_two_turns_reaches_the_worker(worker: WorkerRepo) -> None:
     """The prompt that continues a session has the decisions since its last turn, and no older ones (B3)."""
-    yard.repo.ok("project", "remember", "Logs are JSON")
-    memories = yard.repo.project / "context/memories.md"
+    worker.repo.ok("project", "remember", "Logs are JSON")
+    memories = worker.repo.project / "context/memories.md"
     memories.write_text(memories.read_text().replace("## 20", "## 19"))
-    yard.scenario([{"status": "needs_review"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
-    yard.spawn()
-    assert "Logs are JSON" in yard.transcript(1, "prompt").read_text()
-    yard.resume("Once more")
-    assert "Logs are JSON" not in yard.transcript(2, "prompt").read_text()
-    yard.repo.ok("project", "remember", "Logs are plain text")
-    yard.resume("Once more")
-    told = yard.transcript(3, "prompt").read_text()
-    assert "Logs are plain text" in told
-    assert "Logs are JSON" not in told
+    worker.scenario([{"status": "needs_review"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
+    worker.spawn()
+    assert "Logs are JSON" in worker.transcript(1, "prompt").read_text()
+    worker.resume("Once more")
+    assert "Logs are JSON" not in worker.transcript(2, "prompt").read_text()
+    worker.repo.ok("project", "remember", "Logs are plain text")
+    worker.resume("Once more")
+    text = worker.transcript(3, "prompt").read_text()
+    assert "Logs are plain text" in text
+    assert "Logs are JSON" not in text

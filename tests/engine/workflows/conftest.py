@@ -1,15 +1,15 @@
-"""A repository for every test of a workflow."""
+"""Fixtures: a repository for tests of workflows."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from support.in_process_crew import Stage
+from support.in_process_crew import CrewRepo
 
 
 @pytest.fixture
-def stage(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def crew_repo(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> CrewRepo:
     """A repository in which crews are played in this process; our own git sees only the test's home."""
     for name, value in repo.environment.items():
         monkeypatch.setenv(name, value)
-    return Stage(repo.root)
+    return CrewRepo(repo.root)

@@ -1,11 +1,11 @@
-"""The run of a workflow, each way once, with agents that are functions."""
+"""The run of a workflow, each path once, with agents that are functions."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from support.in_process_crew import Stage, Turn, design, good, member
+from support.in_process_crew import CrewRepo, Turn, design, member, obedient_agent
 
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
@@ -16,33 +16,42 @@ from sow.store.workflows import members
 FAILED = {"result": "failed", "missing_evidence": ["a test run"], "findings": [{"text": "the output is too short"}]}
 
 
-def test_a_crew_comes_to_its_end(stage: Stage) -> None:
+def test_a_crew_comes_to_its_end(crew_repo: CrewRepo) -> None:
     """Every agent works, is verified after those that it needs, and its session is archived; that is the end."""
-    design(stage.home(), [member("data"), member("api", "data"), member("page", "api")])
-    assert stage.run(good) == 0
-    assert set(stage.statuses().values()) == {"session_complete"}
-    assert stage.log == ["data:spawn", "checker:review", "api:spawn", "checker:review", "page:spawn", "checker:review"]
-    assert stage.workflow()["status"] == "completed"
-    archived = sorted(path.parent.parent.name for path in stage.root.glob("orchestration/agents/*/*/session_2*.json"))
+    design(crew_repo.home(), [member("data"), member("api", "data"), member("page", "api")])
+    assert crew_repo.run(obedient_agent) == 0
+    assert set(crew_repo.statuses().values()) == {"session_complete"}
+    assert crew_repo.log == [
+        "data:spawn",
+        "checker:review",
+        "api:spawn",
+        "checker:review",
+        "page:spawn",
+        "checker:review",
+    ]
+    assert crew_repo.workflow()["status"] == "completed"
+    archived = sorted(
+        path.parent.parent.name for path in crew_repo.root.glob("orchestration/agents/*/*/session_2*.json")
+    )
     assert archived == ["api", "data", "page"]
-    assert not list(stage.root.glob("orchestration/agents/*/completion_drive/session_current.json"))
-    assert stage.run(good) == 0
-    assert len(stage.log) == 6
+    assert not list(crew_repo.root.glob("orchestration/agents/*/completion_drive/session_current.json"))
+    assert crew_repo.run(obedient_agent) == 0
+    assert len(crew_repo.log) == 6
 
 
-def test_groups_run_side_by_side(stage: Stage) -> None:
+def test_groups_run_side_by_side(crew_repo: CrewRepo) -> None:
     """Agents of one group work at the same time, and one of a later group waits for all of them."""
     names = ["data", "api", "page", "docs"]
-    design(stage.home(), [member(each) for each in names], groups=["data", ["api", "page"], "docs"])
-    assert stage.run(good) == 0
-    spawned = [each for each in stage.log if each.endswith("spawn")]
+    design(crew_repo.home(), [member(name) for name in names], groups=["data", ["api", "page"], "docs"])
+    assert crew_repo.run(obedient_agent) == 0
+    spawned = [text for text in crew_repo.log if text.endswith("spawn")]
     assert spawned == ["data:spawn", "api:spawn", "page:spawn", "docs:spawn"]
-    assert stage.log.index("page:spawn") == stage.log.index("api:spawn") + 1
-    assert stage.log.index("docs:spawn") == len(stage.log) - 2
+    assert crew_repo.log.index("page:spawn") == crew_repo.log.index("api:spawn") + 1
+    assert crew_repo.log.index("docs:spawn") == len(crew_repo.log) - 2
 
 
-def test_a_failed_verification_sends_the_work_back(stage: Stage) -> None:
-    """The findings are on the desk and in the next prompt; passing removes them, and every round is kept."""
+def test_a_failed_verification_sends_the_work_back(crew_repo: CrewRepo) -> None:
+    """The findings are in the agent's folder and in the next prompt; passing removes them, and all are kept."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -51,50 +60,54 @@ def test_a_failed_verification_sends_the_work_back(stage: Stage) -> None:
         prompts.append(turn.prompt)
         if len(prompts) == 2:
             assert (
-                json.loads((stage.root / "orchestration/agents/data/verification_results.json").read_text())["round"]
+                json.loads((crew_repo.root / "orchestration/agents/data/verification_results.json").read_text())[
+                    "round"
+                ]
                 == 1
             )
         turn.write(f"version {len(prompts)}\n")
         turn.hand_in()
         return "done"
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log == ["data:spawn", "checker:review", "data:resume", "checker:review"]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log == ["data:spawn", "checker:review", "data:resume", "checker:review"]
     assert "the output is too short" in prompts[1]
     assert "a test run" in prompts[1]
-    desk = stage.root / "orchestration/agents/data"
-    assert not (desk / "verification_results.json").exists()
-    rounds = [json.loads(path.read_text())["result"] for path in sorted((desk / "verification_history").iterdir())]
+    task_folder = crew_repo.root / "orchestration/agents/data"
+    assert not (task_folder / "verification_results.json").exists()
+    rounds = [
+        json.loads(path.read_text())["result"] for path in sorted((task_folder / "verification_history").iterdir())
+    ]
     assert rounds == ["failed", "passed"]
-    assert stage.members()["data"]["outputs"][0]["version"] == 2
-    told = [(each["result"], each["reason"]) for each in stage.told("verification")]
-    assert told == [("failed", "a test run"), ("passed", "")]
+    assert crew_repo.members()["data"]["outputs"][0]["version"] == 2
+    messages = [(event["result"], event["reason"]) for event in crew_repo.events_of("verification")]
+    assert messages == [("failed", "a test run"), ("passed", "")]
 
 
-def test_five_failed_rounds_are_a_question(stage: Stage) -> None:
-    """The fifth refusal asks a person, whose answer gives the agent new rounds."""
+def test_five_failed_rounds_are_a_question(crew_repo: CrewRepo) -> None:
+    """The fifth refusal asks a person, whose answer gives the agent new verifications."""
     answers = {"result": "failed"}
 
     def script(turn: Turn) -> str:
         return (
             turn.say(**({**FAILED, **answers} if answers["result"] == "failed" else answers))
             if turn.role == "verifier"
-            else good(turn)
+            else obedient_agent(turn)
         )
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 4
-    assert stage.log.count("checker:review") == 5
-    assert stage.members()["data"]["question"]["kind"] == "rounds"
-    assert stage.workflow()["status"] == "blocked"
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 4
+    assert crew_repo.log.count("checker:review") == 5
+    assert crew_repo.members()["data"]["question"]["kind"] == "rounds"
+    assert crew_repo.workflow()["status"] == "blocked"
     answers["result"] = "passed"
-    assert stage.answer("It may be short") == 1
-    assert stage.run(script) == 0
+    assert crew_repo.answer("It may be short") == 1
+    assert crew_repo.run(script) == 0
 
 
-def test_an_output_that_is_missing_needs_no_verifier(stage: Stage) -> None:
-    """A round without the outputs of the plan fails by code, and the agent hears which one is missing."""
+def test_an_output_that_is_missing_needs_no_verifier(crew_repo: CrewRepo) -> None:
+    """A verification without the outputs of the plan fails, and the agent is told which output is missing."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -106,62 +119,64 @@ def test_an_output_that_is_missing_needs_no_verifier(stage: Stage) -> None:
         turn.hand_in()
         return "done"
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log == ["data:spawn", "data:resume", "checker:review"]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log == ["data:spawn", "data:resume", "checker:review"]
     assert "task_output/out.md" in prompts[1]
 
 
 @pytest.mark.parametrize("kind", ["failed", "timeout"])
-def test_three_bad_turns_fail_an_agent_and_the_others_finish(stage: Stage, kind: str) -> None:
-    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest goes on (C6)."""
+def test_three_bad_turns_fail_an_agent_and_the_others_finish(crew_repo: CrewRepo, kind: str) -> None:
+    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest continues (C6)."""
     crash = [True]
 
     def script(turn: Turn) -> str | Outcome:
-        return Outcome(kind, reason="it broke") if turn.name == "data" and crash else good(turn)
+        return Outcome(kind, reason="it broke") if turn.name == "data" and crash else obedient_agent(turn)
 
-    design(stage.home(), [member("data"), member("other"), member("api", "data")], groups=[["data", "other"], "api"])
-    assert stage.run(script) == 1
-    assert stage.statuses() == {"data": "failed", "other": "verified", "api": "pending"}
-    assert [each for each in stage.log if each.startswith("data")] == ["data:spawn", "data:resume", "data:resume"]
-    assert stage.members()["data"]["question"]["kind"] == "failed"
-    home = stage.home()
-    (folder,) = run_folder.listed(home)
+    design(
+        crew_repo.home(), [member("data"), member("other"), member("api", "data")], groups=[["data", "other"], "api"]
+    )
+    assert crew_repo.run(script) == 1
+    assert crew_repo.statuses() == {"data": "failed", "other": "verified", "api": "pending"}
+    assert [line for line in crew_repo.log if line.startswith("data")] == ["data:spawn", "data:resume", "data:resume"]
+    assert crew_repo.members()["data"]["question"]["kind"] == "failed"
+    home = crew_repo.home()
+    (folder,) = run_folder.all_folders(home)
     rows = run_report.report_data(home, folder)["tasks"]
     assert {row["id"]: row["tries"] for row in rows} == {"data": 3, "other": 1, "api": 0}
     crash.clear()
-    stage.answer("Try it again")
-    assert stage.run(script) == 0
+    crew_repo.answer("Try it again")
+    assert crew_repo.run(script) == 0
 
 
-def test_who_says_nothing_is_reminded_once(stage: Stage) -> None:
-    """A turn that ends in working without outputs gets a reminder, and then counts as a failed try."""
+def test_who_says_nothing_is_reminded_once(crew_repo: CrewRepo) -> None:
+    """A turn that ends in working without outputs gets a reminder, and then counts as a failed turn."""
 
     def script(turn: Turn) -> str:
-        return "I am done" if turn.name == "data" else good(turn)
+        return "I am done" if turn.name == "data" else obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 1
-    assert stage.log == ["data:spawn", "data:reminder", *["data:resume", "data:reminder"] * 2]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 1
+    assert crew_repo.log == ["data:spawn", "data:reminder", *["data:resume", "data:reminder"] * 2]
 
 
-def test_work_without_a_word_is_inferred(stage: Stage) -> None:
+def test_work_without_a_word_is_inferred(crew_repo: CrewRepo) -> None:
     """Outputs that are there and no unresolved note count as handed in; an escalated note counts as blocked."""
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
-            return good(turn)
+            return obedient_agent(turn)
         if turn.kind == "spawn":
             turn.escalate("Which colour?")
         turn.write()
         return "done"
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log == ["data:spawn", "workflow_architect:review", "data:resume", "checker:review"]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log == ["data:spawn", "workflow_architect:review", "data:resume", "checker:review"]
 
 
-def test_an_answer_of_the_person_passes_the_architect(stage: Stage) -> None:
+def test_an_answer_of_the_person_passes_the_architect(crew_repo: CrewRepo) -> None:
     """A user's matter is asked, answered, validated by the architect, written into the note, and in the next prompt."""
     prompts: list[str] = []
 
@@ -176,24 +191,24 @@ def test_an_answer_of_the_person_passes_the_architect(stage: Stage) -> None:
             turn.set("blocked")
             return "blocked"
         prompts.append(turn.prompt) if turn.name == "data" else None
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 4
-    question = stage.members()["data"]["question"]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 4
+    question = crew_repo.members()["data"]["question"]
     assert (question["number"], question["kind"]) == (1, "user")
     assert "Must an address be unique?" in question["text"]
-    assert stage.told("question")[0]["number"] == "w1"
-    stage.answer("Yes, unique")
-    assert stage.run(script) == 0
+    assert crew_repo.events_of("question")[0]["number"] == "w1"
+    crew_repo.answer("Yes, unique")
+    assert crew_repo.run(script) == 0
     assert "Yes, unique" in prompts[1] and "| Goal: " in prompts[1]
     assert "Make it unique, as the person says" in prompts[2]
-    (note,) = next(stage.sessions())["notes"]
+    (note,) = next(crew_repo.sessions())["notes"]
     assert (note["status"], note["resolved_by"]) == ("resolved", "user")
     assert note["resolution"] == "Make it unique, as the person says"
 
 
-def test_a_technical_question_is_a_task_of_the_solution_architect(stage: Stage) -> None:
+def test_a_technical_question_is_a_task_of_the_solution_architect(crew_repo: CrewRepo) -> None:
     """It works, is verified like any agent, and its decision goes through the architect into the note."""
     seen: list[str] = []
 
@@ -207,11 +222,11 @@ def test_a_technical_question_is_a_task_of_the_solution_architect(stage: Stage) 
             turn.escalate("Which hash?", "security")
             turn.set("blocked")
             return "blocked"
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log == [
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log == [
         "data:spawn",
         "workflow_architect:review",
         "solution_architect_agent:spawn",
@@ -221,12 +236,12 @@ def test_a_technical_question_is_a_task_of_the_solution_architect(stage: Stage) 
         "checker:review",
     ]
     assert "Use the first." in seen[1]
-    assert stage.statuses() == {"data": "session_complete", "solution_architect_agent": "session_complete"}
-    notes = [note for session in stage.sessions() for note in session["notes"]]
+    assert crew_repo.statuses() == {"data": "session_complete", "solution_architect_agent": "session_complete"}
+    notes = [note for session in crew_repo.sessions() for note in session["notes"]]
     assert [note["resolved_by"] for note in notes] == ["workflow_executor"]
 
 
-def test_the_same_question_three_times_is_a_loop(stage: Stage) -> None:
+def test_the_same_question_three_times_is_a_loop(crew_repo: CrewRepo) -> None:
     """Normal resolution stops, the architect and the person get the whole history, also after a restart."""
     calls: list[str] = []
 
@@ -240,22 +255,22 @@ def test_the_same_question_three_times_is_a_loop(stage: Stage) -> None:
             turn.escalate("Which colour is it?" + " " * len(calls))
             turn.set("blocked")
             return "blocked"
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 4
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 4
     assert len(calls) == 3
-    question = stage.members()["data"]["question"]
+    question = crew_repo.members()["data"]["question"]
     assert question["kind"] == "loop"
     assert "They wait for each other" in question["text"]
     assert "Answer 1" in question["text"]
-    stage.answer("Blue, for good")
-    assert stage.run(script) == 0
+    crew_repo.answer("Blue, for good")
+    assert crew_repo.run(script) == 0
     assert "Blue, for good" in calls[3]
 
 
-def test_notes_are_answered_first_come_first_served(stage: Stage) -> None:
-    """Who was blocked first is heard first, all notes of one agent together."""
+def test_notes_are_answered_first_come_first_served(crew_repo: CrewRepo) -> None:
+    """The agent that was blocked first is served first, with all its notes together."""
     heard: list[list[str]] = []
 
     def script(turn: Turn) -> str:
@@ -267,14 +282,14 @@ def test_notes_are_answered_first_come_first_served(stage: Stage) -> None:
                 turn.escalate(f"What about {turn.name} {number} {'x' * number}?")
             turn.set("blocked")
             return "blocked"
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("second"), member("first")], groups=[["first", "second"]])
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("second"), member("first")], groups=[["first", "second"]])
+    assert crew_repo.run(script) == 0
     assert sorted(heard) == [["note_001"], ["note_001", "note_002"]]
 
 
-def test_an_architect_that_cannot_be_read_is_a_question(stage: Stage) -> None:
+def test_an_architect_that_cannot_be_read_is_a_question(crew_repo: CrewRepo) -> None:
     """One repair turn in the same session, and then the person decides; nothing is guessed."""
 
     def script(turn: Turn) -> str:
@@ -284,42 +299,42 @@ def test_an_architect_that_cannot_be_read_is_a_question(stage: Stage) -> None:
             turn.escalate("Which colour?")
             turn.set("blocked")
             return "blocked"
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 4
-    assert stage.log == ["data:spawn", "workflow_architect:review", "workflow_architect:reminder"]
-    assert "Which colour?" in stage.members()["data"]["question"]["text"]
-    stage.answer("Blue")
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 4
+    assert crew_repo.log == ["data:spawn", "workflow_architect:review", "workflow_architect:reminder"]
+    assert "Which colour?" in crew_repo.members()["data"]["question"]["text"]
+    crew_repo.answer("Blue")
+    assert crew_repo.run(script) == 0
 
 
-def test_a_verifier_without_a_result_verifies_nobody(stage: Stage) -> None:
+def test_a_verifier_without_a_result_verifies_nobody(crew_repo: CrewRepo) -> None:
     """Three verifier turns that cannot be read are a question, and the agent is not verified."""
     mute = [True]
 
     def script(turn: Turn) -> str:
-        return "It looks fine to me" if turn.role == "verifier" and mute else good(turn)
+        return "It looks fine to me" if turn.role == "verifier" and mute else obedient_agent(turn)
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 4
-    assert stage.statuses() == {"data": "ready_for_verification"}
-    assert stage.log == ["data:spawn", *["checker:review", "checker:reminder"] * 3]
-    assert stage.members()["data"]["question"]["kind"] == "verifier"
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 4
+    assert crew_repo.statuses() == {"data": "ready_for_verification"}
+    assert crew_repo.log == ["data:spawn", *["checker:review", "checker:reminder"] * 3]
+    assert crew_repo.members()["data"]["question"]["kind"] == "verifier"
     mute.clear()
-    stage.answer("Ask it once more")
-    assert stage.run(script) == 0
+    crew_repo.answer("Ask it once more")
+    assert crew_repo.run(script) == 0
 
 
-def test_an_agent_cannot_verify_itself(stage: Stage) -> None:
+def test_an_agent_cannot_verify_itself(crew_repo: CrewRepo) -> None:
     """An edit of shared_status.json that claims `verified` counts for nothing, is set aside, and the agent is told."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
-            return good(turn)
+            return obedient_agent(turn)
         prompts.append(turn.prompt)
-        view = stage.root / "orchestration/shared_status.json"
+        view = crew_repo.root / "orchestration/shared_status.json"
         if len(prompts) == 1:
             turn.write()
             view.write_text(view.read_text().replace('"working"', '"verified"'))
@@ -327,29 +342,29 @@ def test_an_agent_cannot_verify_itself(stage: Stage) -> None:
         turn.hand_in()
         return "done"
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log[-1] == "checker:review"
-    assert list(stage.root.glob("orchestration/agents/data/set_aside/*shared_status.json"))
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log[-1] == "checker:review"
+    assert list(crew_repo.root.glob("orchestration/agents/data/set_aside/*shared_status.json"))
 
 
-def test_a_lawful_edit_of_the_view_counts(stage: Stage) -> None:
+def test_a_lawful_edit_of_the_view_counts(crew_repo: CrewRepo) -> None:
     """An agent that has no sow edits its own entry, and its legal move is taken from there."""
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
-            return good(turn)
+            return obedient_agent(turn)
         turn.write()
-        view = stage.root / "orchestration/shared_status.json"
+        view = crew_repo.root / "orchestration/shared_status.json"
         view.write_text(view.read_text().replace('"working"', '"ready_for_verification"'))
         return "done"
 
-    design(stage.home(), [member("data")])
-    assert stage.run(script) == 0
-    assert stage.log == ["data:spawn", "checker:review"]
+    design(crew_repo.home(), [member("data")])
+    assert crew_repo.run(script) == 0
+    assert crew_repo.log == ["data:spawn", "checker:review"]
 
 
-def test_a_dependent_hears_that_its_input_has_changed(stage: Stage) -> None:
+def test_a_dependent_hears_that_its_input_has_changed(crew_repo: CrewRepo) -> None:
     """Outputs have versions: an agent whose input is newer than what it read is told so."""
     prompts: list[str] = []
 
@@ -361,29 +376,29 @@ def test_a_dependent_hears_that_its_input_has_changed(stage: Stage) -> None:
                 turn.set("blocked")
                 members.record_outputs(turn.home, "data", {"agents/data/task_output/out.md": "ab" * 32})
                 return "blocked"
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data"), member("api", "data")])
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("data"), member("api", "data")])
+    assert crew_repo.run(script) == 0
     assert "agents/data/task_output/out.md (version 2, you read 1)" in prompts[1]
-    assert stage.members()["api"]["read"] == {"agents/data/task_output/out.md": 2}
+    assert crew_repo.members()["api"]["read"] == {"agents/data/task_output/out.md": 2}
 
 
-def test_a_design_that_nobody_approved_is_not_run(stage: Stage) -> None:
-    """Without verification and approval for the plan as it stands nothing starts."""
-    home = stage.home()
+def test_a_design_that_nobody_approved_is_not_run(crew_repo: CrewRepo) -> None:
+    """Without verification and approval for the plan as it is nothing starts."""
+    home = crew_repo.home()
     design(home, [member("data")])
-    path = stage.root / "orchestration/workflow_coordination_plan.md"
+    path = crew_repo.root / "orchestration/workflow_coordination_plan.md"
     path.write_text(path.read_text().replace("the output is there", "the output is good"))
     with pytest.raises(SowError, match="approved"):
-        stage.run(good)
-    assert stage.log == []
+        crew_repo.run(obedient_agent)
+    assert crew_repo.log == []
 
 
-def test_a_solution_architect_that_nobody_asks_keeps_nobody(stage: Stage) -> None:
+def test_a_solution_architect_that_nobody_asks_keeps_nobody(crew_repo: CrewRepo) -> None:
     """One in the roster works only when it is asked; the workflow is complete without it."""
     architect = member("solver", role="solution_architect", agent="solution-architect")
-    design(stage.home(), [member("data"), architect], groups=["data"])
-    assert stage.run(good) == 0
-    assert stage.statuses() == {"data": "session_complete", "solver": "pending"}
-    assert stage.workflow()["status"] == "completed"
+    design(crew_repo.home(), [member("data"), architect], groups=["data"])
+    assert crew_repo.run(obedient_agent) == 0
+    assert crew_repo.statuses() == {"data": "session_complete", "solver": "pending"}
+    assert crew_repo.workflow()["status"] == "completed"

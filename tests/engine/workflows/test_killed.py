@@ -1,9 +1,9 @@
-"""A run that dies at a chosen moment, and what the next one makes of it."""
+"""A workflow's run is killed at a chosen moment, and the next run continues it."""
 
 from __future__ import annotations
 
 import pytest
-from support.in_process_crew import QuickDisk, Stage, Turn, design, good, member
+from support.in_process_crew import CrewRepo, QuickDisk, Turn, design, member, obedient_agent
 
 
 class Killed(BaseException):
@@ -23,20 +23,20 @@ class DiesAtSettlement(QuickDisk):
         super().replace(source, target)
 
 
-def test_a_turn_that_was_handed_in_is_settled_after_a_crash(stage: Stage) -> None:
+def test_a_turn_that_was_handed_in_is_settled_after_a_crash(crew_repo: CrewRepo) -> None:
     """Killed between the end of a turn and its settlement: it is not taken again, and what its agent read is known."""
     disk = DiesAtSettlement()
 
     def script(turn: Turn) -> str:
-        said = good(turn)
+        output = obedient_agent(turn)
         disk.armed = turn.name == "api"
-        return said
+        return output
 
-    design(stage.home(), [member("data"), member("api", "data")])
+    design(crew_repo.home(), [member("data"), member("api", "data")])
     with pytest.raises(Killed):
-        stage.run(script, disk=disk)
-    assert stage.statuses()["api"] == "ready_for_verification"
-    assert stage.run(good) == 0
-    assert stage.log.count("api:spawn") == 1 and "api:resume" not in stage.log
-    assert stage.members()["api"]["read"] == {"agents/data/task_output/out.md": 1}
-    assert stage.members()["api"]["outputs"][0]["version"] == 1
+        crew_repo.run(script, disk=disk)
+    assert crew_repo.statuses()["api"] == "ready_for_verification"
+    assert crew_repo.run(obedient_agent) == 0
+    assert crew_repo.log.count("api:spawn") == 1 and "api:resume" not in crew_repo.log
+    assert crew_repo.members()["api"]["read"] == {"agents/data/task_output/out.md": 1}
+    assert crew_repo.members()["api"]["outputs"][0]["version"] == 1

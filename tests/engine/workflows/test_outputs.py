@@ -1,4 +1,4 @@
-"""Verified outputs are pinned: one that somebody changes afterwards is verified again."""
+"""Verified outputs are pinned: an output that is changed afterwards is verified again."""
 
 from __future__ import annotations
 
@@ -6,115 +6,117 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.in_process_crew import Stage, Turn, design, good, member
+from support.in_process_crew import CrewRepo, Turn, design, member, obedient_agent
 
 from sow.domain.workflows.stages import MAX_VERIFICATIONS
 
 
-def output(stage: Stage, name: str) -> Path:
-    return stage.root / "orchestration/agents" / name / "task_output/out.md"
+def output(crew_repo: CrewRepo, name: str) -> Path:
+    return crew_repo.root / "orchestration/agents" / name / "task_output/out.md"
 
 
-def rounds(stage: Stage, name: str) -> list[str]:
-    return [each["result"] for each in stage.told("verification") if each["task"] == name]
+def rounds(crew_repo: CrewRepo, name: str) -> list[str]:
+    return [event["result"] for event in crew_repo.events_of("verification") if event["task"] == name]
 
 
 @pytest.mark.parametrize("how", ["overwrite", "remove", "add"])
-def test_a_later_agent_overwrites_a_verified_output(stage: Stage, how: str) -> None:
+def test_a_later_agent_overwrites_a_verified_output(crew_repo: CrewRepo, how: str) -> None:
     """The owner of a changed output works again, its work is verified again, and the run says why (F91)."""
-    design(stage.home(), [member("data"), member("api", "data")])
-    stage.approve()
+    design(crew_repo.home(), [member("data"), member("api", "data")])
+    crew_repo.approve()
     spoiled: list[str] = []
 
     def script(turn: Turn) -> str:
         if turn.name == "api" and turn.role == "implementer" and not spoiled:
             spoiled.append(how)
-            path = output(stage, "data")
+            path = output(crew_repo, "data")
             if how == "overwrite":
                 path.write_text("spoiled\n")
             elif how == "remove":
                 path.unlink()
             else:
                 path.with_name("more.md").write_text("more\n")
-        return str(good(turn))
+        return str(obedient_agent(turn))
 
-    assert stage.run(script) == 0
-    assert rounds(stage, "data") == ["passed", "passed"]
-    assert any("task_output" in each["text"] and "verified" in each["text"] for each in stage.told("set_aside"))
-    assert stage.statuses() == {"data": "session_complete", "api": "session_complete"}
+    assert crew_repo.run(script) == 0
+    assert rounds(crew_repo, "data") == ["passed", "passed"]
+    assert any(
+        "task_output" in entry["text"] and "verified" in entry["text"] for entry in crew_repo.events_of("set_aside")
+    )
+    assert crew_repo.statuses() == {"data": "session_complete", "api": "session_complete"}
     if how != "add":
-        assert output(stage, "data").read_text() != "spoiled\n"
+        assert output(crew_repo, "data").read_text() != "spoiled\n"
 
 
-def test_an_output_that_changes_before_others_start_holds_them(stage: Stage) -> None:
+def test_an_output_that_changes_before_others_start_holds_them(crew_repo: CrewRepo) -> None:
     """Nobody starts from an output that is not what was verified."""
-    design(stage.home(), [member("data"), member("other"), member("api", "data", "other")])
-    stage.approve()
+    design(crew_repo.home(), [member("data"), member("other"), member("api", "data", "other")])
+    crew_repo.approve()
     seen: list[str] = []
     spoiled: list[str] = []
 
     def script(turn: Turn) -> str:
         if turn.name == "other" and turn.role == "implementer":
-            if not rounds(stage, "data"):
+            if not rounds(crew_repo, "data"):
                 return "I wait"
             if not spoiled:
                 spoiled.append("x")
-                output(stage, "data").write_text("spoiled\n")
+                output(crew_repo, "data").write_text("spoiled\n")
         if turn.name == "api" and turn.role == "implementer":
-            seen.append(output(stage, "data").read_text())
-        return str(good(turn))
+            seen.append(output(crew_repo, "data").read_text())
+        return str(obedient_agent(turn))
 
-    assert stage.run(script) == 0
+    assert crew_repo.run(script) == 0
     assert "spoiled\n" not in seen
 
 
-def test_an_output_that_changes_while_it_is_verified(stage: Stage) -> None:
+def test_an_output_that_changes_while_it_is_verified(crew_repo: CrewRepo) -> None:
     """A verdict on outputs that changed meanwhile does not count: the verifier is asked again."""
-    design(stage.home(), [member("data")])
-    stage.approve()
+    design(crew_repo.home(), [member("data")])
+    crew_repo.approve()
     asked: list[str] = []
 
     def script(turn: Turn) -> str:
         if turn.role == "verifier":
             asked.append(turn.name)
             if len(asked) == 1:
-                output(stage, "data").write_text("changed\n")
-        return str(good(turn))
+                output(crew_repo, "data").write_text("changed\n")
+        return str(obedient_agent(turn))
 
-    assert stage.run(script) == 0
+    assert crew_repo.run(script) == 0
     assert len(asked) == 2
 
 
-def test_an_output_that_is_spoiled_again_and_again_is_a_question(stage: Stage) -> None:
-    """After as many rounds as a refused agent has, a person is asked."""
-    design(stage.home(), [member("data"), member("api", "data")])
-    stage.approve()
+def test_an_output_that_is_spoiled_again_and_again_is_a_question(crew_repo: CrewRepo) -> None:
+    """After as many verifications as an agent has, a person is asked."""
+    design(crew_repo.home(), [member("data"), member("api", "data")])
+    crew_repo.approve()
 
     class Spoiler(list[dict[str, Any]]):
         def append(self, event: dict[str, Any]) -> None:
             super().append(event)
             if event["event"] == "verification" and event["task"] == "data":
-                output(stage, "data").write_text(f"spoiled {len(self)}\n")
+                output(crew_repo, "data").write_text(f"spoiled {len(self)}\n")
 
-    stage.events = Spoiler()
-    assert stage.run(good) == 4
-    assert rounds(stage, "data") == ["passed"] * MAX_VERIFICATIONS
-    assert stage.members()["data"]["question"]["kind"] == "rounds"
-    assert stage.statuses()["api"] == "pending"
+    crew_repo.events = Spoiler()
+    assert crew_repo.run(obedient_agent) == 4
+    assert rounds(crew_repo, "data") == ["passed"] * MAX_VERIFICATIONS
+    assert crew_repo.members()["data"]["question"]["kind"] == "rounds"
+    assert crew_repo.statuses()["api"] == "pending"
 
 
-def test_a_run_after_the_end_finds_a_change(stage: Stage) -> None:
+def test_a_run_after_the_end_finds_a_change(crew_repo: CrewRepo) -> None:
     """What was changed between two calls is found by the second one before anything builds on it."""
-    design(stage.home(), [member("data"), member("api", "data")])
-    stage.approve()
+    design(crew_repo.home(), [member("data"), member("api", "data")])
+    crew_repo.approve()
 
     def first(turn: Turn) -> str:
         if turn.name == "api" and turn.role == "implementer":
             raise KeyboardInterrupt
-        return str(good(turn))
+        return str(obedient_agent(turn))
 
     with pytest.raises(KeyboardInterrupt):
-        stage.run(first)
-    output(stage, "data").write_text("by hand\n")
-    assert stage.run(good) == 0
-    assert rounds(stage, "data") == ["passed", "passed"]
+        crew_repo.run(first)
+    output(crew_repo, "data").write_text("by hand\n")
+    assert crew_repo.run(obedient_agent) == 0
+    assert rounds(crew_repo, "data") == ["passed", "passed"]

@@ -1,4 +1,4 @@
-"""A small crew of real processes: simulated agents that call the real sow, a run that is killed, stopped and shown."""
+"""A small crew of real processes: simulated agents that call sow, and a run that is killed, stopped and shown."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Crew:
         repo.environment["SOW_SIMULATED_SCENARIO"] = str(folder / "scenario.yaml")
         self.play()
         repo.ok("workflow", "new", "crew")
-        found = checkout.at(str(repo.root))
-        assert found is not None
-        write_design(Home(found), [member("data"), member("api", "data")])
+        result = checkout.at(str(repo.root))
+        assert result is not None
+        write_design(Home(result), [member("data"), member("api", "data")])
         verified = repo.sow("workflow", "verify", "--executor", "simulated", "--yes", SOW_SIMULATED_SCENARIO="")
         assert verified.code == 0, verified
 
@@ -66,13 +66,13 @@ class Crew:
         return self.repo.sow("workflow", "run", "--executor", "simulated", "--json", **environment)
 
     def start(self) -> subprocess.Popen[bytes]:
-        words = [SOW, "workflow", "run", "--executor", "simulated"]
+        text = [SOW, "workflow", "run", "--executor", "simulated"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen(words, cwd=self.repo.root, env=self.repo.environment, **quiet)
+        return subprocess.Popen(text, cwd=self.repo.root, env=self.repo.environment, **quiet)
 
     def statuses(self) -> dict[str, str]:
         state = yaml.safe_load((self.repo.root / "orchestration/state.yaml").read_text())
-        return {name: each["status"] for name, each in state["workflow"]["members"].items()}
+        return {name: task["status"] for name, task in state["workflow"]["members"].items()}
 
     def starts(self) -> list[str]:
         return self.ledger.read_text().split() if self.ledger.exists() else []
@@ -123,7 +123,7 @@ def test_killed_anywhere_it_goes_on(crew: Crew, part: int, tmp_path: Path) -> No
 
 @pytest.mark.full
 def test_two_runs_at_once_are_refused_and_one_can_be_stopped(crew: Crew) -> None:
-    """A second run is refused while the first lives; `sow runs stop` ends it politely, and it goes on later."""
+    """A second run is refused while the first lives; `sow runs stop` ends it, and it continues later."""
     hang = [{"append": {"path": str(crew.ledger), "text": "{task}\n"}}, {"hang": True}]
     whole = crew.tasks["data"]
     crew.tasks["data"] = [hang]

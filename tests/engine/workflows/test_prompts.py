@@ -1,23 +1,23 @@
-"""What those who work and judge in a workflow are told, and how long they may take."""
+"""The prompts of workers and judges in a workflow, and their time limits."""
 
 from __future__ import annotations
 
 import pytest
-from support.in_process_crew import Stage, Turn, design, good, member
+from support.in_process_crew import CrewRepo, Turn, design, member, obedient_agent
 
 from sow.domain.workflows.crew_plan import TIMEOUT
 from sow.store.projects import memory
 from sow.store.projects import project as projects
 
 
-def tell_verifier(stage: Stage) -> None:
-    path = stage.root / "orchestration/agents/checker/agent_instructions.md"
+def tell_verifier(crew_repo: CrewRepo) -> None:
+    path = crew_repo.root / "orchestration/agents/checker/agent_instructions.md"
     path.parent.mkdir(parents=True)
     path.write_text("# checker\n\nOpen every file.\n")
-    stage.approve()
+    crew_repo.approve()
 
 
-def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(stage: Stage) -> None:
+def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(crew_repo: CrewRepo) -> None:
     """Both halves of what it verifies are in its prompt: what was made, and how each note was resolved, by whom."""
     seen: list[str] = []
 
@@ -27,36 +27,36 @@ def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(stage: 
         elif turn.name == "data":
             note = turn.note("The name is short")
             turn.resolve(note)
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data", criteria=["it has ten rows"])])
-    tell_verifier(stage)
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("data", criteria=["it has ten rows"])])
+    tell_verifier(crew_repo)
+    assert crew_repo.run(script) == 0
     (prompt,) = seen
     assert "agents/data/task_output/out.md (version 1)" in prompt and "it has ten rows" in prompt
     assert "The name is short" in prompt and "resolved by agent_self: as it is elsewhere" in prompt
     assert "Your own instructions are in" in prompt and "agents/checker/agent_instructions.md" in prompt
 
 
-def test_members_and_verifiers_know_the_project_s_decisions(stage: Stage) -> None:
+def test_members_and_verifiers_know_the_project_s_decisions(crew_repo: CrewRepo) -> None:
     """If the checkout has a project, its goal and decisions are in both prompts (B3)."""
     seen: dict[str, str] = {}
 
     def script(turn: Turn) -> str:
         seen[turn.role] = turn.prompt
-        return good(turn)
+        return obedient_agent(turn)
 
-    home = stage.home()
+    home = crew_repo.home()
     design(home, [member("data")])
     memory.add(home, "Gates open inwards", by="ada", now="2026-01-31T09:00:00Z")
-    assert stage.run(script) == 0
+    assert crew_repo.run(script) == 0
     assert len(seen) == 2
     for prompt in seen.values():
         assert f"| Goal: {projects.load(home)['name']}\n" in prompt
         assert "| Decided 2026-01-31T09:00:00Z · ada: Gates open inwards" in prompt
 
 
-def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(stage: Stage) -> None:
+def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(crew_repo: CrewRepo) -> None:
     """What two agents assume differently about one thing comes to the verifier together."""
     seen: list[str] = []
 
@@ -66,10 +66,10 @@ def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(stage: Stage)
         elif turn.name in ("api", "page"):
             word = "a string" if turn.name == "api" else "a number"
             turn.resolve(turn.note(f"The user id in users.json is {word}"))
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("api"), member("page")], groups=["api", "page"])
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("api"), member("page")], groups=["api", "page"])
+    assert crew_repo.run(script) == 0
     (prompt,) = seen
     beside = prompt.partition("side by side:\n")[2].partition("\n\n")[0]
     assert "is a string" in beside and "is a number" in beside
@@ -86,16 +86,16 @@ IN_PLAN = "its timeout in the coordination plan"
         ("90s", 20, 20, "--timeout (20s)"),
     ],
 )
-def test_a_turn_has_its_time(stage: Stage, planned: str, given: float, expected: float, late: str) -> None:
+def test_a_turn_has_its_time(crew_repo: CrewRepo, planned: str, given: float, expected: float, late: str) -> None:
     """60 minutes, or what the plan says for an agent, or --timeout over both; a late turn is told which (C17)."""
     seen: list[tuple[float, str]] = []
 
     def script(turn: Turn) -> str:
         if turn.name == "data":
             seen.append((turn.timeout, turn.late))
-        return good(turn)
+        return obedient_agent(turn)
 
-    design(stage.home(), [member("data", **({"timeout": planned} if planned else {}))])
-    stage.timeout = given
-    assert stage.run(script) == 0
+    design(crew_repo.home(), [member("data", **({"timeout": planned} if planned else {}))])
+    crew_repo.timeout = given
+    assert crew_repo.run(script) == 0
     assert seen == [(expected, f"it took longer than {late} allows")]

@@ -1,4 +1,4 @@
-"""Random crews through the whole protocol, with bad agents and a run that is killed: what must always hold."""
+"""Random crews with bad agents and a killed run: the invariants of the protocol hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from conftest import FULL
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from support.in_process_crew import QuickDisk, Stage, Turn, design, member
+from support.in_process_crew import CrewRepo, QuickDisk, Turn, design, member
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import IllegalStatusChange, SowError
@@ -44,12 +44,12 @@ class DeadlyDisk(QuickDisk):
 class History:
     """One crew with one course of chance; after so many turns everybody behaves."""
 
-    def __init__(self, stage: Stage, seed: int, size: int, patience: int) -> None:
-        self.stage = stage
+    def __init__(self, crew_repo: CrewRepo, seed: int, size: int, patience: int) -> None:
+        self.crew_repo = crew_repo
         self.chance = random.Random(seed)
         self.names = [f"agent{number}" for number in range(size)]
         self.needs = {
-            name: [each for each in self.names[:at] if self.chance.random() < 0.4] for at, name in enumerate(self.names)
+            name: [name for name in self.names[:at] if self.chance.random() < 0.4] for at, name in enumerate(self.names)
         }
         self.patience = patience
         self.turns = 0
@@ -58,7 +58,7 @@ class History:
         self.notes: list[tuple[str, str, str]] = []
         self.wrong: list[str] = []
         self.kills = 0
-        design(stage.home(), [member(name, *self.needs[name]) for name in self.names], self._groups())
+        design(crew_repo.home(), [member(name, *self.needs[name]) for name in self.names], self._groups())
 
     def _groups(self) -> list[Any]:
         """Sometimes the plan says who works side by side: all that need nothing of each other."""
@@ -66,8 +66,8 @@ class History:
             return []
         level: dict[str, int] = {}
         for name in self.names:
-            level[name] = 1 + max((level[each] for each in self.needs[name]), default=0)
-        return [[name for name in self.names if level[name] == each] for each in sorted(set(level.values()))]
+            level[name] = 1 + max((level[need] for need in self.needs[name]), default=0)
+        return [[name for name in self.names if level[name] == item] for item in sorted(set(level.values()))]
 
     def play(self) -> None:
         """Call after call, killed now and then and answered whenever it asks, until the workflow is complete."""
@@ -75,14 +75,14 @@ class History:
             deadly = self.turns < self.patience and self.chance.random() < 0.6
             disk = DeadlyDisk(self.chance.randint(1, 60) if deadly else 0)
             try:
-                code = self.stage.run(self.script, disk=disk, at_once=self.chance.randint(1, 3))
+                code = self.crew_repo.run(self.script, disk=disk, at_once=self.chance.randint(1, 3))
             except Killed:
                 self.kills += 1
                 continue
             if code == 0:
                 return
-            assert self.stage.answer("Go on, as you think best") or code != 1, self.stage.statuses()
-        raise AssertionError(f"no end after {MOST_CALLS} calls: {self.stage.statuses()}")
+            assert self.crew_repo.answer("Go on, as you think best") or code != 1, self.crew_repo.statuses()
+        raise AssertionError(f"no end after {MOST_CALLS} calls: {self.crew_repo.statuses()}")
 
     def script(self, turn: Turn) -> str | Outcome:
         self.turns += 1
@@ -97,19 +97,19 @@ class History:
 
     def _look_at_verified(self) -> None:
         """At no time is anybody verified whom no verifier has passed."""
-        done = [name for name, status in self.stage.statuses().items() if status in DONE_STATUSES]
+        done = [name for name, status in self.crew_repo.statuses().items() if status in DONE_STATUSES]
         self.wrong += [f"nobody passed {name}, and it is verified" for name in done if not self.passes.get(name)]
 
     def _look(self, turn: Turn) -> None:
         """No agent starts before those that it needs are verified, and none works that is verified itself."""
-        statuses = self.stage.statuses()
+        statuses = self.crew_repo.statuses()
         self.wrong += [f"{turn.name} works and is verified"] if statuses[turn.name] in DONE_STATUSES else []
-        early = [each for each in self.needs.get(turn.name, ()) if statuses[each] not in DONE_STATUSES]
-        self.wrong += [f"{turn.name} works before {each} is verified" for each in early]
+        early = [item for item in self.needs.get(turn.name, ()) if statuses[item] not in DONE_STATUSES]
+        self.wrong += [f"{turn.name} works before {item} is verified" for item in early]
 
     def _verifier(self, turn: Turn, *, naughty: bool) -> str | Outcome:
-        told = turn.prompt.rpartition("and verify the work of ")[2].split(".")[0] if turn.kind == "review" else ""
-        subject = self.subjects.setdefault(turn.session, told)  # a repair turn does not name it again
+        messages = turn.prompt.rpartition("and verify the work of ")[2].split(".")[0] if turn.kind == "review" else ""
+        subject = self.subjects.setdefault(turn.session, messages)  # a repair turn does not name it again
         what = self.chance.choice(["passed"] * 4 + ["failed", "failed", "mute", "crash"]) if naughty else "passed"
         if what == "crash":
             return Outcome("failed", reason="it broke")
@@ -133,7 +133,7 @@ class History:
     def _note(self, turn: Turn, *, up: bool) -> None:
         text = f"Which {self.chance.choice(COLOURS)} is it?"
         number = turn.escalate(text) if up else turn.note(text)
-        task = self.stage.members()[turn.name]["task_id"]
+        task = self.crew_repo.members()[turn.name]["task_id"]
         self.notes.append((task, number, text))
         if not up and self.chance.random() < 0.7:
             turn.resolve(number)
@@ -146,7 +146,7 @@ class History:
             elif what in ("note", "escalate"):
                 self._note(turn, up=what == "escalate")
             elif what == "lie":
-                view = self.stage.root / "orchestration/shared_status.json"
+                view = self.crew_repo.root / "orchestration/shared_status.json"
                 view.write_text(view.read_text().replace('"working"', '"verified"'))
         end = self.chance.choice(["hand in", "hand in", "block", "silence", "crash", "limit"])
         if end == "crash":
@@ -159,52 +159,54 @@ class History:
 
     def _good(self, turn: Turn, *, hand_in: bool = True) -> str:
         if hand_in:
-            for each in self._open(turn):
+            for task in self._open(turn):
                 try:
-                    turn.resolve(each)
+                    turn.resolve(task)
                 except IllegalStatusChange:  # a matter that is not its own, which a crash kept from being escalated
-                    turn.pass_on(each)
+                    turn.pass_on(task)
         turn.write(f"turn {self.turns}\n")
         if turn.role == "solution-architect":
-            Path(turn.desk.folder, "task_output", "decision.md").write_text("Use the first.\n")
-        if hand_in and self.stage.statuses()[turn.name] == "working":
+            Path(turn.folder.folder, "task_output", "decision.md").write_text("Use the first.\n")
+        if hand_in and self.crew_repo.statuses()[turn.name] == "working":
             turn.set("completion_drive_review")
         if hand_in:
-            waiting = [each for each in self._notes(turn) if each["status"] == "escalated"]
+            waiting = [note for note in self._notes(turn) if note["status"] == "escalated"]
             turn.set("blocked" if waiting else "ready_for_verification")
         return "done"
 
     def _notes(self, turn: Turn) -> list[dict[str, Any]]:
-        task = self.stage.members()[turn.name]["task_id"]
-        return [each for session in self.stage.sessions() if session["task_id"] == task for each in session["notes"]]
+        task = self.crew_repo.members()[turn.name]["task_id"]
+        return [
+            note for session in self.crew_repo.sessions() if session["task_id"] == task for note in session["notes"]
+        ]
 
     def _open(self, turn: Turn) -> list[str]:
-        return [each["note_id"] for each in self._notes(turn) if each["status"] == "open"]
+        return [note["note_id"] for note in self._notes(turn) if note["status"] == "open"]
 
     def complaints(self) -> list[str]:
         """What is wrong at the end."""
         wrong = list(self.wrong)
-        for name, state in self.stage.members().items():
+        for name, state in self.crew_repo.members().items():
             if state["status"] != "session_complete" or not self.passes.get(name):
                 wrong.append(f"{name} is {state['status']} with {self.passes.get(name, 0)} verifications that passed")
         kept = {}
-        for session in self.stage.sessions():
-            for each in session["notes"]:
-                kept[session["task_id"], each["note_id"]] = each
-                wrong += [f"unresolved: {each}"] if each["status"] != "resolved" else []
-        wrong += [f"lost: {each}" for each in self.notes if kept.get(each[:2], {}).get("description") != each[2]]
-        return wrong + ([] if self.stage.workflow()["status"] == "completed" else ["it is not completed"])
+        for session in self.crew_repo.sessions():
+            for note in session["notes"]:
+                kept[session["task_id"], note["note_id"]] = note
+                wrong += [f"unresolved: {note}"] if note["status"] != "resolved" else []
+        wrong += [f"lost: {note}" for note in self.notes if kept.get(note[:2], {}).get("description") != note[2]]
+        return wrong + ([] if self.crew_repo.workflow()["status"] == "completed" else ["it is not completed"])
 
 
 @pytest.fixture
-def fields(stage: Stage, tmp_path: Path) -> Iterator[Any]:
+def fields(crew_repo: CrewRepo, tmp_path: Path) -> Iterator[Any]:
     """A fresh copy of the repository for every history."""
     count = iter(range(1_000_000))
 
-    def fresh() -> Stage:
+    def fresh() -> CrewRepo:
         root = tmp_path / f"field{next(count)}" / "repo"
-        shutil.copytree(stage.root, root, symlinks=True)
-        return Stage(root)
+        shutil.copytree(crew_repo.root, root, symlinks=True)
+        return CrewRepo(root)
 
     return fresh
 
@@ -219,12 +221,12 @@ def test_whatever_happens_the_protocol_holds(fields: Any) -> None:
     @given(seed=st.integers(0, 2**32), size=st.integers(1, 4), patience=st.integers(0, 40))
     @example(seed=481255, size=2, patience=13)  # one at a time: who could only wait took the place of who was to go on
     def check(seed: int, size: int, patience: int) -> None:
-        stage = fields()
-        history = History(stage, seed, size, patience)
+        crew_repo = fields()
+        history = History(crew_repo, seed, size, patience)
         history.play()
         assert history.complaints() == []
         kills.append(history.kills)
-        shutil.rmtree(stage.root.parent)
+        shutil.rmtree(crew_repo.root.parent)
 
     check()
     print(f"{len(kills)} histories, {sum(kills)} kills")

@@ -1,4 +1,4 @@
-"""aider: its command lines, and how its prose is read."""
+"""aider: its command lines, and how its plain text is read."""
 
 from __future__ import annotations
 

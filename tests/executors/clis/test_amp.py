@@ -39,21 +39,21 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 
 def rules(**changes: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(Amp().spawn_command(request(**changes)).files[f"{FOLDER}/amp.json"])[
+    data: list[dict[str, Any]] = json.loads(Amp().spawn_command(request(**changes)).files[f"{FOLDER}/amp.json"])[
         "amp.permissions"
     ]
-    return found
+    return data
 
 
 def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
-    """The first rule that fits decides, so what is allowed stands before the refusal; a judge may not edit."""
-    closed, allowed, rest = [each for each in rules() if each["tool"] == "Bash"]
+    """The first rule that fits decides, so what is allowed is before the refusal; a judge may not edit."""
+    closed, allowed, rest = [rule for rule in rules() if rule["tool"] == "Bash"]
     assert closed["action"] == "reject" and "find* -delete*" in closed["matches"]["cmd"]
     assert allowed["action"] == "allow" and allowed["matches"]["cmd"][:4] == ["/bin/sow", "/bin/sow *", "git", "git *"]
     assert {"cat *", "grep *", "find *"} <= set(allowed["matches"]["cmd"])
     assert rest == {"tool": "Bash", "action": "reject"}
-    edits = [each for each in rules() if each["tool"] == "edit_file"]
-    assert [(each.get("matches", {}).get("path", ["*"])[0], each["action"]) for each in edits] == [
+    edits = [rule for rule in rules() if rule["tool"] == "edit_file"]
+    assert [(edit.get("matches", {}).get("path", ["*"])[0], edit["action"]) for edit in edits] == [
         (f"{TASK_FOLDER}/*", "allow"),
         (f"{TASKS}/*", "reject"),
         ("/repo/.sow/config.yaml", "reject"),
@@ -81,8 +81,8 @@ def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
 )
 def test_ends_of_a_turn(lines: list[Any], code: int, kind: str, reason: str) -> None:
     """Its result is Claude Code's; an error's words are the reason."""
-    found = outcome(Amp(), *lines, code=code)
-    assert found.kind == kind and reason in found.reason
+    result = outcome(Amp(), *lines, code=code)
+    assert result.kind == kind and reason in result.reason
 
 
 def test_a_stream_is_read() -> None:
@@ -99,7 +99,7 @@ def test_a_stream_is_read() -> None:
 
 
 @pytest.fixture
-def yard(repo: Repo, tmp_path: Path) -> Repo:
+def worker(repo: Repo, tmp_path: Path) -> Repo:
     """A repository whose implementer is the stand-in, with yolo_mode off."""
     fakes.install(repo, "amp", tmp_path / "bin")
     repo.environment |= {"SOW_AGENTS_IMPLEMENTER": "amp", "AMP_API_KEY": "dummy-key-of-amp"}
@@ -113,41 +113,41 @@ def spawn(repo: Repo, directives: str, *more: str) -> Any:
 
 def record(repo: Repo) -> dict[str, Any]:
     path = repo.root / ".sow/local/sessions/010/1/record.yaml"
-    found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
-    return found
+    session: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+    return session
 
 
-def test_work_pause_resume_review_and_completion_without_yolo(yard: Repo) -> None:
-    """The rules let it commit and call sow but not touch a file, and the thread goes on where it was."""
+def test_work_pause_resume_review_and_completion_without_yolo(worker: Repo) -> None:
+    """The rules let it commit and call sow but not touch a file, and the thread continues where it was."""
     commit = "git commit -q --allow-empty -m made"
-    first = spawn(yard, f"[[sh:{commit}]] [[sh:touch no.txt]] [[sh:{SOW} task set --id 010 status paused]]")
+    first = spawn(worker, f"[[sh:{commit}]] [[sh:touch no.txt]] [[sh:{SOW} task set --id 010 status paused]]")
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
-    assert yard.git("log", "-1", "--format=%s") == "made\n" and not (yard.root / "no.txt").exists()
-    thread = record(yard)["session_id"]
-    assert thread.startswith("T-") and yard.task("010")["session_id"] == thread
-    second = yard.ok("agent", "resume", "010", f"Use RS256 [[sh:{SOW} task set --id 010 status needs_review]]")
+    assert worker.git("log", "-1", "--format=%s") == "made\n" and not (worker.root / "no.txt").exists()
+    thread = record(worker)["session_id"]
+    assert thread.startswith("T-") and worker.task("010")["session_id"] == thread
+    second = worker.ok("agent", "resume", "010", f"Use RS256 [[sh:{SOW} task set --id 010 status needs_review]]")
     assert f"(earlier: sh:{commit}" in second.out
-    assert [turn["input_tokens"] for turn in record(yard)["turns"]] == [100, 100]
-    yard.ok("task", "set", "--id", "010", "status", "completed")
+    assert [turn["input_tokens"] for turn in record(worker)["turns"]] == [100, 100]
+    worker.ok("task", "set", "--id", "010", "status", "completed")
 
 
-def test_a_failed_turn_says_why(yard: Repo) -> None:
+def test_a_failed_turn_says_why(worker: Repo) -> None:
     """An error result is no success."""
-    result = spawn(yard, "[[fail:out of credits]]")
+    result = spawn(worker, "[[fail:out of credits]]")
     assert result.code == 1 and "out of credits" in result.err, result
 
 
-def test_a_login_that_nobody_answers_is_a_silent_start(yard: Repo) -> None:
-    """Without a key amp waits for a code for ever; the silence limit ends that."""
-    del yard.environment["AMP_API_KEY"]
-    path = Path(yard.environment["HOME"], ".config", "sow", "config.yaml")
+def test_a_login_that_nobody_answers_is_a_silent_start(worker: Repo) -> None:
+    """Without a key amp waits for a code forever; the silence limit ends that."""
+    del worker.environment["AMP_API_KEY"]
+    path = Path(worker.environment["HOME"], ".config", "sow", "config.yaml")
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump({"limits": {"silence_timeout": "1s"}}))
-    result = spawn(yard, "[[say:hello]]")
+    result = spawn(worker, "[[say:hello]]")
     assert result.code == 1 and "was stopped: its silence was longer than limits.silence_timeout" in result.err, result
 
 
-def test_it_takes_no_model(yard: Repo) -> None:
+def test_it_takes_no_model(worker: Repo) -> None:
     """Amp has modes, not models, and says so before it starts."""
-    result = spawn(yard, "[[say:hello]]", "--model", "opus")
+    result = spawn(worker, "[[say:hello]]", "--model", "opus")
     assert result.code == 2 and 'executor "amp" takes no model' in result.err

@@ -1,4 +1,4 @@
-"""Claude Code: its command lines, what is granted, and how its stream is read."""
+"""Claude Code: its command lines, its permissions, and how its stream is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = ["--output-format", "stream-json", "--verbose", "--settings", '{"disable
 STREAM = [*PLAIN, "--setting-sources", "user", "--add-dir", "/repo"]
 JUDGED = [*PLAIN, "--setting-sources", "user", "--allowedTools", "Bash(/bin/sow:*)", "--tools"]
 RUN = ["--allowedTools", "Bash(/bin/sow:*)", "Bash(git:*)"]
-DENY = ["--disallowedTools", *(f"Edit(/{each})" for each in CLOSED)]
+DENY = ["--disallowedTools", *(f"Edit(/{item})" for item in CLOSED)]
 WORK = ["--permission-mode", "acceptEdits", "--add-dir", TASK_FOLDER, "--add-dir", "/repo/.git", *RUN, *DENY]
 YOLO = "--dangerously-skip-permissions"
 PAINTER = Role(name="painter", tools=("Read",), description="Paints", subagent_prompt='You "paint".')
@@ -64,8 +64,8 @@ def test_a_role_from_a_file_is_defined_for_it() -> None:
     assert Claude().spawn_command(request()).files == {}
 
 
-def event(kind: str, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "session_id": SESSION, **more}
+def event(kind: str, **options: Any) -> dict[str, Any]:
+    return {"type": kind, "session_id": SESSION, **options}
 
 
 INIT = event("system", subtype="init", cwd="/repo", tools=["Bash"])
@@ -168,9 +168,9 @@ def test_a_limit_has_its_time() -> None:
     """The time at which a limit is over comes from the event, else from the words of the final event."""
     assert outcome(Claude(), limit("rejected"), refused(429), code=1).reset_at == 1794740000
     assert outcome(Claude(), limit("rejected"), code=1).reason == "the five hour limit is reached"
-    said = {**RESULT, "is_error": True, "result": "Claude AI usage limit reached|1794741111"}
-    assert outcome(Claude(), said, code=1).reset_at == 1794741111
-    assert outcome(Claude(), {**said, "result": SESSION_LIMIT}, code=1).reset_at == 0
+    output = {**RESULT, "is_error": True, "result": "Claude AI usage limit reached|1794741111"}
+    assert outcome(Claude(), output, code=1).reset_at == 1794741111
+    assert outcome(Claude(), {**output, "result": SESSION_LIMIT}, code=1).reset_at == 0
 
 
 def test_prose_about_limits_is_no_limit() -> None:

@@ -48,9 +48,9 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 def test_what_it_can_do() -> None:
     """It chooses its session's id, tells totals of tokens and no cost, and cleans up after SIGINT only."""
-    found = Codex.capabilities
-    assert (found.session, found.cumulative_tokens, found.reports_cost) == (ASSIGNED, True, False)
-    assert found.stop_signal == signal.SIGINT
+    capabilities = Codex.capabilities
+    assert (capabilities.session, capabilities.cumulative_tokens, capabilities.reports_cost) == (ASSIGNED, True, False)
+    assert capabilities.stop_signal == signal.SIGINT
 
 
 def test_the_words_of_a_repository_are_named(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
 
 def test_a_failure_is_told_in_its_own_words() -> None:
     """The reason of a failed turn is the CLI's message, not the first line of a warning on stderr."""
-    said = "WARNING: proceeding, even though we could not create PATH aliases"
-    assert outcome(Codex(), STARTED, failed(OFFLINE), code=1, stderr=said).reason == OFFLINE
+    output = "WARNING: proceeding, even though we could not create PATH aliases"
+    assert outcome(Codex(), STARTED, failed(OFFLINE), code=1, stderr=output).reason == OFFLINE
 
 
 def test_a_retry_is_no_error_yet() -> None:
-    """A try to connect again is told as one, with the status that made it necessary."""
-    found = told(Codex(), STARTED, RETRY, RETRY)
-    assert (found.retries, found.error_status, found.finished) == (2, 503, False)
+    """Repeated connections are one event, with the status that caused them."""
+    result = told(Codex(), STARTED, RETRY, RETRY)
+    assert (result.retries, result.error_status, result.finished) == (2, 503, False)
     assert told(Codex(), STARTED, error(OVERLOAD)).retries == 0
 
 

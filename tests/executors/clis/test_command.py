@@ -1,4 +1,4 @@
-"""`command`: any program that speaks the state-file protocol, as shell scripts and Python programs do here."""
+"""`command`: any program that follows the state-file protocol, such as shell scripts and Python programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_line_is_text_and_the_exit_code_is_the_signal() -> None:
     assert [outcome(CommandLine(), line, code=code).kind for code in (0, 1, -9)] == ["done", "failed", "failed"]
 
 
-class Yard:
+class WorkerRepo:
     """A repository whose implementer is a program of the test."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
@@ -68,39 +68,39 @@ class Yard:
 
     def turns(self) -> list[dict[str, Any]]:
         path = self.repo.root / ".sow/local/sessions/010/1/record.yaml"
-        found: list[dict[str, Any]] = yaml.safe_load(path.read_text())["session"]["turns"]
-        return found
+        result: list[dict[str, Any]] = yaml.safe_load(path.read_text())["session"]["turns"]
+        return result
 
 
 @pytest.fixture
-def yard(repo: Repo, tmp_path: Path) -> Yard:
+def worker(repo: Repo, tmp_path: Path) -> WorkerRepo:
     folder = tmp_path / "programs"
     folder.mkdir()
-    return Yard(repo, folder)
+    return WorkerRepo(repo, folder)
 
 
-def test_a_shell_script_works_from_pause_to_completion(yard: Yard) -> None:
-    """It gets the prompt on stdin, sets its status by calling sow, and goes on after an answer."""
-    yard.program(
+def test_a_shell_script_works_from_pause_to_completion(worker: WorkerRepo) -> None:
+    """It gets the prompt on stdin, sets its status by calling sow, and continues after an answer."""
+    worker.program(
         "#!/bin/sh\n"
         'cat > "prompt-$SOW_TURN.txt"\n'
         'if [ "$SOW_TURN" = spawn ]; then status=paused; else status=needs_review; fi\n'
         f'"{SOW}" task set --id "$SOW_TASK" status "$status"\n'
     )
-    first = yard.spawn()
+    first = worker.spawn()
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
-    assert "Execute task 010." in (yard.repo.root / "prompt-spawn.txt").read_text()
-    second = yard.repo.ok("agent", "resume", "010", "Use RS256")
+    assert "Execute task 010." in (worker.repo.root / "prompt-spawn.txt").read_text()
+    second = worker.repo.ok("agent", "resume", "010", "Use RS256")
     assert second.out.endswith("task 010: status is needs_review\n")
-    assert (yard.repo.root / "prompt-resume.txt").read_text().startswith("Use RS256\n")
-    assert yard.repo.task("010")["iteration"] == 2
-    yard.repo.ok("task", "set", "--id", "010", "status", "completed")
-    assert "session_id" not in yard.repo.task("010")
+    assert (worker.repo.root / "prompt-resume.txt").read_text().startswith("Use RS256\n")
+    assert worker.repo.task("010")["iteration"] == 2
+    worker.repo.ok("task", "set", "--id", "010", "status", "completed")
+    assert "session_id" not in worker.repo.task("010")
 
 
-def test_a_python_program_speaks_the_protocol(yard: Yard) -> None:
+def test_a_python_program_speaks_the_protocol(worker: WorkerRepo) -> None:
     """Any language will do: the task is in the variables, and the state file is the message."""
-    yard.program(
+    worker.program(
         f"#!{sys.executable}\n"
         "import os, pathlib, subprocess, sys\n"
         "desk = pathlib.Path(os.environ['SOW_DESK'])\n"
@@ -110,88 +110,92 @@ def test_a_python_program_speaks_the_protocol(yard: Yard) -> None:
         f"subprocess.run(['{SOW}', 'task', 'set', '--id', os.environ['SOW_TASK'], 'status', 'failed'], check=True)\n",
         "agent.py",
     )
-    result = yard.spawn()
+    result = worker.spawn()
     assert result.code == 0 and result.out.endswith("task 010: status is failed\n"), result
-    assert "Made it" in (yard.repo.desk("010") / "log.md").read_text()
+    assert "Made it" in (worker.repo.task_folder("010") / "log.md").read_text()
 
 
 @pytest.mark.parametrize("change", ["echo made > made.txt", "git commit -q --allow-empty -m made"])
-def test_a_program_that_only_changes_something_has_handed_in(yard: Yard, change: str) -> None:
+def test_a_program_that_only_changes_something_has_handed_in(worker: WorkerRepo, change: str) -> None:
     """A changed file, or a commit, counts as work when the program says nothing; that is recorded as inferred."""
-    yard.program(f"#!/bin/sh\n{change}\n")
-    result = yard.spawn()
+    worker.program(f"#!/bin/sh\n{change}\n")
+    result = worker.spawn()
     assert result.out.endswith("task 010: status is needs_review\n"), result
-    assert [turn["inferred"] for turn in yard.turns()] == [True]
+    assert [turn["inferred"] for turn in worker.turns()] == [True]
 
 
-def test_what_was_dirty_before_is_no_work(yard: Yard) -> None:
-    """The user's own changes are not taken for the worker's, and one that the worker goes on with is."""
-    (yard.repo.root / "notes.txt").write_text("mine\n")
-    yard.program("#!/bin/sh\nexit 0\n")
-    assert yard.spawn().out.endswith("task 010: status is failed\n")
-    yard.program("#!/bin/sh\necho theirs >> notes.txt\n")
-    assert yard.repo.ok("agent", "resume", "010", "go on").out.endswith("task 010: status is needs_review\n")
+def test_what_was_dirty_before_is_no_work(worker: WorkerRepo) -> None:
+    """The user's own changes are not taken for the worker's, and one that the worker continues with is."""
+    (worker.repo.root / "notes.txt").write_text("mine\n")
+    worker.program("#!/bin/sh\nexit 0\n")
+    assert worker.spawn().out.endswith("task 010: status is failed\n")
+    worker.program("#!/bin/sh\necho theirs >> notes.txt\n")
+    assert worker.repo.ok("agent", "resume", "010", "go on").out.endswith("task 010: status is needs_review\n")
 
 
-def test_a_program_that_does_nothing_is_reminded_once_and_failed(yard: Yard) -> None:
+def test_a_program_that_does_nothing_is_reminded_once_and_failed(worker: WorkerRepo) -> None:
     """It gets one more turn with the reminder on stdin; then the task is failed."""
-    yard.program('#!/bin/sh\ncat > "$SOW_DESK/../../../../../local/$SOW_TURN.txt"\n')
-    result = yard.spawn()
+    worker.program('#!/bin/sh\ncat > "$SOW_DESK/../../../../../local/$SOW_TURN.txt"\n')
+    result = worker.spawn()
     assert result.code == 0 and result.out.endswith("task 010: status is failed\n"), result
-    assert [turn["kind"] for turn in yard.turns()] == ["spawn", "reminder"]
-    assert "still in_progress" in (yard.repo.root / ".sow/local/resume.txt").read_text()
+    assert [turn["kind"] for turn in worker.turns()] == ["spawn", "reminder"]
+    assert "still in_progress" in (worker.repo.root / ".sow/local/resume.txt").read_text()
 
 
-def test_allow_empty_takes_nothing_for_an_answer(yard: Yard) -> None:
+def test_allow_empty_takes_nothing_for_an_answer(worker: WorkerRepo) -> None:
     """A program that is allowed to change nothing has handed in with its first turn."""
-    yard.program("#!/bin/sh\necho looked at it\n", allow_empty=True)
-    result = yard.spawn()
+    worker.program("#!/bin/sh\necho looked at it\n", allow_empty=True)
+    result = worker.spawn()
     assert result.out.endswith("task 010: status is needs_review\n") and "looked at it" in result.out
-    assert len(yard.turns()) == 1
+    assert len(worker.turns()) == 1
 
 
-def test_an_exit_code_is_the_signal(yard: Yard) -> None:
+def test_an_exit_code_is_the_signal(worker: WorkerRepo) -> None:
     """A program that ends badly has not taken its turn; its last words are the reason, and the task stays."""
-    yard.program("#!/bin/sh\necho made > made.txt\necho 'no more paper' >&2\nexit 3\n")
-    result = yard.spawn()
+    worker.program("#!/bin/sh\necho made > made.txt\necho 'no more paper' >&2\nexit 3\n")
+    result = worker.spawn()
     assert result.code == 1 and "failed: no more paper" in result.err, result
-    assert (yard.turns()[0]["exit"], yard.repo.task("010")["status"]) == (3, "in_progress")
+    assert (worker.turns()[0]["exit"], worker.repo.task("010")["status"]) == (3, "in_progress")
 
 
-def test_a_status_that_was_set_outlives_a_bad_exit(yard: Yard) -> None:
+def test_a_status_that_was_set_outlives_a_bad_exit(worker: WorkerRepo) -> None:
     """What a worker said about its task is true even if it ends badly afterwards."""
-    yard.program(f'#!/bin/sh\n"{SOW}" task set --id "$SOW_TASK" status paused\nexit 1\n')
-    result = yard.spawn()
+    worker.program(f'#!/bin/sh\n"{SOW}" task set --id "$SOW_TASK" status paused\nexit 1\n')
+    result = worker.spawn()
     assert result.code == 0 and result.out.endswith("task 010: status is paused\n"), result
 
 
-def test_its_environment_holds_the_task_and_what_was_let_through(yard: Yard) -> None:
+def test_its_environment_holds_the_task_and_what_was_let_through(worker: WorkerRepo) -> None:
     """SOW_* tells the task, the named variables come through, and no other key of the user does."""
-    yard.repo.environment |= {"MY_KEY": "let-through-value", "OPENAI_API_KEY": "not-for-you-value", "OTHER": "no"}
-    yard.program("#!/bin/sh\nenv -0 > env.bin\n", env=["MY_KEY"])
-    yard.spawn()
-    pairs = (yard.repo.root / "env.bin").read_text().rstrip("\0").split("\0")
-    found = dict(pair.split("=", 1) for pair in pairs)
-    assert (found["SOW_TASK"], found["SOW_AGENT"], found["SOW_TURN"]) == ("010", "implementer", "spawn")
-    assert (found["SOW_ROOT"], found["SOW_DESK"]) == (str(yard.repo.root), str(yard.repo.desk("010")))
-    assert found["SOW_SESSION"] == yard.repo.task("010")["session_id"] and found["SOW_RUN"] and found["SOW_MARK"]
-    assert found["MY_KEY"] == "let-through-value"
-    assert not {"OPENAI_API_KEY", "OTHER"} & set(found)
-    assert {name for name in found if name.startswith("SOW_")} == {
+    worker.repo.environment |= {
+        "MY_KEY": "let-through-value",
+        "OPENAI_API_KEY": "not-for-you-value",
+        "OTHER": "no",
+    }
+    worker.program("#!/bin/sh\nenv -0 > env.bin\n", env=["MY_KEY"])
+    worker.spawn()
+    pairs = (worker.repo.root / "env.bin").read_text().rstrip("\0").split("\0")
+    result = dict(pair.split("=", 1) for pair in pairs)
+    assert (result["SOW_TASK"], result["SOW_AGENT"], result["SOW_TURN"]) == ("010", "implementer", "spawn")
+    assert (result["SOW_ROOT"], result["SOW_DESK"]) == (str(worker.repo.root), str(worker.repo.task_folder("010")))
+    assert result["SOW_SESSION"] == worker.repo.task("010")["session_id"] and result["SOW_RUN"] and result["SOW_MARK"]
+    assert result["MY_KEY"] == "let-through-value"
+    assert not {"OPENAI_API_KEY", "OTHER"} & set(result)
+    assert {name for name in result if name.startswith("SOW_")} == {
         *("SOW_TASK", "SOW_AGENT", "SOW_ROOT", "SOW_DESK", "SOW_RUN", "SOW_MARK", "SOW_SESSION", "SOW_TURN"),
         "SOW_STRUCK",
     }
 
 
-def test_a_dry_run_shows_the_program_and_starts_nothing(yard: Yard) -> None:
+def test_a_dry_run_shows_the_program_and_starts_nothing(worker: WorkerRepo) -> None:
     """The words and the names of the environment are printed, and nothing is written."""
-    yard.program("#!/bin/sh\ntouch started\n", env=["MY_KEY"])
-    yard.repo.environment["MY_KEY"] = "let-through-value"
-    before = yard.repo.snapshot()
-    result = yard.spawn("--dry-run")
-    assert result.code == 0 and result.out.splitlines()[0] == str(yard.folder / "agent.sh"), result
+    worker.program("#!/bin/sh\ntouch started\n", env=["MY_KEY"])
+    worker.repo.environment["MY_KEY"] = "let-through-value"
+    before = worker.repo.snapshot()
+    result = worker.spawn("--dry-run")
+    assert result.code == 0 and result.out.splitlines()[0] == str(worker.folder / "agent.sh"), result
     assert "MY_KEY" in result.out and "let-through-value" not in result.out
-    assert yard.repo.snapshot() == before and not (yard.repo.root / "started").exists()
+    assert worker.repo.snapshot() == before and not (worker.repo.root / "started").exists()
 
 
 @pytest.mark.parametrize(
@@ -203,21 +207,21 @@ def test_a_dry_run_shows_the_program_and_starts_nothing(yard: Yard) -> None:
         ({"command": [""]}, "or an absolute path, not ''"),
     ],
 )
-def test_a_program_that_is_not_there_is_said_first(yard: Yard, settings: dict[str, Any], message: str) -> None:
+def test_a_program_that_is_not_there_is_said_first(worker: WorkerRepo, settings: dict[str, Any], message: str) -> None:
     """A command that cannot run is refused before anything is written."""
-    yard.configure(settings)
-    before = yard.repo.snapshot()
-    result = yard.spawn()
+    worker.configure(settings)
+    before = worker.repo.snapshot()
+    result = worker.spawn()
     assert result.code == 2 and message in result.err, result
-    assert yard.repo.snapshot() == before
+    assert worker.repo.snapshot() == before
 
 
-def test_the_repository_gives_no_program(yard: Yard) -> None:
+def test_the_repository_gives_no_program(worker: WorkerRepo) -> None:
     """A relative path would let the repository say what runs, so it is refused."""
-    yard.configure({"command": ["./agent.sh"]})
-    program = yard.repo.root / "agent.sh"
+    worker.configure({"command": ["./agent.sh"]})
+    program = worker.repo.root / "agent.sh"
     program.write_text("#!/bin/sh\ntouch started\n")
     program.chmod(0o755)
-    result = yard.spawn()
+    result = worker.spawn()
     assert result.code == 2 and "or an absolute path, not './agent.sh'" in result.err, result
-    assert not (yard.repo.root / "started").exists()
+    assert not (worker.repo.root / "started").exists()

@@ -1,4 +1,4 @@
-"""Copilot: its command lines, what is granted, and how its stream and its usage file are read."""
+"""Copilot: its command lines, its permissions, and how its stream and its usage file are read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sow.executors.events import TurnSummary
 COMMON = ["-C", "/repo", "--output-format", "json", "--usage-output-file", f"{FOLDER}/usage.json"]
 COMMON += ["--no-auto-update", "--no-ask-user"]
 RUN = ["--disallow-temp-dir", "--allow-tool=shell(/bin/sow:*)", "--allow-tool=shell(git:*)", "--add-dir=/bin"]
-WRITE = [f"--allow-tool=write({each}/**)" for each in ("/repo", TASK_FOLDER, "/repo/.git")]
-WRITE += [f"--deny-tool=write({each})" for each in CLOSED]
+WRITE = [f"--allow-tool=write({item}/**)" for item in ("/repo", TASK_FOLDER, "/repo/.git")]
+WRITE += [f"--deny-tool=write({item})" for item in CLOSED]
 WRITE += [f"--add-dir={TASK_FOLDER}", "--add-dir=/repo/.git"]
 BLIND = ["--deny-tool=shell(git:*)", "--no-custom-instructions"]
 NEW = ["--session-id", SESSION]
@@ -64,8 +64,8 @@ def test_tokens_come_from_the_file_of_the_call() -> None:
     assert Copilot().spawn_command(request()).report == f"{FOLDER}/usage.json"
     models = {name: {"usage": {"inputTokens": 200, "outputTokens": 40}} for name in ("a", "b")}
     story = told(Copilot(), RESULT)
-    for each in Copilot().read_report(json.dumps({"modelMetrics": models})):
-        story.add(each)
+    for item in Copilot().read_report(json.dumps({"modelMetrics": models})):
+        story.add(item)
     assert (story.input_tokens, story.output_tokens, story.finished) == (400, 80, True)
     assert Copilot.capabilities.cumulative_tokens
     for text in ("", "{", "[]", '{"modelMetrics": 3}', '{"modelMetrics": {}}'):
@@ -76,8 +76,8 @@ FAILED = {**RESULT, "exitCode": 1}
 
 
 def refused(status: int) -> list[dict[str, Any]]:
-    said = json.dumps({"message": f"stub {status}", "code": str(status)})
-    tried = event("model.call_failure", statusCode=status, errorMessage=said)
+    output = json.dumps({"message": f"stub {status}", "code": str(status)})
+    tried = event("model.call_failure", statusCode=status, errorMessage=output)
     return [tried, tried, event("session.error", errorType="query", message="Failed", statusCode=status), FAILED]
 
 

@@ -70,7 +70,7 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, kind: str) -> 
 
 
 @pytest.fixture
-def yard(repo: Repo, tmp_path: Path) -> Repo:
+def worker(repo: Repo, tmp_path: Path) -> Repo:
     """A repository whose implementer is the stand-in, with yolo_mode on."""
     fakes.install(repo, "cursor-agent", tmp_path / "bin")
     repo.environment["SOW_AGENTS_IMPLEMENTER"] = "cursor"
@@ -91,53 +91,53 @@ def spawn(repo: Repo, directives: str) -> Any:
 
 def record(repo: Repo, number: int = 1) -> dict[str, Any]:
     path = repo.root / f".sow/local/sessions/010/{number}/record.yaml"
-    found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
-    return found
+    session: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+    return session
 
 
-def test_work_pause_resume_review_and_completion(yard: Repo) -> None:
-    """The chat's id comes from the stream, a resume goes on in the same chat, and completion clears it."""
-    first = spawn(yard, f"[[sh:echo made > made.txt]] [[sh:{SOW} task set --id 010 status paused]]")
+def test_work_pause_resume_review_and_completion(worker: Repo) -> None:
+    """The chat's id comes from the stream, a resume continues in the same chat, and completion clears it."""
+    first = spawn(worker, f"[[sh:echo made > made.txt]] [[sh:{SOW} task set --id 010 status paused]]")
     assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
-    assert (yard.root / "made.txt").read_text() == "made\n"
-    session = record(yard)["session_id"]
-    assert yard.task("010")["session_id"] == session != record(yard)["key"]
-    assert (record(yard)["turns"][0]["tools"], record(yard)["turns"][0]["cost_usd"]) == (2, None)
-    second = yard.ok("agent", "resume", "010", f"Use RS256 [[sh:{SOW} task set --id 010 status needs_review]]")
+    assert (worker.root / "made.txt").read_text() == "made\n"
+    session = record(worker)["session_id"]
+    assert worker.task("010")["session_id"] == session != record(worker)["key"]
+    assert (record(worker)["turns"][0]["tools"], record(worker)["turns"][0]["cost_usd"]) == (2, None)
+    second = worker.ok("agent", "resume", "010", f"Use RS256 [[sh:{SOW} task set --id 010 status needs_review]]")
     assert "(earlier: sh:echo made > made.txt" in second.out
-    assert record(yard)["session_id"] == session and yard.task("010")["iteration"] == 2
-    yard.ok("task", "set", "--id", "010", "status", "completed")
-    assert "session_id" not in yard.task("010")
+    assert record(worker)["session_id"] == session and worker.task("010")["iteration"] == 2
+    worker.ok("task", "set", "--id", "010", "status", "completed")
+    assert "session_id" not in worker.task("010")
 
 
-def test_a_chat_that_is_gone_is_followed_by_a_fresh_one(yard: Repo) -> None:
+def test_a_chat_that_is_gone_is_followed_by_a_fresh_one(worker: Repo) -> None:
     """A resume that is answered by another chat is stopped, and the packet starts a new session."""
-    spawn(yard, f"[[sh:{SOW} task set --id 010 status paused]]")
-    for path in Path(yard.environment["HOME"], ".cursor-chats").iterdir():
+    spawn(worker, f"[[sh:{SOW} task set --id 010 status paused]]")
+    for path in Path(worker.environment["HOME"], ".cursor-chats").iterdir():
         path.unlink()
-    result = yard.ok("agent", "resume", "010", f"Go on [[sh:{SOW} task set --id 010 status needs_review]]")
+    result = worker.ok("agent", "resume", "010", f"Go on [[sh:{SOW} task set --id 010 status needs_review]]")
     assert "the session is gone" in result.err and "answered with another session" in result.err
-    assert yard.task("010")["session_id"] == record(yard, 2)["session_id"] != record(yard, 1)["session_id"]
-    prompt = (yard.root / ".sow/local/sessions/010/2/turn-001.prompt").read_text()
+    assert worker.task("010")["session_id"] == record(worker, 2)["session_id"] != record(worker, 1)["session_id"]
+    prompt = (worker.root / ".sow/local/sessions/010/2/turn-001.prompt").read_text()
     assert "An earlier session worked on this task and is gone" in prompt
 
 
-def test_without_yolo_nothing_happens_and_the_hint_says_why(yard: Repo) -> None:
+def test_without_yolo_nothing_happens_and_the_hint_says_why(worker: Repo) -> None:
     """Without yolo_mode Cursor only proposes: before the start the setting is named, and the turn is failed (A11)."""
-    configure(yard)
-    result = spawn(yard, "[[sh:touch made.txt]]")
+    configure(worker)
+    result = spawn(worker, "[[sh:touch made.txt]]")
     assert result.code == 0 and result.out.endswith("task 010: status is failed\n"), result
-    assert not (yard.root / "made.txt").exists()
+    assert not (worker.root / "made.txt").exists()
     assert result.err.startswith("note: cursor can change nothing without yolo_mode: true in agents.executors.cursor.")
     assert result.err.count("can change nothing") == 1
     assert "The worker was denied what it needed" in result.err
 
 
-def test_a_failure_has_no_json(yard: Repo) -> None:
+def test_a_failure_has_no_json(worker: Repo) -> None:
     """An end without a result is no success, and what stood on stderr is the reason."""
-    result = spawn(yard, "[[fail:Error: you are not logged in]]")
+    result = spawn(worker, "[[fail:Error: you are not logged in]]")
     assert result.code == 1 and "failed: Error: you are not logged in" in result.err, result
-    assert yard.task("010")["status"] == "in_progress"
+    assert worker.task("010")["status"] == "in_progress"
 
 
 def test_a_missing_program_is_said_first(repo: Repo) -> None:
@@ -150,13 +150,13 @@ def test_a_missing_program_is_said_first(repo: Repo) -> None:
     assert repo.snapshot() == before
 
 
-def test_a_repository_with_settings_has_to_be_trusted(yard: Repo) -> None:
+def test_a_repository_with_settings_has_to_be_trusted(worker: Repo) -> None:
     """It is not started, and nothing is written, where a file of the repository could grant it more."""
-    folder = yard.root / ".cursor"
+    folder = worker.root / ".cursor"
     folder.mkdir()
     (folder / "cli.json").write_text('{"permissions": {"allow": ["Shell(*)"]}}')
-    yard.ok("task", "create", "--name", "Work", "--agent", "implementer")
-    before = yard.snapshot()
-    result = yard.sow("agent", "spawn", "implementer", "010")
+    worker.ok("task", "create", "--name", "Work", "--agent", "implementer")
+    before = worker.snapshot()
+    result = worker.sow("agent", "spawn", "implementer", "010")
     assert result.code == 2 and "cursor would obey .cursor/cli.json of this repository" in result.err, result
-    assert yard.snapshot() == before
+    assert worker.snapshot() == before

@@ -47,9 +47,9 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 def rules(**asked: Any) -> list[tuple[str, Any, Any]]:
     """The rules of a turn as (decision, tools, commands), highest first."""
     call = Gemini().spawn_command(request(**{"write_protected": (), **asked}))
-    found = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
-    found.sort(key=lambda rule: -rule["priority"])
-    return [(each["decision"], each["toolName"], each.get("commandPrefix")) for each in found]
+    result = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
+    result.sort(key=lambda rule: -rule["priority"])
+    return [(item["decision"], item["toolName"], item.get("commandPrefix")) for item in result]
 
 
 SHELL = "run_shell_command"
@@ -93,9 +93,9 @@ def test_rules(asked: dict[str, Any], expected: list[Any]) -> None:
 def denied(path: str, **asked: Any) -> bool:
     """Whether some rule closes a path to the tools that write."""
     call = Gemini().spawn_command(request(**asked))
-    found = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
-    patterns = [each["argsPattern"] for each in found if "argsPattern" in each]
-    assert all("write_file" in each["toolName"] for each in found if "argsPattern" in each)
+    result = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
+    patterns = [text["argsPattern"] for text in result if "argsPattern" in text]
+    assert all("write_file" in text["toolName"] for text in result if "argsPattern" in text)
     return any(re.search(pattern, json.dumps({"file_path": path}, separators=(",", ":"))) for pattern in patterns)
 
 
@@ -213,11 +213,11 @@ def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, stopped: str, 
 )
 def test_a_retry_is_read_from_stderr(line: str, status: int | None) -> None:
     """Only there does it say that it tries again, and the kind of trouble follows from it."""
-    found = Gemini().read_error(line)
-    assert [each.status for each in found] == ([] if status is None else [status])
+    result = Gemini().read_error(line)
+    assert [task.status for task in result] == ([] if status is None else [status])
     story = TurnSummary()
-    for each in found:
-        story.add(each)
+    for item in result:
+        story.add(item)
     kind = Gemini().outcome(ProcessEnd(code=0, stop_reason="retries"), story).kind
     assert kind == {None: "failed", 429: "limited", 503: "overloaded"}[status]
 

@@ -1,4 +1,4 @@
-"""OpenCode: its command lines, what is granted, and how its stream is read."""
+"""OpenCode: its command lines, its permissions, and how its stream is read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-def step(reason: str, **more: Any) -> dict[str, Any]:
+def step(reason: str, **options: Any) -> dict[str, Any]:
     tokens = {"input": 100, "output": 20, "reasoning": 5, "cache": {"read": 7, "write": 3}}
-    part = {"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0.0006, **more}
+    part = {"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0.0006, **options}
     return {"type": "step_finish", "sessionID": ID, "part": part}
 
 
@@ -48,7 +48,7 @@ def permission(**changes: Any) -> Any:
 
 
 def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
-    """Without yolo it may edit, run sow and git, and reach the desk and the git folder; nothing is left to be asked."""
+    """Without yolo it may edit, run sow and git, and reach the task folder and the git folder; nothing is asked."""
     rules = permission()
     assert list(rules["bash"].items())[:3] == [("*", "deny"), ("/bin/sow *", "allow"), ("git *", "allow")]
     assert (rules["bash"]["cat *"], rules["bash"]["find* -delete*"]) == ("allow", "deny")
@@ -58,7 +58,7 @@ def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
 
 
 def test_the_state_of_others_is_closed_to_a_worker() -> None:
-    """The last pattern that fits decides, so its own desk stands after the folder of all desks."""
+    """The last pattern that fits decides, so its own folder is after the folder of all tasks."""
     assert list(permission()["edit"].items()) == [
         ("*", "allow"),
         (".git/*", "allow"),
@@ -78,8 +78,8 @@ def test_a_judge_is_granted_no_edit_even_with_yolo() -> None:
     assert list(rules["bash"].items()) == [
         ("*", "deny"),
         ("/bin/sow *", "allow"),
-        *((f"git {each} *", "allow") for each in ("status", "diff", "log", "show")),
-        *((f"git *{each}*", "deny") for each in ("--output", "--ext-diff", "--textconv")),
+        *((f"git {name} *", "allow") for name in ("status", "diff", "log", "show")),
+        *((f"git *{name}*", "deny") for name in ("--output", "--ext-diff", "--textconv")),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Qwen Code: its command lines, what is granted, and how its stream and its own record are read."""
+"""Qwen Code: its command lines, its permissions, and how its stream and its own record are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STREAM = ["--output-format", "stream-json"]
 RUN = ["run_shell_command(/bin/sow *)", "run_shell_command(git *)"]
 WRITE = ["write_file(//repo/**)", "edit(//repo/**)", "notebook_edit(//repo/**)"]
 DENY = ["--exclude-tools"]
-DENY += [f"{tool}(/{each})" for each in CLOSED for tool in ("write_file", "edit", "notebook_edit")]
+DENY += [f"{tool}(/{item})" for item in CLOSED for tool in ("write_file", "edit", "notebook_edit")]
 WORK = ["--approval-mode", "default", "--allowed-tools", *RUN, *WRITE, *DENY]
 AFAR = ["write_file(//main/.git/**)", "edit(//main/.git/**)", "notebook_edit(//main/.git/**)"]
 WORKTREE = ["--approval-mode", "default", "--add-dir", "/main/.git", "--allowed-tools", *RUN, *WRITE, *AFAR, *DENY]
@@ -54,8 +54,8 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 def test_patterns_fit_a_folder_of_any_name() -> None:
     """A folder's name is no pattern: signs in it that could be one are told to be none."""
-    found = words(Qwen(), cwd="/a[b](c)", writable=(), commands=(), write_protected=())
-    assert "write_file(//a\\[b\\]\\(c\\)/**)" in found
+    result = words(Qwen(), cwd="/a[b](c)", writable=(), commands=(), write_protected=())
+    assert "write_file(//a\\[b\\]\\(c\\)/**)" in result
 
 
 def test_it_stays_one_process_and_is_stopped_as_a_group() -> None:
@@ -64,8 +64,8 @@ def test_it_stays_one_process_and_is_stopped_as_a_group() -> None:
     assert Qwen.capabilities.stops_group and Qwen.capabilities.cumulative_tokens
 
 
-def event(kind: str, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "session_id": SESSION, **more}
+def event(kind: str, **options: Any) -> dict[str, Any]:
+    return {"type": kind, "session_id": SESSION, **options}
 
 
 INIT = event("system", subtype="init", cwd="/repo")
@@ -122,15 +122,15 @@ def api_error(status: int) -> str:
 
 
 def test_a_failed_request_is_read_from_its_own_record() -> None:
-    """It tries again for minutes without a word; its record of the session tells each failure."""
+    """It retries for minutes without output; its record of the session has each failure."""
     environment = {"HOME": "/home/ada"}
     path = f"/home/ada/.qwen/projects/-home-ada-my-repo/chats/{SESSION}.jsonl"
     assert Qwen().log_path(request(cwd="/home/ada/my.repo"), environment) == path
     assert Qwen().log_path(request(), {**environment, "QWEN_HOME": "/q"}).startswith("/q/projects/-repo/")
     story = TurnSummary()
     for line in (api_error(529), '{"type":"user"}', "x", api_error(529)):
-        for each in Qwen().read_log(line):
-            story.add(each)
+        for item in Qwen().read_log(line):
+            story.add(item)
     assert (story.retries, story.error_status) == (2, 529)
     assert Qwen().outcome(ProcessEnd(code=-15, stop_reason="retries"), story).kind == "overloaded"
 

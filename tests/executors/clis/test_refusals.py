@@ -104,8 +104,8 @@ AT_ONCE = {
 def test_a_refused_command_is_told_once_with_its_command(case: str) -> None:
     """Each CLI's refusal names tool, command and reason, and a refusal that is told twice counts once."""
     adapter, lines, tool, reason = AT_ONCE[case]
-    (found,) = told(adapter, *lines).refusals.values()
-    assert (found.tool, found.command, found.reason, found.count) == (tool, "npm install left-pad", reason, 1)
+    (result,) = told(adapter, *lines).refusals.values()
+    assert (result.tool, result.command, result.reason, result.count) == (tool, "npm install left-pad", reason, 1)
 
 
 FAILURES = {
@@ -192,7 +192,7 @@ def test_a_story_of_many_refusals_stays_small() -> None:
     for number in range(1000):
         story.add(Event("refused", "no" * 1000, tool="Bash", command=f"{number} " * 5000))
     assert (story.refusal_count, len(story.refusals)) == (1000, MOST_REFUSALS)
-    assert all(len(each.command) <= 4000 and len(each.reason) <= 500 for each in story.refusals.values())
+    assert all(len(refusal.command) <= 4000 and len(refusal.reason) <= 500 for refusal in story.refusals.values())
 
 
 def test_a_refused_connection_is_no_refused_tool_call():
@@ -203,6 +203,6 @@ def test_a_refused_connection_is_no_refused_tool_call():
         for event in read_connection(line):
             story.add(event)
     assert (story.tool_count, story.refusal_count) == (1, 0)
-    assert [(each.tool, each.command, each.count) for each in story.refusals.values()] == [
+    assert [(refusal.tool, refusal.command, refusal.count) for refusal in story.refusals.values()] == [
         ("network", "example.org:443", 1)
     ]

@@ -1,4 +1,4 @@
-"""S1 for ids that a CLI gives: what could be taken for an option, or break a state file, is no id."""
+"""S1 for session ids from a CLI: one that could be an option or break a state file is not accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated agent: what its scenario may ask for, and what it fills in."""
+"""The simulated agent: the steps of a scenario, and the names that it fills in."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NONCE = "6f1c1f0e-9d7a-4a53-8d0e-2f6a4b1c0d3e"
 
 
 def play(folder: Path, steps: list[dict[str, object]], prompt: str) -> str:
-    """The last word of one turn on desk api_agent."""
+    """The last word of one turn of api_agent."""
     path = folder / "scenario.yaml"
     path.write_text(yaml.safe_dump({"tasks": {"api_agent": [steps]}}))
-    words = [sys.executable, "-m", "sow.simulated", "--session-id", NONCE, "--scenario", str(path)]
+    text = [sys.executable, "-m", "sow.simulated", "--session-id", NONCE, "--scenario", str(path)]
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SOW_TASK": "api_agent"}
-    done = subprocess.run(
-        words, input=prompt, env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=True
+    result = subprocess.run(
+        text, input=prompt, env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=True
     )
-    return str(json.loads(done.stdout.splitlines()[-1])["result"])
+    return str(json.loads(result.stdout.splitlines()[-1])["result"])
 
 
 def test_a_judge_gives_the_nonce_back(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Windsurf: its command line, its plain words, and whole turns with a stand-in for `devin`."""
+"""Windsurf: its command line, its plain text, and whole turns with a stand-in for `devin`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_exit_code_is_all(code: int, kind: str) -> None:
 
 
 @pytest.fixture
-def yard(repo: Repo, tmp_path: Path) -> Repo:
+def worker(repo: Repo, tmp_path: Path) -> Repo:
     """A repository whose implementer is the stand-in, with yolo_mode on."""
     fakes.install(repo, "devin", tmp_path / "bin")
     repo.environment["SOW_AGENTS_IMPLEMENTER"] = "windsurf"
@@ -54,54 +54,54 @@ def spawn(repo: Repo, directives: str) -> Any:
     return repo.sow("agent", "spawn", "implementer", "010")
 
 
-def test_a_turn_from_spawn_to_completion(yard: Repo) -> None:
+def test_a_turn_from_spawn_to_completion(worker: Repo) -> None:
     """A worker that sets its status is taken at its word, and the task can be completed."""
-    result = spawn(yard, f"[[sh:echo made > made.txt]] [[sh:{SOW} task set --id 010 status needs_review]]")
+    result = spawn(worker, f"[[sh:echo made > made.txt]] [[sh:{SOW} task set --id 010 status needs_review]]")
     assert result.code == 0 and result.out.endswith("task 010: status is needs_review\n"), result
-    assert (yard.root / "made.txt").read_text() == "made\n"
-    yard.ok("task", "set", "--id", "010", "status", "completed")
+    assert (worker.root / "made.txt").read_text() == "made\n"
+    worker.ok("task", "set", "--id", "010", "status", "completed")
 
 
-def test_a_worker_that_only_changes_files_has_handed_in(yard: Repo) -> None:
+def test_a_worker_that_only_changes_files_has_handed_in(worker: Repo) -> None:
     """Its tools are not told, so the change in the working folder is what counts."""
-    result = spawn(yard, "[[sh:echo made > made.txt]]")
+    result = spawn(worker, "[[sh:echo made > made.txt]]")
     assert result.out.endswith("task 010: status is needs_review\n"), result
-    path = yard.root / ".sow/local/sessions/010/1/record.yaml"
+    path = worker.root / ".sow/local/sessions/010/1/record.yaml"
     assert yaml.safe_load(path.read_text())["session"]["turns"][0]["inferred"] is True
 
 
-def test_a_worker_that_says_nothing_fails_at_once(yard: Repo) -> None:
+def test_a_worker_that_says_nothing_fails_at_once(worker: Repo) -> None:
     """There is no session to remind it in, so one turn without a change is the end."""
-    result = spawn(yard, "[[say:I had a look]]")
+    result = spawn(worker, "[[say:I had a look]]")
     assert result.out.endswith("task 010: status is failed\n"), result
-    assert not (yard.root / ".sow/local/sessions/010/1/turn-002.out").exists()
+    assert not (worker.root / ".sow/local/sessions/010/1/turn-002.out").exists()
 
 
-def test_it_cannot_resume_and_the_seeds_words_say_so(yard: Repo) -> None:
+def test_it_cannot_resume_and_the_seeds_words_say_so(worker: Repo) -> None:
     """A resume is refused before anything is written; a fresh session is the way on."""
-    spawn(yard, f"[[sh:{SOW} task set --id 010 status paused]]")
-    before = yard.snapshot()
-    result = yard.sow("agent", "resume", "010", "Use RS256")
-    assert result.code == 2 and yard.snapshot() == before
+    spawn(worker, f"[[sh:{SOW} task set --id 010 status paused]]")
+    before = worker.snapshot()
+    result = worker.sow("agent", "resume", "010", "Use RS256")
+    assert result.code == 2 and worker.snapshot() == before
     assert 'error: executor "windsurf" does not support session resumption' in result.err
     assert "Cannot resume task 010. Consider:" in result.err
     assert "- Switching to an executor with session support (claude-code, cursor)" in result.err
 
 
-def test_a_question_is_answered_before_the_fresh_session(yard: Repo) -> None:
+def test_a_question_is_answered_before_the_fresh_session(worker: Repo) -> None:
     """Each refusal names the next door: an answer, and then a new worker that is told it."""
-    spawn(yard, f"[[sh:{SOW} task set --id 010 status paused]]")
-    refused = yard.sow("agent", "spawn", "implementer", "010", "--fresh")
+    spawn(worker, f"[[sh:{SOW} task set --id 010 status paused]]")
+    refused = worker.sow("agent", "spawn", "implementer", "010", "--fresh")
     assert (refused.code, refused.err.splitlines()[1]) == (2, 'hint: answer it: sow answer 1 "…"')
-    yard.ok("answer", "1", "Use RS256")
-    refused = yard.sow("agent", "spawn", "implementer", "010")
+    worker.ok("answer", "1", "Use RS256")
+    refused = worker.sow("agent", "spawn", "implementer", "010")
     assert refused.err.splitlines()[1] == "hint: start a new session: sow agent spawn implementer 010 --fresh"
-    yard.ok("agent", "spawn", "implementer", "010", "--fresh")
+    worker.ok("agent", "spawn", "implementer", "010", "--fresh")
 
 
-def test_failed_work_goes_on_in_a_fresh_session(yard: Repo) -> None:
+def test_failed_work_goes_on_in_a_fresh_session(worker: Repo) -> None:
     """`--fresh` is what takes the place of a resume, and the new session is told what is on disk."""
-    spawn(yard, "[[sh:echo made > made.txt]]")
-    yard.ok("agent", "spawn", "implementer", "010", "--fresh")
-    prompt = (yard.root / ".sow/local/sessions/010/2/turn-001.prompt").read_text()
+    spawn(worker, "[[sh:echo made > made.txt]]")
+    worker.ok("agent", "spawn", "implementer", "010", "--fresh")
+    prompt = (worker.root / ".sow/local/sessions/010/2/turn-001.prompt").read_text()
     assert "An earlier session worked on this task and is gone" in prompt

@@ -1,4 +1,4 @@
-"""R11: a worker's broken state file hurts that task only, and the next change of the task fixes it."""
+"""R11: a state file that a worker breaks affects only its task, and the next change of the task repairs it."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
     folder = tmp_path_factory.mktemp("broken")
     environment = fresh_environment(folder / "home")
     shutil.copytree(_project_template, folder / "repo", symlinks=True)
-    for words in ("task create --name Login", "task create --name Logout", "task set --id 010 status in_progress"):
-        assert caller.call(*words.split(), cwd=folder / "repo", environment=environment).code == 0
+    for text in ("task create --name Login", "task create --name Logout", "task set --id 010 status in_progress"):
+        assert caller.call(*text.split(), cwd=folder / "repo", environment=environment).code == 0
     return folder / "repo"
 
 
@@ -185,24 +185,24 @@ def call(caller: Caller, repo: Repo, words: str) -> Answer:
 
 def others_go_on(caller: Caller, repo: Repo) -> None:
     """Every view works and names the broken task, and another task can be changed."""
-    for words, code in READING.items():
+    for text, code in READING.items():
         for form in ("", " --json"):
-            answer = call(caller, repo, words + form)
-            assert answer.code == code, (words, answer)
+            answer = call(caller, repo, text + form)
+            assert answer.code == code, (text, answer)
     assert "010" in call(caller, repo, "status").out
     assert "broken" in call(caller, repo, "task list").out
-    for words in ("task set --id 020 priority low", "log --task 020 words", "task create --name Another"):
-        assert call(caller, repo, words).code == 0
+    for text in ("task set --id 020 priority low", "log --task 020 words", "task create --name Another"):
+        assert call(caller, repo, text).code == 0
 
 
 def asides(repo: Repo) -> list[Path]:
-    return sorted(repo.desk("010").glob("state.broken-*"))
+    return sorted(repo.task_folder("010").glob("state.broken-*"))
 
 
 @few_of("damage", BROKEN.values(), 6, ids=BROKEN)
 def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_tasks, damage):
-    """The rest goes on, and the next change of the task restores it, keeps the bad file and says so."""
-    path = two_tasks.desk("010") / "state.yaml"
+    """The rest continues, and the next change of the task restores it, keeps the bad file and says so."""
+    path = two_tasks.task_folder("010") / "state.yaml"
     good = path.read_text()
     damage(path)
     bad = path.read_bytes() if path.is_file() and not path.is_symlink() else None
@@ -226,7 +226,7 @@ def test_a_broken_state_is_set_aside_and_the_last_good_one_is_back(caller, two_t
 @pytest.mark.parametrize("damage", UNTOUCHED.values(), ids=UNTOUCHED)
 def test_what_somebody_works_on_is_not_touched(caller, two_tasks, damage):
     """A merge conflict, or a file of another version, stays as it is: the change is refused and says why."""
-    path = two_tasks.desk("010") / "state.yaml"
+    path = two_tasks.task_folder("010") / "state.yaml"
     damage(path)
     bad = path.read_bytes()
     others_go_on(caller, two_tasks)
@@ -242,7 +242,7 @@ def test_what_somebody_works_on_is_not_touched(caller, two_tasks, damage):
 )
 def test_the_real_command_neither_hangs_nor_crashes(two_tasks, name):
     """Through the real command, too, the worst of them are an error of ours."""
-    BROKEN[name](two_tasks.desk("010") / "state.yaml")
+    BROKEN[name](two_tasks.task_folder("010") / "state.yaml")
     two_tasks.ok("status")
     assert two_tasks.sow("task", "show", "010").code == 2
     assert "the last good state is back" in two_tasks.ok("task", "set", "--id", "010", "priority", "high").err
@@ -251,7 +251,7 @@ def test_the_real_command_neither_hangs_nor_crashes(two_tasks, name):
 def test_two_broken_files_of_one_second_are_both_kept(caller, two_tasks):
     """A second broken file does not take the place of the first, however soon it comes."""
     for data in ("first", "second"):
-        (two_tasks.desk("010") / "state.yaml").write_text(data)
+        (two_tasks.task_folder("010") / "state.yaml").write_text(data)
         assert call(caller, two_tasks, "task set --id 010 priority high").code == 0
     assert {path.read_text() for path in asides(two_tasks)} == {"first", "second"}
 
@@ -259,7 +259,7 @@ def test_two_broken_files_of_one_second_are_both_kept(caller, two_tasks):
 @pytest.mark.parametrize("kept", ["", "torn: [", 'schema_version: "0.9.0"\n', None])
 def test_without_a_good_copy_the_file_stays(caller, two_tasks, kept):
     """Where the copy is torn, too old or gone, the broken file stays where it is, and the error is about that file."""
-    path = two_tasks.desk("010") / "state.yaml"
+    path = two_tasks.task_folder("010") / "state.yaml"
     path.write_text("broken: [")
     (copy,) = (two_tasks.root / ".git" / "sow").glob("*/010.yaml")
     copy.unlink()
@@ -279,7 +279,7 @@ def test_there_are_forty():
 
 def test_random_damage_is_mended_or_harmless(caller, two_tasks):
     """Whatever bytes change, every view works, and the task can be changed, or says what is wrong with its file."""
-    path = two_tasks.desk("010") / "state.yaml"
+    path = two_tasks.task_folder("010") / "state.yaml"
     chance = random.Random(11)
     for _ in range(5000 if FULL else 40):
         data = bytearray(path.read_bytes())

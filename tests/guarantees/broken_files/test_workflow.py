@@ -1,4 +1,4 @@
-"""R11 for workflows: a file that an agent breaks hurts that agent only, and the next change fixes it."""
+"""R11 for workflows: a file that an agent breaks affects only that agent, and the next change repairs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from conftest import FULL, Repo, fresh_environment
 from support.call_server import Answer, Caller
 from support.quick_cases import few_of
-from support.workflow_store import Flow
+from support.workflow_store import StoredWorkflow
 
 from guarantees.broken_files.test_tasks import Damage, content, cut, full_folder, instead, listening, swap, text, void
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
@@ -102,7 +102,7 @@ BROKEN_NOTES: dict[str, Damage] = {
     "not a number": swap('"timestamp": 1', '"timestamp": NaN, "x": 1'),
 }
 BROKEN_STATE: dict[str, Damage] = {
-    **{name: each for name, each in ANY.items() if name != "something behind it"},
+    **{name: value for name, value in ANY.items() if name != "something behind it"},
     "a status that is none": swap("status: working", "status: finished"),
     "verified by itself": swap("status: working", "status: verified"),
     "an unknown agent's field": swap("      tries: 0", "      tries: 0\n      nice: 1"),
@@ -126,7 +126,7 @@ def template(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Two agents at work side by side, each with a note; the one of data is a matter that is not its own."""
     root = tmp_path_factory.mktemp("crew") / "repo"
     shutil.copytree(_project_template, root, symlinks=True)
-    flow = Flow(root)
+    flow = StoredWorkflow(root)
     design_state.create(flow.home, "user_management", "# Summary\n")
     plan = WorkflowPlan()
     plan.task_id, plan.digest = "make_it", "0" * 64
@@ -135,7 +135,7 @@ def template(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) 
     for name in CREW:
         flow.start(name)
         flow.note("Which colour?", name, "requirements")
-        (flow.desk(name) / "agent_instructions.md").write_text("# Task\n")
+        (flow.member_folder(name) / "agent_instructions.md").write_text("# Task\n")
     return root
 
 
@@ -149,8 +149,8 @@ def call(caller: Caller, repo: Repo, words: list[str], **marks: str) -> Answer:
     return caller.call(*words, cwd=repo.root, environment={**repo.environment, **marks})
 
 
-def as_agent(caller: Caller, repo: Repo, name: str, *words: str) -> Answer:
-    return call(caller, repo, list(words), SOW_TASK=name, SOW_AGENT="implementer")
+def as_agent(caller: Caller, repo: Repo, name: str, *arguments: str) -> Answer:
+    return call(caller, repo, list(arguments), SOW_TASK=name, SOW_AGENT="implementer")
 
 
 def note(caller: Caller, repo: Repo, name: str, words: str) -> Answer:
@@ -159,21 +159,21 @@ def note(caller: Caller, repo: Repo, name: str, words: str) -> Answer:
 
 def descriptions(repo: Repo, name: str) -> list[str]:
     path = repo.root / FOLDER / f"agents/{name}/completion_drive/session_current.json"
-    return [each["description"] for each in json.loads(path.read_text())["notes"]]
+    return [note["description"] for note in json.loads(path.read_text())["notes"]]
 
 
 def everybody_can_look(caller: Caller, repo: Repo) -> None:
     """No view hangs or crashes on it; those of a project have nothing to do with it."""
-    for words in ("status", "task list", "inbox", "workflow list", "workflow status", "doctor"):
+    for name in ("status", "task list", "inbox", "workflow list", "workflow status", "doctor"):
         for form in ([], ["--json"]):
-            answer = call(caller, repo, [*words.split(), *form])
-            assert answer.code in ((0, 1) if words == "doctor" else (0,)), (words, answer)
+            answer = call(caller, repo, [*name.split(), *form])
+            assert answer.code in ((0, 1) if name == "doctor" else (0,)), (name, answer)
             assert "Traceback" not in answer.err
 
 
 @few_of("damage", BROKEN_NOTES.values(), 6, ids=BROKEN_NOTES)
 def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: Damage) -> None:
-    """The other agent goes on, the last good notes are back, and the bad file is kept for its agent to read."""
+    """The other agent continues, the last good notes are back, and the bad file is kept for its agent to read."""
     path = crew.root / NOTES
     damage(path)
     bad = path.read_bytes() if path.is_file() and not path.is_symlink() else None
@@ -184,22 +184,22 @@ def test_broken_notes_hurt_their_agent_only(caller: Caller, crew: Repo, damage: 
     assert answer.code == 0, answer
     assert descriptions(crew, "data") == ["Which colour?", "And which size?"]
     session = json.loads(path.read_text())
-    assert [each["status"] for each in session["notes"]] == ["open", "open"]
+    assert [note["status"] for note in session["notes"]] == ["open", "open"]
     kept = sorted((crew.root / FOLDER / "agents/data/set_aside").glob("*session_current*"))
-    assert bad is None or [each.read_bytes() for each in kept] == [bad]
+    assert bad is None or [path.read_bytes() for path in kept] == [bad]
     refused = as_agent(caller, crew, "data", "workflow", "set", "status", "ready_for_verification")
     assert refused.code == 2, refused
 
 
 @few_of("damage", BROKEN_STATE.values(), 5, ids=BROKEN_STATE)
 def test_a_broken_state_is_mended_by_the_next_change(caller: Caller, crew: Repo, damage: Damage) -> None:
-    """Every view of the project works, and whoever changes the workflow next brings the last good state back."""
+    """Every view of the project works, and the next change of the workflow restores the last good state."""
     path = crew.root / STATE
     good = path.read_text()
     damage(path)
-    for words in (["status"], ["task", "list"], ["inbox"], ["doctor"], ["workflow", "list"]):
-        answer = call(caller, crew, words)
-        assert answer.code in (0, 1) and "Traceback" not in answer.err, (words, answer)
+    for item in (["status"], ["task", "list"], ["inbox"], ["doctor"], ["workflow", "list"]):
+        answer = call(caller, crew, item)
+        assert answer.code in (0, 1) and "Traceback" not in answer.err, (item, answer)
     answer = as_agent(caller, crew, "page", "workflow", "set", "status", "completion_drive_review")
     assert answer.code == 0, answer
     changing = ("revision", "updated_at", "last_update", "status")
@@ -237,8 +237,8 @@ def test_random_damage_is_mended_or_harmless(caller: Caller, crew: Repo) -> None
             place = chance.randrange(len(data))
             data[place : place + chance.randint(0, 3)] = bytes(chance.choices(b'\0\n\t "&*!-?:[]{}#x0\xc3\xff', k=2))
         (crew.root / name).write_bytes(data)
-        for words in (["status"], ["workflow", "list"], ["inbox"]):
-            assert call(caller, crew, words).code == 0, (name, bytes(data))
+        for item in (["status"], ["workflow", "list"], ["inbox"]):
+            assert call(caller, crew, item).code == 0, (name, bytes(data))
         answer = note(caller, crew, "page", "And which size?")
         assert answer.code in ((0, 2) if name == STATE else (0,)), (name, bytes(data), answer)
         for path, bytes_of in good.items():

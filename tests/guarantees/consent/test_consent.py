@@ -1,4 +1,4 @@
-"""T4: nothing runs that the user did not agree to, wherever the command comes from; `--dry-run` shows all of it."""
+"""T4: no command runs without the user's consent, wherever it comes from; `--dry-run` shows all of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def import_plan(plan_repo: PlanRepo) -> None:
 
 def clone(plan_repo: PlanRepo, mark: Path, command: str, *, status: str = "pending", task: str = "010") -> None:
     """Give a stored task another command than its plan, as a repository of somebody else could bring it."""
-    path = plan_repo.repo.desk(task) / "state.yaml"
+    path = plan_repo.repo.task_folder(task) / "state.yaml"
     state = yaml.safe_load(path.read_text())
     digest = state["task"]["source"]["digest"]
     state["task"]["checks"] = [{"kind": "test", "command": command.format(mark=mark)}]
@@ -117,8 +117,8 @@ def test_the_hint_works_as_printed(asking: PlanRepo, mark: Path, form: str) -> N
     assert hint_of(refused) == "sow run plan.yaml --task 1 --review off --yes"
     asking.repo.ok(*shlex.split(hint_of(refused))[1:])
     assert mark.exists()
-    found = asking.run("--dry-run", "--json").json["commands"]
-    assert [(each["agreed"], each["why"]) for each in found] == [(True, "you agreed")]
+    commands = asking.run("--dry-run", "--json").json["commands"]
+    assert [(command["agreed"], command["why"]) for command in commands] == [(True, "you agreed")]
 
 
 PLACES: dict[str, dict[str, Any]] = {
@@ -135,9 +135,9 @@ PLACES: dict[str, dict[str, Any]] = {
 
 def filled(value: Any, mark: Path) -> Any:
     if isinstance(value, dict):
-        return {key: filled(each, mark) for key, each in value.items()}
+        return {key: filled(value, mark) for key, value in value.items()}
     if isinstance(value, list):
-        return [filled(each, mark) for each in value]
+        return [filled(item, mark) for item in value]
     return value.format(mark=mark) if isinstance(value, str) else value
 
 
@@ -175,10 +175,10 @@ def test_stored_checks_that_differ_from_the_plan_do_not_run(asking: PlanRepo, ma
     assert refused.code == 4, refused
     assert f"checks: sh -c 'touch {mark}' → grep by part_010.txt" in refused.err
     assert asking.repo.state("010") == before
-    done = asking.run("--review", "off", "--yes")
-    assert done.code == 0, done
+    result = asking.run("--review", "off", "--yes")
+    assert result.code == 0, result
     assert not mark.exists()
-    assert [each["command"] for each in asking.task("010")["checks"]] == ["grep by part_010.txt"]
+    assert [check["command"] for check in asking.task("010")["checks"]] == ["grep by part_010.txt"]
 
 
 def test_a_clone_on_main_runs_nothing_of_its_own(asking: PlanRepo, mark: Path) -> None:
@@ -208,8 +208,8 @@ def test_stored_checks_of_a_completed_task_need_consent(asking: PlanRepo, mark: 
     asking.plan({"test_commands": ["true"]}, {"test_commands": ["grep by part_020.txt"]})
     import_plan(asking)
     clone(asking, mark, "touch {mark}; true", status="completed")
-    found = {each["command"]: each["agreed"] for each in asking.run("--dry-run", "--json").json["commands"]}
-    assert found == {f"touch {mark}; true": False, "grep by part_020.txt": True}
+    agreeds = {command["command"]: command["agreed"] for command in asking.run("--dry-run", "--json").json["commands"]}
+    assert agreeds == {f"touch {mark}; true": False, "grep by part_020.txt": True}
     refused = asking.run("--review", "off")
     assert refused.code == 4, refused
     assert f"touch {mark}; true" in refused.err
@@ -218,7 +218,7 @@ def test_stored_checks_of_a_completed_task_need_consent(asking: PlanRepo, mark: 
 
 
 def test_a_wildcard_covers_no_shell_text(asking: PlanRepo, mark: Path) -> None:
-    """`true*` in checks.allow does not cover a text that goes on after a semicolon."""
+    """`true*` in checks.allow does not cover a text that continues after a semicolon."""
     asking.configure(checks={"allow": ["true*"]})
     asking.plan({"test_commands": ["true --anything", f"true; touch {mark}"]})
     refused = asking.run("--review", "off")
@@ -261,7 +261,7 @@ def test_consent_belongs_to_one_repository(asking: PlanRepo, tmp_path: Path) -> 
     asking.repo.git("worktree", "add", "-q", "-b", "feat/linked", str(linked), start)
     for root, agreed in ((other, False), (linked, True)):
         dry = Repo(root, asking.repo.environment).ok("run", "plan.yaml", "--dry-run", "--json")
-        assert [each["agreed"] for each in dry.json["commands"]] == [agreed]
+        assert [command["agreed"] for command in dry.json["commands"]] == [agreed]
 
 
 @pytest.mark.full
@@ -295,12 +295,12 @@ def test_consent_is_not_in_the_repository(asking: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_consent_that_cannot_be_stored_holds_for_the_call(asking: PlanRepo, mark: Path, tmp_path: Path) -> None:
-    """With --yes and a state folder that cannot be written, the run goes on, says so, and asks again next time."""
+    """With --yes and a state folder that cannot be written, the run continues, says so, and asks again next time."""
     asking.plan({"test_commands": [f"touch {mark}"]})
     (tmp_path / "file").write_text("")
-    done = asking.run("--review", "off", "--yes", XDG_STATE_HOME=str(tmp_path / "file"))
-    assert done.code == 0, done
-    assert "your consent is not remembered" in done.err
+    result = asking.run("--review", "off", "--yes", XDG_STATE_HOME=str(tmp_path / "file"))
+    assert result.code == 0, result
+    assert "your consent is not remembered" in result.err
     assert mark.exists()
 
 
@@ -309,8 +309,8 @@ def test_the_users_own_setup_needs_no_question(asking: PlanRepo, mark: Path) -> 
     """worktree.setup is in the user's own file: it runs, and --dry-run shows it with its origin."""
     asking.configure(worktree={"setup": [["touch", str(mark)]]})
     asking.plan("First")
-    found = asking.run("--dry-run", "--json").json["commands"]
-    assert found == [{"command": f"touch {mark}", "for": ["setup"], "agreed": True, "why": "your config"}]
+    commands = asking.run("--dry-run", "--json").json["commands"]
+    assert commands == [{"command": f"touch {mark}", "for": ["setup"], "agreed": True, "why": "your config"}]
     assert asking.run("--review", "off").code == 0
     assert mark.exists()
 
@@ -321,7 +321,7 @@ def test_repeated_evidence_needs_consent(asking: PlanRepo, mark: Path) -> None:
     asking.plan({"test_commands": ["true"]})
     assert asking.run("--review", "off", "--yes").code == 0
     assert asking.repo.sow("runs", "verify").code == 0
-    path = asking.repo.desk("010") / "state.yaml"
+    path = asking.repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace('command: "true"', f'command: "touch {mark}"'))
     refused = asking.repo.sow("runs", "verify")
     assert refused.code == 4, refused
@@ -342,7 +342,7 @@ def test_integrating_needs_consent(asking: PlanRepo, mark: Path) -> None:
     (asking.repo.root / "other.txt").write_text("x\n")
     asking.repo.git("add", "other.txt")
     asking.repo.git("commit", "-q", "-m", "More")
-    path = asking.repo.desk("010") / "state.yaml"
+    path = asking.repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace('command: "true"', f'command: "touch {mark}"'))
     refused = asking.repo.sow("integrate")
     assert refused.code == 4, refused
@@ -363,9 +363,9 @@ def test_a_worker_is_granted_agreed_commands_only(asking: PlanRepo, mark: Path) 
     asking.plan({"test_commands": [f"touch {mark}", "grep by part_010.txt"]})
     import_plan(asking)
     asking.repo.sow("agent", "spawn", "implementer", "010")
-    said = seen.read_text()
-    assert "grep by part_010.txt" in said
-    assert f"touch {mark}" not in said
+    text = seen.read_text()
+    assert "grep by part_010.txt" in text
+    assert f"touch {mark}" not in text
 
 
 @pytest.mark.full
@@ -379,8 +379,10 @@ def test_a_detected_setup_is_in_the_same_list(asking: PlanRepo, mark: Path) -> N
     (asking.repo.root / "uv.lock").write_text("version = 1\n")
     asking.repo.git("add", ".")
     asking.plan({"test_commands": ["true"]})
-    found = {each["command"]: each["for"] for each in asking.run("--dry-run", "--json", PATH=path).json["commands"]}
-    (setup,) = [command for command, reason in found.items() if reason == ["setup"]]
+    fors = {
+        command["command"]: command["for"] for command in asking.run("--dry-run", "--json", PATH=path).json["commands"]
+    }
+    (setup,) = [command for command, reason in fors.items() if reason == ["setup"]]
     assert setup.startswith("uv ")
     refused = asking.run("--review", "off", PATH=path)
     assert refused.code == 4, refused

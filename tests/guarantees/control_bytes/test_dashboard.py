@@ -1,4 +1,4 @@
-"""S6 for the dashboard: no control byte of an agent reaches a browser, whole, split, in a page or in the feed."""
+"""S6 for the dashboard: no control byte of an agent reaches a browser, on a page or in the feed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as some
-from support.simulated_workers import Yard
+from support.simulated_workers import WorkerRepo
 from support.ui_client import Dashboard
 
 from guarantees.control_bytes.test_terminal import SEQUENCES
@@ -31,8 +31,8 @@ def texts(data: Any) -> Iterator[str]:
             yield key
             yield from texts(value)
     elif isinstance(data, list):
-        for each in data:
-            yield from texts(each)
+        for item in data:
+            yield from texts(item)
 
 
 def check(body: bytes) -> str:
@@ -50,16 +50,16 @@ def splits(sequence: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_split_in_any_way(name: str):
-    """A sequence that stands in two texts, or in a text and its name, is harmless in a document and in an event."""
+    """A sequence that is in two texts, or in a text and its name, is harmless in a document and in an event."""
     for parts in splits(SEQUENCES[name]):
         for decoding in ("replace", "surrogateescape"):
             one, two = (part.decode("utf-8", decoding) for part in parts)
             document = {"a": [one, two, {two: one}], one: two + one, "both": one + two, "lines": "a\r\nb\tc\nd"}
             check(reply.text(document).encode())
             assert json.loads(reply.text(document))["lines"] == "a\nb\tc\nd"
-            told = feed.message(one, two, document)
-            lines = told.decode().split("\n")
-            assert len(told.splitlines()) == len(lines) - 1 == (4 if lines[0].startswith("id: ") else 3)
+            messages = feed.message(one, two, document)
+            lines = messages.decode().split("\n")
+            assert len(messages.splitlines()) == len(lines) - 1 == (4 if lines[0].startswith("id: ") else 3)
             check(lines[-3].removeprefix("data: ").encode())
 
 
@@ -76,9 +76,9 @@ ANY = some.recursive(
 def test_any_document(document: Any, ident: str, kind: str):
     """Whatever is in a document, it is sent on one line, and as one event."""
     check(reply.text(document).encode())
-    told = feed.message(ident, kind, document).decode()
-    assert told.endswith("\n\n")
-    assert not any(line.partition(": ")[0] not in ("id", "event", "data") for line in told.rstrip("\n").split("\n"))
+    messages = feed.message(ident, kind, document).decode()
+    assert messages.endswith("\n\n")
+    assert not any(line.partition(": ")[0] not in ("id", "event", "data") for line in messages.rstrip("\n").split("\n"))
 
 
 @given(some.text(some.characters(blacklist_categories=("Cc", "Cs", "Cf", "Zl", "Zp"))))
@@ -95,16 +95,16 @@ def raw() -> bytes:
 @pytest.fixture
 def spoiled(task_repo: Repo, tmp_path: Path, raw: bytes) -> Dashboard:
     """A project whose every text an agent has spoiled: transcripts, prompt, logs, feedback, description, git."""
-    yard = Yard(task_repo, tmp_path)
+    worker = WorkerRepo(task_repo, tmp_path)
     task_repo.ok("task", "create", "--name", "Second", "--agent", "implementer")
-    yard.scenario([{"say": "hello"}, {"write": {"path": "a.txt", "text": "x"}}], task="default")
+    worker.scenario([{"say": "hello"}, {"write": {"path": "a.txt", "text": "x"}}], task="default")
     task_repo.sow("agent", "spawn", "implementer", "020")
     for path in (task_repo.root / ".sow/local/sessions/020").rglob("turn-*"):
         path.write_bytes(path.read_bytes() + b"\n" + raw + b"\n")
     for name in ("log.md", "description.md"):
-        with (task_repo.desk("010") / name).open("ab") as file:
+        with (task_repo.task_folder("010") / name).open("ab") as file:
             file.write(LOG.format("a", raw.decode("utf-8", "replace")).encode())
-    feedback = task_repo.desk("010") / "feedback"
+    feedback = task_repo.task_folder("010") / "feedback"
     feedback.mkdir(exist_ok=True)
     (feedback / "001.md").write_text("# Feedback 001\n" + raw.decode("utf-8", "replace"))
     return Dashboard(task_repo)
@@ -126,7 +126,7 @@ def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
     """A page of a transcript that begins or ends in the middle of a sequence, or of a letter, is harmless too."""
     with spoiled as served:
         served.sign_in()
-        found = 0
+        result = 0
         for part in ("out", "err", "prompt", "readable"):
             base = f"/api/tasks/020/sessions/1/turns/1?part={part}"
             size = served.ask("GET", base).json["size"] if served.ask("GET", base).status == 200 else 0
@@ -134,8 +134,8 @@ def test_every_place_of_a_transcript(spoiled: Dashboard, raw: bytes):
                 answer = served.ask("GET", f"{base}&from={start}&limit=16")
                 assert answer.status in (200, 400), answer
                 check(answer.body)
-                found += answer.status == 200
-        assert found > len(raw)
+                result += answer.status == 200
+        assert result > len(raw)
 
 
 @pytest.mark.full

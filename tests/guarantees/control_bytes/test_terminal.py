@@ -1,4 +1,4 @@
-"""S6: no control byte that an agent wrote reaches a terminal raw, in text, in JSON, in an error or in a trace."""
+"""S6: no control byte of an agent reaches a terminal, in text, JSON, errors or traces."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
     folder = tmp_path_factory.mktemp("terminal")
     environment = fresh_environment(folder / "home")
     shutil.copytree(_project_template, folder / "repo", symlinks=True)
-    for words in (
+    for text in (
         "task create --name Login",
         "task create --name Logout",
         "task set --id 010 status in_progress",
@@ -69,7 +69,7 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
         "project remember words",
         "log --task 010 words",
     ):
-        assert caller.call(*words.split(), cwd=folder / "repo", environment=environment).code == 0, words
+        assert caller.call(*text.split(), cwd=folder / "repo", environment=environment).code == 0, text
     shutil.rmtree(folder / "repo" / ".git" / "hooks")  # samples that would only be copied again and again
     return folder / "repo"
 
@@ -87,18 +87,18 @@ def harmful() -> re.Pattern[str]:
 
 
 def harmless(answer: Answer, what: object) -> Answer:
-    found = harmful().search(answer.said)
-    assert not found, f"{what}: {found.group()!r} in {answer.said[max(found.start() - 200, 0) : found.end() + 20]!r}"
+    match = harmful().search(answer.said)
+    assert not match, f"{what}: {match.group()!r} in {answer.said[max(match.start() - 200, 0) : match.end() + 20]!r}"
     return answer
 
 
 def show(caller: Caller, repo: Repo, *commands: str) -> None:
     """Look with every command, for people and for programs."""
-    for words in commands:
+    for command in commands:
         for form in ("", " --json"):
-            answer = caller.call(*(words + form).split(), cwd=repo.root, environment=repo.environment)
-            assert answer.code in (0, 1, 2), (words, answer)
-            harmless(answer, words + form)
+            answer = caller.call(*(command + form).split(), cwd=repo.root, environment=repo.environment)
+            assert answer.code in (0, 1, 2), (command, answer)
+            harmless(answer, command + form)
 
 
 VIEWS = ("status", "task list", "task show 010", "inbox", "note list --task 010", "feedback list 010", "project show")
@@ -108,7 +108,7 @@ PAGES = ("status", "task show 010", "feedback list 010", "project show", "log --
 
 def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """In the texts of valid state files: half at the end of one field, half at the start of the next."""
-    one, two = (each.decode("utf-8", "replace") for each in (first, second))
+    one, two = (text.decode("utf-8", "replace") for text in (first, second))
     path = repo.project / TASK_FOLDER / "state.yaml"
     loaded = yaml_text.load(path.read_text(), "")
     task = loaded["task"]
@@ -139,23 +139,23 @@ def in_pages(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     whole = first + second
     head = "\n### 2026-01-31T09:00:00Z · a".encode() + " · ".encode().join((first, second + b"b", whole))
     entry = head + b"\n\n- " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
-    desk = repo.project / TASK_FOLDER
-    for path in (desk / "log.md", repo.project / "log.md"):
+    task_folder = repo.project / TASK_FOLDER
+    for path in (task_folder / "log.md", repo.project / "log.md"):
         path.write_bytes(entry * 2)
-    (desk / "description.md").write_bytes(b"# a" + first + b"\n" + second + b"b\n")
+    (task_folder / "description.md").write_bytes(b"# a" + first + b"\n" + second + b"b\n")
     facts = b"- by: " + whole + b"\n- at: " + first + b"\n- on iteration: " + second + b"\n\n"
-    (desk / "feedback" / "001.md").write_bytes(b"# Feedback 001\n\n" + facts + whole + b"\n")
+    (task_folder / "feedback" / "001.md").write_bytes(b"# Feedback 001\n\n" + facts + whole + b"\n")
     memory = b"\n## " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
     (repo.project / "context" / "memories.md").write_bytes(memory)
-    show(caller, repo, *PAGES, f"validate {desk}/log.md {desk}/description.md")
+    show(caller, repo, *PAGES, f"validate {task_folder}/log.md {task_folder}/description.md")
 
 
 def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """In keys, values, tags and versions that are wrong, so that a complaint repeats them."""
-    one, two = (json.dumps(each.decode("utf-8", "replace")) for each in (first, second))
+    one, two = (json.dumps(text.decode("utf-8", "replace")) for text in (first, second))
     raw = first + second
-    desk = repo.project / TASK_FOLDER
-    good = (desk / "state.yaml").read_bytes()
+    task_folder = repo.project / TASK_FOLDER
+    good = (task_folder / "state.yaml").read_bytes()
     texts = [
         good + f"{one}: {two}\n".encode(),
         f'schema_version: "1.2.0"\n{one}: {two}\ntask: {{}}\n'.encode(),
@@ -167,22 +167,22 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
     ]
     turn = len(first) % len(texts)  # each place of a split meets two of the texts, all places together meet all
     for text in (texts[turn], texts[turn - 1]):
-        (desk / "state.yaml").write_bytes(text)
-        (desk / "completion_drive" / "session_current.json").write_bytes(text)
-        show(caller, repo, "status", f"validate {desk}/state.yaml")
-        for words in ("task show 010 --debug", "note list --task 010 --debug", "task set --id 010 priority high"):
-            harmless(caller.call(*words.split(), cwd=repo.root, environment=repo.environment), words)
-    (desk / "state.yaml").write_bytes(texts[0])
+        (task_folder / "state.yaml").write_bytes(text)
+        (task_folder / "completion_drive" / "session_current.json").write_bytes(text)
+        show(caller, repo, "status", f"validate {task_folder}/state.yaml")
+        for line in ("task show 010 --debug", "note list --task 010 --debug", "task set --id 010 priority high"):
+            harmless(caller.call(*line.split(), cwd=repo.root, environment=repo.environment), line)
+    (task_folder / "state.yaml").write_bytes(texts[0])
     show(caller, repo, "doctor")
-    (desk / "state.yaml").write_bytes(good)
-    for aside in desk.glob("state.broken-*"):
+    (task_folder / "state.yaml").write_bytes(good)
+    for aside in task_folder.glob("state.broken-*"):
         aside.unlink()
 
 
 def in_words(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """On the command line and in the environment, where an error repeats what it was given."""
-    one, two = (os.fsdecode(each.replace(b"\0", b"")) for each in (first, second))
-    for words in (
+    one, two = (os.fsdecode(text.replace(b"\0", b"")) for text in (first, second))
+    for line in (
         [one or "-", two],
         ["task", one + two],
         ["task", "show", one + two],
@@ -201,11 +201,11 @@ def in_words(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
         ["completion", "words", "--", "task", one + two],
         ["status", f"--root={one}{two}"],
     ):
-        harmless(caller.call(*words, cwd=repo.root, environment=repo.environment), words)
+        harmless(caller.call(*line, cwd=repo.root, environment=repo.environment), line)
     for name in ("SOW_ROOT", "SOW_TASK", "SOW_AGENT", "USER"):
         environment = repo.environment | {name: one + two}
-        for words in ("status", "project remember words", "log words --json"):
-            harmless(caller.call(*words.split(), cwd=repo.root, environment=environment), (name, words))
+        for line in ("status", "project remember words", "log words --json"):
+            harmless(caller.call(*line.split(), cwd=repo.root, environment=environment), (name, line))
     show(caller, repo, "status", "log --list", "project show")
 
 
@@ -225,8 +225,8 @@ def in_names(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     # Git's own rules for a branch are stricter; the file is what we read.
     (odd / ".git" / "HEAD").write_bytes(b"ref: refs/heads/" + re.sub(rb"\n", b"", name) + b"\n")
     show(caller, moved, "status", "doctor", "check", "project show")
-    for words in CHANGING:
-        harmless(caller.call(*words.split(), cwd=odd, environment=repo.environment), words)
+    for line in CHANGING:
+        harmless(caller.call(*line.split(), cwd=odd, environment=repo.environment), line)
     harmless(caller.call("status", cwd=odd.parent, environment=repo.environment | {"SOW_ROOT": str(odd)}), "SOW_ROOT")
     shutil.rmtree(odd.parent)
 
@@ -265,7 +265,7 @@ def test_random_sequences_never_get_out(caller, told_repo, carrier):
     """Random mixtures of the pieces of all sequences come out harmless, too."""
     number, of = shard()
     chance = random.Random(number)
-    pieces = [*SEQUENCES.values(), *(bytes([each]) for each in range(256))]
+    pieces = [*SEQUENCES.values(), *(bytes([number]) for number in range(256))]
     for _ in range(50_000 // len(CARRIERS) // of if FULL else 5):
         first, second = (b"".join(chance.choices(pieces, k=chance.randint(0, 4))) for _ in range(2))
         CARRIERS[carrier](caller, told_repo, first, second)

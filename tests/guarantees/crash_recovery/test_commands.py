@@ -1,4 +1,4 @@
-"""R5 for the commands around a run: killed anywhere and typed again, each comes to the end that it would have had."""
+"""R5 for the commands around a run: killed at any point and repeated, each has the same result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import FULL, Result
-from support.plan_crash_scene import Gated, Scene, template, was_killed
+from support.plan_crash_scene import GatedScene, PlanCrashScene, template, was_killed
 from support.quick_cases import few_of
 
 from sow.system.crash_points import CROSSINGS, VARIABLE
@@ -40,7 +40,7 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "source").mkdir()
-        self.scene = Scene(folder / "scene", template(folder / "source"))
+        self.scene = PlanCrashScene(folder / "scene", template(folder / "source"))
         in_the_way = self.scene.repo.root / "part_010.txt"
         in_the_way.write_text("the user's\n")
         assert self.scene.run().code == 4
@@ -62,8 +62,8 @@ class Office:
         return self.again(name, **{VARIABLE: str(kill_at), CROSSINGS: crossings})
 
     def again(self, name: str, **environment: str) -> Result:
-        words = [word.format(pin=self.pins[0]) for word in COMMANDS[name]]
-        return self.scene.repo.sow(*words, **environment)
+        commands = [word.format(pin=self.pins[0]) for word in COMMANDS[name]]
+        return self.scene.repo.sow(*commands, **environment)
 
     def picture(self) -> dict[str, Any]:
         """All that the user and the next command can see, but for times."""
@@ -76,11 +76,11 @@ class Office:
             "refs": {ref: contents(self.scene, ref) for ref in refs},
             "worktrees": sorted(os.listdir(places)),
             "questions": repo.ok("inbox", "--json").json["items"],
-            "answers": [each["answer"] for each in repo.ok("answers", "--json").json["answers"]],
+            "answers": [answer["answer"] for answer in repo.ok("answers", "--json").json["answers"]],
         }
 
 
-def contents(scene: Scene, ref: str) -> list[str]:
+def contents(scene: PlanCrashScene, ref: str) -> list[str]:
     return [line for line in scene.repo.git("ls-tree", "-r", ref).splitlines() if "\t.sow/" not in line]
 
 
@@ -94,7 +94,7 @@ def test_killed_command(office: Office, name: str) -> None:
     """Killed at a boundary and typed again, a command ends as if nothing had been, and no commit is lost."""
     calm = office.call(name)
     assert calm.code == 0, calm
-    wanted, boundaries = office.picture(), len(office.scene.crossings())
+    expected, boundaries = office.picture(), len(office.scene.crossings())
     step = max((boundaries - 1) / max(POINTS - 1, 1), 1)
     points = sorted({round(1 + step * number) for number in range(min(POINTS, boundaries))})
     print(f"sow {name}: {boundaries} boundaries, killed at {points}")
@@ -103,9 +103,11 @@ def test_killed_command(office: Office, name: str) -> None:
         crossed = office.scene.crossings()[-1]
         second = office.again(name)
         assert second.code == 0 or DONE_BEFORE.get(name, "never") in second.err, (crossed, second)
-        assert office.picture() == wanted, crossed
+        assert office.picture() == expected, crossed
         # What was pruned is on the user's branch as one commit for each task: the worker's own commits may go.
-        complaints = [each for each in office.scene.complaints() if name != "prune" or "is lost" not in each]
+        complaints = [
+            complaint for complaint in office.scene.complaints() if name != "prune" or "is lost" not in complaint
+        ]
         assert complaints == [], crossed
 
 
@@ -117,27 +119,27 @@ def test_killed_answer_is_given_once(office: Office) -> None:
     assert was_killed(office.call("answer", written + 1))
     assert len(office.scene.repo.ok("feedback", "list", "030", "--json").json["feedback"]) == 1
     assert office.again("answer").code == 0
-    assert [each["text"] for each in office.scene.repo.ok("feedback", "list", "030", "--json").json["feedback"]] == [
+    assert [entry["text"] for entry in office.scene.repo.ok("feedback", "list", "030", "--json").json["feedback"]] == [
         "blue"
     ]
 
 
 @pytest.fixture
-def gated(tmp_path: Path) -> Iterator[Gated]:
+def gated(tmp_path: Path) -> Iterator[GatedScene]:
     """A plan whose workers wait for a gate to be opened before they hand in."""
     (tmp_path / "source").mkdir()
-    scene = Gated(tmp_path / "scene", template(tmp_path / "source"))
+    scene = GatedScene(tmp_path / "scene", template(tmp_path / "source"))
     yield scene
     scene.leave()
 
 
 @few_of("seed", range(STOPS), 1)
-def test_killed_while_it_stops(gated: Gated, seed: int) -> None:
+def test_killed_while_it_stops(gated: GatedScene, seed: int) -> None:
     """`sow runs stop` killed, or the run killed while it stops: both typed again, the plan comes to its end."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     run = gated.begin()
     stop = gated.call("runs", "stop")
-    time.sleep(dice.uniform(0.0, 0.3))
+    time.sleep(rng.uniform(0.0, 0.3))
     for process in (stop, run) if seed % 2 else (stop,):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""R5 has no hole: whatever changes something outside of the process is a boundary at which a test can end it."""
+"""R5: every change outside of the process is a crash point at which a test can kill it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ WRITING = set("wax+")
 
 def opens_to_write(call: ast.Call) -> bool:
     """Whether this is `open(…)` with a mode that changes the file."""
-    modes = [each.value for each in [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
-             if isinstance(each, ast.Constant)]  # fmt: skip
+    arguments = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    modes = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
     return isinstance(call.func, ast.Name) and call.func.id == "open" and any(WRITING & set(mode) for mode in modes)
 
 
@@ -42,21 +42,21 @@ def changes(call: ast.Call) -> bool:
 
 def uncounted(tree: ast.Module) -> list[str]:
     """The functions that change something and cross no boundary."""
-    found = []
+    result = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
             names = {getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls}
             if any(changes(call) for call in calls) and not names & COUNTS:
-                found.append(function.name)
-    return found
+                result.append(function.name)
+    return result
 
 
 def test_every_change_is_counted() -> None:
     """A function that writes, moves, removes or starts something says so to the counter of boundaries."""
-    found = {str(path.relative_to(PACKAGE)): uncounted(ast.parse(path.read_text())) for path in MODULES}
-    assert {path: names for path, names in found.items() if names} == EXCEPTIONS
-    assert len(found) > 100
+    result = {str(path.relative_to(PACKAGE)): uncounted(ast.parse(path.read_text())) for path in MODULES}
+    assert {path: names for path, names in result.items() if names} == EXCEPTIONS
+    assert len(result) > 100
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""R5 at the door of git: kill -9 between any two calls, do it again, and the end is the same; no commit is lost."""
+"""R5 for git: after kill -9 between any two calls, a repetition has the same result, and no commit is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guarantees.fresh_process import in_fresh_process
 from guarantees.git_acts import GIT_ACTS
 from guarantees.killed_child import again, in_child
 
-DATED = ("refs", "head_commit")  # commits of ours have the time in them, and another name each time
+DATED = ("refs", "head_commit")  # commits of sow have the time in them, and another name each time
 POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries
 
 
@@ -53,7 +53,7 @@ def kill_everywhere(root: str, name: str, points: str) -> dict[str, Any]:
     shutil.copytree(root, saved, symlinks=True)
     made = commits(again(root))
     first = in_child(lambda: act.run(again(root)))
-    wanted, wrong, killed = picture(again(root)), [first.error], []
+    expected, wrong, killed = picture(again(root)), [first.error], []
     step = max(first.boundaries / int(points), 1)
     for point in sorted({int(1 + step * (number + 0.5)) for number in range(min(int(points), first.boundaries))}):
         shutil.rmtree(root)
@@ -63,9 +63,9 @@ def kill_everywhere(root: str, name: str, points: str) -> dict[str, Any]:
         wrong.append(second.error)
         if second.value != first.value:
             wrong.append(f"killed at {point}: {second.value} is not {first.value}")
-        wrong += differences(point, wanted, picture(again(root)))
-        wrong += [f"killed at {point}: {each} is lost" for each in sorted(made) if not is_reachable(again(root), each)]
-    return {"boundaries": first.boundaries, "killed": killed, "wrong": [each for each in wrong if each]}
+        wrong += differences(point, expected, picture(again(root)))
+        wrong += [f"killed at {point}: {item} is lost" for item in sorted(made) if not is_reachable(again(root), item)]
+    return {"boundaries": first.boundaries, "killed": killed, "wrong": [item for item in wrong if item]}
 
 
 def differences(point: int, wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -83,8 +83,8 @@ def test_killed_between_two_calls(worktree_repo: WorktreeRepo, name: str) -> Non
     """Killed at a boundary and done again, an act ends as if nothing had been, and every commit is still reachable."""
     worktree_repo.write("README.md", "changed by the user\n")
     worktree_repo.write("untracked.txt")
-    told = in_fresh_process(kill_everywhere, worktree_repo.root, name, str(POINTS))
-    assert told["wrong"] == []
-    assert told["boundaries"] >= 3
-    assert all(told["killed"])
-    assert len(told["killed"]) >= min(POINTS, told["boundaries"]) - 1
+    messages = in_fresh_process(kill_everywhere, worktree_repo.root, name, str(POINTS))
+    assert messages["wrong"] == []
+    assert messages["boundaries"] >= 3
+    assert all(messages["killed"])
+    assert len(messages["killed"]) >= min(POINTS, messages["boundaries"]) - 1

@@ -1,4 +1,4 @@
-"""R5: kill -9 at any boundary of a run, run again: the same end, and nothing that was handed in is started again."""
+"""R5: after kill -9 at any crash point, the next run has the same result and repeats no work that was handed in."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from support.crash_replay import Stage
-from support.plan_crash_scene import MEETING, ROUGH, Scene, meeting, rough, template, was_killed
+from support.crash_replay import CrashReplay
+from support.plan_crash_scene import MEETING, ROUGH, PlanCrashScene, meeting, rough, template, was_killed
 
 from guarantees.fresh_process import shard
 
@@ -20,115 +20,117 @@ GROUPS = 40 if FULL else 1
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
     """The plan, run once to its end without a kill."""
     folder = tmp_path_factory.mktemp("crash")
     (folder / "source").mkdir()
-    return Stage(folder, Scene(folder / "scene", template(folder / "source")))
+    return CrashReplay(folder, PlanCrashScene(folder / "scene", template(folder / "source")))
 
 
 @pytest.fixture(scope="module")
-def rough_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def rough_replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
     """A plan with a check that fails and a conflict; after a kill another one may be sent back for it."""
     folder = tmp_path_factory.mktemp("rough")
     (folder / "source").mkdir()
-    scene = Scene(folder / "scene", template(folder / "source"), rough(folder / "scene/ledger"))
+    scene = PlanCrashScene(folder / "scene", template(folder / "source"), rough(folder / "scene/ledger"))
     scene.plan(ROUGH)
-    return Stage(folder, scene)
+    return CrashReplay(folder, scene)
 
 
 @pytest.fixture(scope="module")
-def meeting_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def meeting_replay(tmp_path_factory: pytest.TempPathFactory) -> CrashReplay:
     """A plan whose second task breaks the check of the first on the final tree."""
     folder = tmp_path_factory.mktemp("meeting")
     (folder / "source").mkdir()
-    scene = Scene(folder / "scene", template(folder / "source"), meeting(folder / "scene/ledger"))
+    scene = PlanCrashScene(folder / "scene", template(folder / "source"), meeting(folder / "scene/ledger"))
     scene.plan(MEETING)
-    return Stage(folder, scene)
+    return CrashReplay(folder, scene)
 
 
 def points(boundaries: int, parts: int) -> list[int]:
     """Where the run is killed: somewhere in each of equal parts; or everywhere."""
-    dice = random.Random(parts)
+    rng = random.Random(parts)
     if not FULL:
         edges = [1 + number * boundaries // parts for number in range(parts + 1)]
-        return [dice.randrange(*each) for each in pairwise(edges)]
-    every = [*range(1, boundaries + 1), *(dice.randint(1, boundaries) for _ in range(RANDOM))]
+        return [rng.randrange(*edge) for edge in pairwise(edges)]
+    every = [*range(1, boundaries + 1), *(rng.randint(1, boundaries) for _ in range(RANDOM))]
     number, of = shard()
     return every[number - 1 :: of]
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
-def test_killed_at_a_boundary(stage: Stage, group: int) -> None:
+def test_killed_at_a_boundary(replay: CrashReplay, group: int) -> None:
     """A run that was killed at a boundary ends as one that was not, when it is run again."""
-    chosen = points(sum(stage.counts), POINTS)[group::GROUPS]
-    visit(stage, chosen)
+    chosen = points(sum(replay.counts), POINTS)[group::GROUPS]
+    visit(replay, chosen)
     assert len(chosen) >= POINTS // GROUPS
 
 
-def visit(stage: Stage, chosen: list[int]) -> None:
+def visit(replay: CrashReplay, chosen: list[int]) -> None:
     """Kill the run at each of these boundaries, and insist that nothing is wrong afterwards."""
-    print(f"{sum(stage.counts)} boundaries, killed at {chosen}")
-    assert [each for point in chosen for each in stage.visit(point)] == []
-    assert set(chosen) <= stage.visited
+    print(f"{sum(replay.counts)} boundaries, killed at {chosen}")
+    assert [item for point in chosen for item in replay.visit(point)] == []
+    assert set(chosen) <= replay.visited
 
 
 @pytest.mark.parametrize("group", range(GROUPS if FULL else 1))
-def test_killed_on_a_rough_way(rough_stage: Stage, group: int) -> None:
+def test_killed_on_a_rough_way(rough_replay: CrashReplay, group: int) -> None:
     """So does one with a failed check and a conflict that its worker resolves."""
-    visit(rough_stage, points(sum(rough_stage.counts), ROUGH_POINTS)[group :: GROUPS if FULL else 1])
+    visit(rough_replay, points(sum(rough_replay.counts), ROUGH_POINTS)[group :: GROUPS if FULL else 1])
 
 
 @pytest.mark.full
-def test_killed_around_a_merge(meeting_stage: Stage) -> None:
+def test_killed_around_a_merge(meeting_replay: CrashReplay) -> None:
     """Killed between the record of a merge and the branch, or around the final checks, a run comes to the same end."""
-    steps = enumerate(meeting_stage.steps, 1)
+    steps = enumerate(meeting_replay.steps, 1)
     written = [number for number, step in steps if "/local/runs/" in step and step.endswith("/state.yaml")]
-    back = meeting_stage.after("/020/feedback/001.md")
+    back = meeting_replay.after("/020/feedback/001.md")
     assert len(written) >= 6  # begun twice, two merges, the final check, and the merge that broke it
     assert len(back) == 1
-    every = points(sum(meeting_stage.counts), POINTS) if FULL else []
-    visit(meeting_stage, [*(number + 1 for number in written[2:6]), *back, *every])
+    every = points(sum(meeting_replay.counts), POINTS) if FULL else []
+    visit(meeting_replay, [*(number + 1 for number in written[2:6]), *back, *every])
 
 
 @pytest.mark.full
-def test_killed_around_the_end_of_a_silent_turn(stage: Stage) -> None:
+def test_killed_around_the_end_of_a_silent_turn(replay: CrashReplay) -> None:
     """A turn that ended well without a status is settled after a crash, at whatever step of its end that came."""
-    chosen = stage.after("/sessions/020/1/record.yaml")[1:3]  # the first is that of its beginning
+    chosen = replay.after("/sessions/020/1/record.yaml")[1:3]  # the first is that of its beginning
     assert len(chosen) == 2
-    visit(stage, chosen)
+    visit(replay, chosen)
 
 
 @pytest.mark.full
-def test_killed_before_a_turn_is_settled(stage: Stage) -> None:
+def test_killed_before_a_turn_is_settled(replay: CrashReplay) -> None:
     """A turn that its worker handed in, or paused, itself is not taken for the next iteration's after a crash."""
-    chosen = [stage.after(f"/sessions/{task}/1/record.yaml")[1] for task in ("010", "030")]
-    visit(stage, chosen)
+    chosen = [replay.after(f"/sessions/{task}/1/record.yaml")[1] for task in ("010", "030")]
+    visit(replay, chosen)
 
 
 @pytest.mark.full
-def test_killed_while_it_sends_work_back(stage: Stage) -> None:
+def test_killed_while_it_sends_work_back(replay: CrashReplay) -> None:
     """A RED whose feedback was written and whose state was not is sent back once, with that one feedback."""
-    chosen = stage.after("/010/feedback/001.md")
+    chosen = replay.after("/010/feedback/001.md")
     assert len(chosen) == 1
-    visit(stage, chosen)
-    assert len(stage.said["010"]) == 1
+    visit(replay, chosen)
+    assert len(replay.said["010"]) == 1
 
 
 @pytest.mark.full
-def test_killed_before_the_copy_of_a_state_is_kept(rough_stage: Stage) -> None:
+def test_killed_before_the_copy_of_a_state_is_kept(rough_replay: CrashReplay) -> None:
     """A task that was sent back and whose copy is older stays sent back: its worker's next call knows of it."""
-    said = rough_stage.after("/010/feedback/001.md")[0]
-    chosen = next(number for number, step in enumerate(rough_stage.steps, 1) if number > said and "/.010.yaml." in step)
-    visit(rough_stage, [chosen])
+    output = rough_replay.after("/010/feedback/001.md")[0]
+    chosen = next(
+        number for number, step in enumerate(rough_replay.steps, 1) if number > output and "/.010.yaml." in step
+    )
+    visit(rough_replay, [chosen])
 
 
 @pytest.mark.full
-def test_killed_while_a_desk_is_made(stage: Stage) -> None:
-    """Half a desk is gone after the next run."""
-    made = [number for number, step in enumerate(stage.steps, 1) if "/.new." in step and step.endswith("state.yaml")]
-    visit(stage, [made[0] + 1])
-    assert list(stage.scene.repo.project.rglob(".new.*")) == []
+def test_killed_while_a_folder_is_made(replay: CrashReplay) -> None:
+    """A half-written task folder is gone after the next run."""
+    made = [number for number, step in enumerate(replay.steps, 1) if "/.new." in step and step.endswith("state.yaml")]
+    visit(replay, [made[0] + 1])
+    assert list(replay.scene.repo.project.rglob(".new.*")) == []
 
 
 def test_killed_while_it_keeps_what_a_check_said(tmp_path: Path) -> None:
@@ -147,17 +149,17 @@ def test_killed_while_it_keeps_what_a_check_said(tmp_path: Path) -> None:
         assert scene.feedback() == calm.feedback(), steps[point - 1]
 
 
-def checked(folder: Path, source: Path) -> Scene:
+def checked(folder: Path, source: Path) -> PlanCrashScene:
     """One task whose check fails at first, and says why."""
     hand_in = {"status": "needs_review"}
     turns = [[{"write": {"path": "part_{task}.txt", "text": text}}, hand_in] for text in ("one\n", "two\n")]
-    scene = Scene(folder, source, {"010": turns})
+    scene = PlanCrashScene(folder, source, {"010": turns})
     check = "echo lines that hold two: $(grep -c two part_010.txt); grep -q two part_010.txt"
     scene.plan(f"# One\n\n## Task 1: First\nMake it.\n\n**Test Commands**:\n```\n{check}\n```\n")
     return scene
 
 
-def test_the_boundaries_are_all_doors(stage: Stage) -> None:
+def test_the_boundaries_are_all_doors(replay: CrashReplay) -> None:
     """The counter sees the disk, git and the start of processes, each of them many times."""
     for door, least in (("create ", 50), ("write", 50), ("replace ", 30), ("git ", 100), ("start ", 8)):
-        assert sum(step.startswith(door) for step in stage.steps) >= least, door
+        assert sum(step.startswith(door) for step in replay.steps) >= least, door

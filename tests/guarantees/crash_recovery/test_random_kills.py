@@ -1,4 +1,4 @@
-"""R5 at random instants: a plan survives kill after kill, and every completed task's worker started once."""
+"""R5 at random times: a plan survives many kills, and the worker of each completed task started once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from support.plan_crash_scene import BRANCH, Scene, template
+from support.plan_crash_scene import BRANCH, PlanCrashScene, template
 from support.simulated_workers import processes, wait_for
 
 MOST_STARTS = 5  # for each kill: one that comes after the end of everything does not count
@@ -39,14 +39,14 @@ def scenario(ledger: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> PlanCrashScene:
     (tmp_path / "source").mkdir()
-    return Scene(tmp_path / "scene", template(tmp_path / "source"), scenario(tmp_path / "scene/ledger"))
+    return PlanCrashScene(tmp_path / "scene", template(tmp_path / "source"), scenario(tmp_path / "scene/ledger"))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("size", "kills"), [(20, 40) if FULL else (5, 4)])
-def test_many_kills(scene: Scene, size: int, kills: int) -> None:
+def test_many_kills(scene: PlanCrashScene, size: int, kills: int) -> None:
     """Killed again and again, often in the middle of a git call, the run comes to the end that it would have had."""
     scene.plan(plan(size))
     before = scene.end()
@@ -54,7 +54,7 @@ def test_many_kills(scene: Scene, size: int, kills: int) -> None:
     ended = scene.to_the_end()
     assert ended[-1].code == 0, ended
     after = scene.end()
-    assert {each: after[each] for each in USER} == {each: before[each] for each in USER}
+    assert {item: after[item] for item in USER} == {item: before[item] for item in USER}
     idents = [f"{number:02}0" for number in range(1, size + 1)]
     assert after["statuses"] == dict.fromkeys(idents, ("completed", "GREEN"))
     for ident in idents:
@@ -64,21 +64,21 @@ def test_many_kills(scene: Scene, size: int, kills: int) -> None:
     assert_started_once(scene, size)
 
 
-def kill_often(scene: Scene, dice: random.Random, kills: int) -> int:
+def kill_often(scene: PlanCrashScene, rng: random.Random, kills: int) -> int:
     """Start the run and kill it, every other time with its git; no commit is out of reach at any time."""
     done = 0
     for _ in range(MOST_STARTS * kills):
         if done == kills:
             break
         process = scene.start()
-        time.sleep(dice.uniform(0.1, SECONDS))
-        done += kill(process, with_git=dice.random() < 0.5)
+        time.sleep(rng.uniform(0.1, SECONDS))
+        done += kill(process, with_git=rng.random() < 0.5)
         wait_for(lambda: not scene.lost())  # a worker may be about to name its commit
     return done
 
 
 def kill(process: subprocess.Popen[bytes], *, with_git: bool) -> bool:
-    """kill -9 a run; its git, which would go on to the end of what it does, goes with it or not."""
+    """kill -9 a run; its git, which would continue to the end of what it does, goes with it or not."""
     gits = children(process.pid, "git") if with_git else []
     process.send_signal(signal.SIGKILL)
     for pid in gits:
@@ -89,17 +89,17 @@ def kill(process: subprocess.Popen[bytes], *, with_git: bool) -> bool:
 
 def children(parent: int, name: str) -> list[int]:
     """The live processes of that name which a process has started."""
-    found = []
+    result = []
     for pid in processes():
         with contextlib.suppress(OSError):
-            told, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
-            if told.partition("(")[2] == name and rest.split()[1] == str(parent):
-                found.append(pid)
-    return found
+            messages, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+            if messages.partition("(")[2] == name and rest.split()[1] == str(parent):
+                result.append(pid)
+    return result
 
 
-def assert_started_once(scene: Scene, size: int) -> None:
-    """No turn followed one that had ended well: whoever was not cut off was started once."""
+def assert_started_once(scene: PlanCrashScene, size: int) -> None:
+    """No turn followed one that had ended well: a worker that was not interrupted started once."""
     turns: dict[str, list[str]] = {ident: [] for ident in scene.states()}
     for record in scene.records():
         if record["role"] == "implementer":

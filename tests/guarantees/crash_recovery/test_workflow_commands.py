@@ -1,4 +1,4 @@
-"""R5 for the commands around a workflow: killed anywhere and typed again, each ends as it would have."""
+"""R5 for the commands around a workflow: killed at any point and repeated, each has the same result."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from conftest import FULL, Repo, Result
 from support.crew_crash_scene import plain
 from support.plan_crash_scene import was_killed
 from support.quick_cases import few_of
-from support.workflow_repo import Flow as Designed
-from support.workflow_store import Flow, result
+from support.workflow_repo import WorkflowRepo
+from support.workflow_store import StoredWorkflow, result
 
 from sow.store.workflows import members, question_updates
 from sow.system.crash_points import CROSSINGS, VARIABLE
@@ -24,24 +24,24 @@ DATA, API = "database_agent", "api_agent"
 AGENT = {"SOW_TASK": DATA, "SOW_AGENT": "implementer"}
 
 
-def at_work(flow: Flow) -> None:
+def at_work(flow: StoredWorkflow) -> None:
     flow.start()
     flow.note()
 
 
-def asking(flow: Flow) -> None:
+def asking(flow: StoredWorkflow) -> None:
     flow.start()
     flow.block()
     question_updates.ask_person(flow.home, DATA, "Unique?", kind="user")
 
 
-def failed(flow: Flow) -> None:
+def failed(flow: StoredWorkflow) -> None:
     flow.start()
     for _ in range(3):
         members.fail_try(flow.home, DATA, "it broke")
 
 
-def ended(flow: Flow) -> None:
+def ended(flow: StoredWorkflow) -> None:
     """Every agent verified, and the workflow complete, with an archived session."""
     for name in (DATA, API):
         flow.start(name)
@@ -54,7 +54,7 @@ def ended(flow: Flow) -> None:
 
 def designed(repo: Repo, folder: Path) -> None:
     """A design that nobody has checked."""
-    Designed(repo, folder).begin().crew({"data": [], "api": ["data"]})
+    WorkflowRepo(repo, folder).begin().crew({"data": [], "api": ["data"]})
 
 
 def verified(repo: Repo, folder: Path) -> None:
@@ -68,18 +68,18 @@ def nothing(repo: Repo, folder: Path) -> None:
     (repo.root / "summary.md").write_text("# Summary\n")
 
 
-Scene = Callable[[Repo, Path], None]
+Preparation = Callable[[Repo, Path], None]
 
 
-def crew(act: Callable[[Flow], None]) -> Scene:
+def crew(act: Callable[[StoredWorkflow], None]) -> Preparation:
     """A crew of two with which something was done."""
-    return lambda repo, folder: act(Flow(repo.root).begin())
+    return lambda repo, folder: act(StoredWorkflow(repo.root).begin())
 
 
 class Command:
     """What is typed, how it is there to be typed, and what the second call says where the first had done it all."""
 
-    def __init__(self, words: str, before: Scene, done: str = "never", **marks: str) -> None:
+    def __init__(self, words: str, before: Preparation, done: str = "never", **marks: str) -> None:
         self.words = words.split()
         self.before = before
         self.done = done
@@ -104,7 +104,7 @@ def bare(text: str) -> str:
     return re.sub(r"revision: \d+", "", plain(text)).replace('"ID"', "ID")
 
 
-class Desk:
+class RepeatedCommand:
     """One repository in which a command is typed from the same beginning, again and again."""
 
     def __init__(self, repo: Repo, folder: Path, command: Command) -> None:
@@ -145,30 +145,30 @@ class Desk:
 @few_of("name", COMMANDS, 1)
 def test_killed_command(repo: Repo, tmp_path: Path, name: str) -> None:
     """Killed at a boundary and typed again, a command ends as if nothing had been."""
-    desk = Desk(repo, tmp_path, COMMANDS[name])
-    calm = desk.call()
+    repeated = RepeatedCommand(repo, tmp_path, COMMANDS[name])
+    calm = repeated.call()
     assert calm.code == 0, calm
-    wanted, boundaries = desk.picture(), len(desk.steps())
+    expected, boundaries = repeated.picture(), len(repeated.steps())
     step = max((boundaries - 1) / (min(POINTS, boundaries) - 1), 1)
     points = sorted({round(1 + step * number) for number in range(min(POINTS, boundaries))})
     print(f"sow {' '.join(COMMANDS[name].words)}: {boundaries} boundaries, killed at {points}")
     for point in points:
-        assert was_killed(desk.call(point)), point
-        crossed = desk.steps()[-1]
-        second = desk.again()
+        assert was_killed(repeated.call(point)), point
+        crossed = repeated.steps()[-1]
+        second = repeated.again()
         assert second.code == 0 or COMMANDS[name].done in second.err, (crossed, second)
-        found = desk.picture()
-        assert found == wanted, crossed
+        result = repeated.picture()
+        assert result == expected, crossed
     assert len(points) >= min(POINTS, boundaries)
 
 
 @pytest.mark.parametrize("words", [("workflow", "archive"), ("workflow", "new", "next")])
 def test_an_archive_that_was_cut_off_at_its_last_step_is_found(repo: Repo, tmp_path: Path, words: tuple[str]) -> None:
     """All of it was moved and it had no name yet: the next call of archive, or of new, names it, and list shows it."""
-    desk = Desk(repo, tmp_path, COMMANDS["archive"])
-    assert desk.call().code == 0
-    last = max(number for number, step in enumerate(desk.steps(), 1) if "replace " in step)
-    assert was_killed(desk.call(last))
-    assert desk.repo.sow(*words).code == 0
-    listed = desk.repo.ok("workflow", "list", "--json").json["workflows"]
-    assert "orchestration/archive/user_management" in [each["path"] for each in listed]
+    repeated = RepeatedCommand(repo, tmp_path, COMMANDS["archive"])
+    assert repeated.call().code == 0
+    last = max(number for number, step in enumerate(repeated.steps(), 1) if "replace " in step)
+    assert was_killed(repeated.call(last))
+    assert repeated.repo.sow(*words).code == 0
+    listed = repeated.repo.ok("workflow", "list", "--json").json["workflows"]
+    assert "orchestration/archive/user_management" in [file["path"] for file in listed]

@@ -1,4 +1,4 @@
-"""S7, the dashboard obeys only you: host, origin, cookie, process and method, for every row of the table of routes."""
+"""S7: only the user can use the dashboard: host, origin, cookie, process and method are checked for every route."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from conftest import Repo, fresh_environment
 from support.quick_cases import few_of
-from support.simulated_workers import Yard, script
+from support.simulated_workers import WorkerRepo, script
 from support.ui_client import Answer, Dashboard
 
 from sow.dashboard.server import reply
@@ -96,13 +96,13 @@ def path_of(route: Route) -> str:
 
 def tree(*folders: Path) -> dict[str, str]:
     """Every file and folder below, by its content and its times."""
-    found = {}
+    result = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             facts = path.lstat()
             content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-            found[str(path)] = f"{facts.st_mode} {facts.st_mtime_ns} {content}"
-    return found
+            result[str(path)] = f"{facts.st_mode} {facts.st_mtime_ns} {content}"
+    return result
 
 
 def state_of(repo: Repo) -> dict[str, str]:
@@ -213,7 +213,7 @@ def cookies(dashboard: Dashboard, other: Access) -> dict[str, str]:
         "with an empty signature": f"{name}={until}.",
         "with another name": f"sow_00000000={value}",
         "with a part of its name": f"x{name}={value}",
-        "of a token": f"{name}={dashboard.kept()['token']}",
+        "of a token": f"{name}={dashboard.secrets()['token']}",
         "of odd digits": f"{name}=\u00b2.{signature}",
         "of a long number": f"{name}={'9' * 5000}.{signature}",
         "empty": f"{name}=",
@@ -249,7 +249,9 @@ def test_forms(dashboard: Dashboard, route: Route, form: str):
     """A POST that another page's form could send is refused, and does nothing."""
     before = state_of(dashboard.repo)
     if route.method == "POST":
-        answer = dashboard.ask("POST", path_of(route), {"task": "010", "token": dashboard.kept()["token"]}, FORMS[form])
+        answer = dashboard.ask(
+            "POST", path_of(route), {"task": "010", "token": dashboard.secrets()["token"]}, FORMS[form]
+        )
         assert answer.status in (400, 403), answer
         assert set(answer.json) == {"error", "hint"}
     assert state_of(dashboard.repo) == before
@@ -260,7 +262,7 @@ def test_a_get_changes_nothing(dashboard: Dashboard, route: Route):
     """Whatever is asked with GET or HEAD, no file of the project, of git or of the user is another afterwards."""
     before = state_of(dashboard.repo)
     for method in ("GET", "HEAD"):
-        for path in (path_of(route), f"{path_of(route)}?token={dashboard.kept()['token']}&text=yes&task=010"):
+        for path in (path_of(route), f"{path_of(route)}?token={dashboard.secrets()['token']}&text=yes&task=010"):
             if route.path == "/api/feed" and method == "GET":
                 feed = dashboard.feed()
                 assert feed.next()
@@ -306,7 +308,7 @@ def test_headers(dashboard: Dashboard, route: Route):
 
 def test_the_policy_lets_nothing_foreign_in(dashboard: Dashboard):
     """No script, style, frame, form or connection of anywhere else, and no text that becomes a script."""
-    policy = dict(each.strip().partition(" ")[::2] for each in reply.POLICY.split(";"))
+    policy = dict(part.strip().partition(" ")[::2] for part in reply.POLICY.split(";"))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
@@ -341,14 +343,14 @@ def test_it_listens_on_loopback_only(dashboard: Dashboard):
 
 def other_addresses() -> set[str]:
     """Addresses of this machine other than the one that is listened on."""
-    found = {"127.0.0.2"}
+    result = {"127.0.0.2"}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
             asking.connect(("192.0.2.1", 9))  # nothing is sent: the system only says where it would go out
-            found.add(asking.getsockname()[0])
+            result.add(asking.getsockname()[0])
         except OSError:
             pass
-    return found - {"127.0.0.1"}
+    return result - {"127.0.0.1"}
 
 
 TOKENS = {
@@ -367,14 +369,14 @@ TOKENS = {
 @pytest.mark.parametrize("kind", TOKENS)
 def test_wrong_tokens(dashboard: Dashboard, kind: str):
     """What is not the token gives no cookie, and the token stays."""
-    token = dashboard.kept()["token"]
+    token = dashboard.secrets()["token"]
     refused(dashboard.ask("POST", "/api/session", {"token": TOKENS[kind](token)}), 401)
-    assert dashboard.kept()["token"] == token
+    assert dashboard.secrets()["token"] == token
 
 
 def test_a_token_is_used_up(dashboard: Dashboard):
     """The token opens once; then it is old, and another one is in the file, for the user's eyes only."""
-    first = dashboard.kept()["token"]
+    first = dashboard.secrets()["token"]
     answer = dashboard.ask("POST", "/api/session", {"token": first}, {"Cookie": None})
     assert answer.status == 204
     cookie = answer.headers["set-cookie"]
@@ -382,14 +384,14 @@ def test_a_token_is_used_up(dashboard: Dashboard):
     assert "Domain" not in cookie
     assert first not in cookie
     refused(dashboard.ask("POST", "/api/session", {"token": first}), 401)
-    assert dashboard.kept()["token"] != first
+    assert dashboard.secrets()["token"] != first
     assert dashboard.file.stat().st_mode & 0o777 == 0o600
     assert dashboard.file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_who_reads_the_address_of_a_page_learns_no_secret(dashboard: Dashboard):
     """No answer and no word on stderr has the token or the key in it."""
-    secrets = dashboard.kept()["token"], dashboard.kept()["key"]
+    secrets = dashboard.secrets()["token"], dashboard.secrets()["key"]
     for route in ROUTES:
         if route.method == "GET" and route.path != "/api/feed":
             answer = dashboard.ask("GET", path_of(route))
@@ -422,23 +424,23 @@ WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
 
 def program(dashboard: Dashboard, act: str, address: str = "127.0.0.1") -> list[str]:
     """The words of a program that has read the token and has a good cookie as well."""
-    kept = dashboard.kept()
+    kept = dashboard.secrets()
     return [sys.executable, "-c", AGENT, str(kept["port"]), kept["token"], act, dashboard.cookie, address]
 
 
 def as_agent(dashboard: Dashboard, act: str, way: str) -> str:
     """What an agent is told."""
     prefix, marks = WAYS[way]
-    words = program(dashboard, act, "::ffff:127.0.0.1" if way == "by another address" else "127.0.0.1")
-    done = subprocess.run(
-        ["sh", "-c", '"$@"; exit $?', "sh", *prefix, *words],
+    arguments = program(dashboard, act, "::ffff:127.0.0.1" if way == "by another address" else "127.0.0.1")
+    result = subprocess.run(
+        ["sh", "-c", '"$@"; exit $?', "sh", *prefix, *arguments],
         env={**dashboard.repo.environment, **marks},
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize("act", ["act", "session"])
@@ -446,9 +448,9 @@ def as_agent(dashboard: Dashboard, act: str, way: str) -> str:
 def test_an_agent_with_the_token_cannot_act(dashboard: Dashboard, way: str, act: str):
     """A process with a mark of ours, or below one, gets neither an act nor a cookie, whatever it sends."""
     before = state_of(dashboard.repo)
-    said = as_agent(dashboard, act, way)
-    assert said.startswith("403 "), said
-    assert "an agent sent it" in said
+    output = as_agent(dashboard, act, way)
+    assert output.startswith("403 "), output
+    assert "an agent sent it" in output
     assert state_of(dashboard.repo) == before
 
 
@@ -472,46 +474,46 @@ out.write_text(json.dumps(found))
 
 def test_a_worker_of_a_run_cannot_act(repo: Repo, tmp_path: Path):
     """A supervised worker that takes off its marks, leaves its family and reads the token file is still refused."""
-    yard = Yard(repo, tmp_path)
+    worker = WorkerRepo(repo, tmp_path)
     repo.ok("task", "create", "--name", "Login", "--agent", "implementer")
     (tmp_path / "act.py").write_text(SCRIPT)
     with Dashboard(repo) as served:
         served.sign_in()
-        words = f"{sys.executable} {tmp_path}/act.py {tmp_path}/said {repo.environment['HOME']} '{served.cookie}'"
+        text = f"{sys.executable} {tmp_path}/act.py {tmp_path}/said {repo.environment['HOME']} '{served.cookie}'"
         script(
-            yard,
-            f"#!/bin/sh\nsetsid env -i {words} &\nwhile [ ! -s {tmp_path}/said ]; do sleep 0.05; done\n",
+            worker,
+            f"#!/bin/sh\nsetsid env -i {text} &\nwhile [ ! -s {tmp_path}/said ]; do sleep 0.05; done\n",
             allow_empty=True,
         )
-        turn = yard.spawn("--executor", "script")
+        turn = worker.spawn("--executor", "script")
         assert turn.code == 0, turn
-        said = json.loads((tmp_path / "said").read_text())
-    assert [status for status, _ in said] == [403, 403], said
+        data = json.loads((tmp_path / "said").read_text())
+    assert [status for status, _ in data] == [403, 403], data
     assert repo.task("010")["status"] != "completed"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
 def test_a_program_of_a_person_may_do_what_an_agent_may_not(dashboard: Dashboard, address: str):
     """The same program without marks is let in by the guard, so that it was the agent that was refused."""
-    words = program(dashboard, "session", address)
-    done = subprocess.run(words, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
-    assert done.stdout.startswith("204"), done
+    text = program(dashboard, "session", address)
+    result = subprocess.run(text, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
+    assert result.stdout.startswith("204"), result
 
 
 def test_another_user_of_this_machine(dashboard: Dashboard):
     """A process of somebody else is refused with the right token; where there can be none, it is one of this user."""
     other = ["65534"] if os.geteuid() == 0 else []
-    words = [*program(dashboard, "session"), *other]
-    done = subprocess.run(words, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
-    assert done.stdout.startswith("403" if other else "204"), done
-    assert not other or "another user of this machine" in done.stdout
+    text = [*program(dashboard, "session"), *other]
+    result = subprocess.run(text, env=dashboard.repo.environment, capture_output=True, text=True, timeout=60)
+    assert result.stdout.startswith("403" if other else "204"), result
+    assert not other or "another user of this machine" in result.stdout
 
 
 def test_one_who_has_left_is_not_obeyed(dashboard: Dashboard):
     """A request whose sender is gone before it can be seen does nothing."""
     before = state_of(dashboard.repo)
     body = b'{"task": "010"}'
-    head = {**dashboard.good("POST"), "Content-Length": str(len(body))}
+    head = {**dashboard.own_headers("POST"), "Content-Length": str(len(body))}
     lines = ["POST /api/acts/approve HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
     dashboard.process.send_signal(signal.SIGSTOP)  # it must not be quicker than we are
     try:

@@ -1,4 +1,4 @@
-"""R12 at the door of git: a disk without room is told, the user's side stays, and with room it goes on."""
+"""R12 for git: a full disk is reported, the user's files stay, and the run continues when there is space."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def starve(root: str, name: str, means: str) -> dict[str, Any]:
     before = worktree_repo.user_side()
     with MEANS[means][0](place):
         try:
-            told = ACTS[name](WorktreeRepo(worktree_repo.repo))
+            messages = ACTS[name](WorktreeRepo(worktree_repo.repo))
         except SystemFailure as error:
-            told = error.message
+            messages = error.message
         same = worktree_repo.user_side() == before
     for lock in (worktree_repo.root / ".git").rglob("*.lock"):
         lock.unlink()
-    return {"told": str(told), "same": same, "fed": ACTS[name](WorktreeRepo(worktree_repo.repo))}
+    return {"told": str(messages), "same": same, "fed": ACTS[name](WorktreeRepo(worktree_repo.repo))}
 
 
 @few_of("name", ACTS, 1)

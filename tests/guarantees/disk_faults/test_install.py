@@ -1,4 +1,4 @@
-"""R12 and R1 for the layer: no space at any call is a clear error, and every file is the old or the new one, whole."""
+"""R12 and R1 for the layer: no space at any call is a clear error, and every file is the complete old or new one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MINE = "---\ndescription: mine\n---\nMine.\n"
 def few() -> Layer:
     """A part of the real layer: two commands, the settings, and a block."""
     pieces = [
-        each for each in layer("claude", user=False).pieces if each.path.endswith(("/run.md", "/new.md", ".json"))
+        piece for piece in layer("claude", user=False).pieces if piece.path.endswith(("/run.md", "/new.md", ".json"))
     ]
     return Layer([*pieces, *layer("codex", user=False).pieces[:1]], (".claude/agents", ".claude/commands"))
 
 
 def lay(root: Path) -> dict[str, str]:
-    """What is there before: an old file of ours, one that the user changed, one that is gone now, and two of theirs."""
+    """What is there before: an old file of sow, one that the user changed, one that is gone now, and two of theirs."""
     old = file_mark.add_mark("---\ndescription: old\n---\nOld.\n", "0.1.0", file_mark.FRONTMATTER)
     files = {
         ".claude/commands/sow/run.md": old,
@@ -54,21 +54,21 @@ def texts(root: Path) -> dict[str, str]:
 @pytest.mark.parametrize("remove", [False, True], ids=["install", "uninstall"])
 def test_no_space_at_any_call(tmp_path: Path, remove: bool) -> None:
     """Whatever call fails: our error, nothing of the user's is lost, no half file, and the same call does the rest."""
-    wanted, whole = few(), Counting()
+    expected, whole = few(), Counting()
     lay(tmp_path / "whole")
-    act(tmp_path / "whole", whole, wanted, remove=remove)
+    act(tmp_path / "whole", whole, expected, remove=remove)
     for at in range(1, len(whole.calls) + 1):
         root = tmp_path / str(at)
         before = lay(root)
         with pytest.raises(SystemFailure):
-            act(root, Counting(at, refusing(errno.ENOSPC)), wanted, remove=remove)
+            act(root, Counting(at, refusing(errno.ENOSPC)), expected, remove=remove)
         left = texts(root)
         assert left[".claude/commands/mine.md"] == MINE and left["AGENTS.md"].startswith("# Mine\n")
         assert any("Changed." in text for text in left.values())
-        new = {each.path: each.text for each in wanted.pieces}
-        known = {before.get(path) for path in left} | set(new.values())
-        assert all(text in known or ".kept-" in path or path == "AGENTS.md" for path, text in left.items()), at
-        act(root, Counting(), wanted, remove=remove)
+        new = {piece.path: piece.text for piece in expected.pieces}
+        existing = {before.get(path) for path in left} | set(new.values())
+        assert all(text in existing or ".kept-" in path or path == "AGENTS.md" for path, text in left.items()), at
+        act(root, Counting(), expected, remove=remove)
         assert {path: text for path, text in texts(root).items() if not path.endswith(".kept-2")} == texts(
             tmp_path / "whole"
         )

@@ -1,4 +1,4 @@
-"""R12 and R5 for knowledge: a fault or a kill at any step leaves the old sink or the new one, and can be repeated."""
+"""R12 and R5 for knowledge: a fault or a kill at any step leaves the old or the new sink, and can be repeated."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def sinks(repo: Repo, disk: Disk | None = None) -> Sinks:
 
 def state(repo: Repo, name: str) -> tuple[str, str]:
     """The digest in the index and that of the files."""
-    found = [each for each in sinks(repo).entries() if each["name"] == name]
+    entries = [entry for entry in sinks(repo).entries() if entry["name"] == name]
     facts = install_folder.folder_facts(f"{repo.root}/.sow/sinks/{name}")
-    return (found[0]["digest"] if found else "", facts.digest if facts else "")
+    return (entries[0]["digest"] if entries else "", facts.digest if facts else "")
 
 
-def attempt(act: object, *words: object, **more: object) -> str:
+def attempt(act: object, *arguments: object, **options: object) -> str:
     """What went wrong, in our own words."""
     try:
-        done = act(*words, **more)  # type: ignore[operator]
-        wrong = [each.problem.message for each in done if each.problem] if not isinstance(done, tuple) else []
+        done = act(*arguments, **options)  # type: ignore[operator]
+        wrong = [item.problem.message for item in done if item.problem] if not isinstance(done, tuple) else []
     except SowError as error:
         assert error.hint
         return error.message
@@ -68,21 +68,21 @@ def test_an_update_that_fails_leaves_the_old_sink(bare_repo: Repo, remote: Remot
     old = state(bare_repo, "python-style")
     remote.write("python-style/README.md", "# Newer\n")
     remote.commit()
-    number, told = 0, 0
+    number, messages = 0, 0
     while True:
         number += 1
         disk = Counting(number, refusing(ERRORS[number % len(ERRORS)]))
-        said = attempt(lambda keeper: list(keeper.update(["python-style"])), sinks(bare_repo, disk))
+        output = attempt(lambda keeper: list(keeper.update(["python-style"])), sinks(bare_repo, disk))
         index, files = state(bare_repo, "python-style")
-        assert index == files, (number, disk.calls[-1], said)
+        assert index == files, (number, disk.calls[-1], output)
         if len(disk.calls) < number:
             break
-        if said:
-            told += 1
-            assert REASONS[ERRORS[number % len(ERRORS)]] in said, (number, said)
+        if output:
+            messages += 1
+            assert REASONS[ERRORS[number % len(ERRORS)]] in output, (number, output)
         if index != old[0]:
             break
-    assert told >= 10
+    assert messages >= 10
     assert os.listdir(f"{bare_repo.root}/.sow/local/fetching") == []
 
 
@@ -90,10 +90,10 @@ def test_an_installation_that_fails_leaves_nothing(bare_repo: Repo, remote: Remo
     """The same for a new sink: after an error there is neither an entry nor a folder, and with room it is installed."""
     for number in range(1, 200):
         disk = Counting(number, refusing(errno.ENOSPC))
-        said = install(sinks(bare_repo, disk), remote)
+        output = install(sinks(bare_repo, disk), remote)
         index, files = state(bare_repo, "api")
-        assert index == files, (number, said)
-        assert "the disk is full" in said, (number, said)
+        assert index == files, (number, output)
+        assert "the disk is full" in output, (number, output)
         if index:
             break
     assert number > 10
@@ -110,8 +110,8 @@ def test_a_kill_at_any_step_can_be_repeated(bare_repo: Repo, remote: Remote, tmp
     bare_repo.ok("sinks", "remove", "api")
     for at in range(1, count + 1, 1 if FULL else 3):
         assert bare_repo.sow("sinks", "install", remote.url, "api", SOW_TEST_KILL_AT=str(at)).code == -9
-        known = [each["name"] for each in bare_repo.ok("sinks", "list", "--json").json["sinks"]]
-        if "api" not in known:
+        names = [sink["name"] for sink in bare_repo.ok("sinks", "list", "--json").json["sinks"]]
+        if "api" not in names:
             bare_repo.ok("sinks", "install", remote.url, "api")
         assert len(set(state(bare_repo, "api"))) == 1
         bare_repo.ok("sinks", "remove", "api")
@@ -135,7 +135,7 @@ def test_an_update_that_was_killed_can_be_repeated(bare_repo: Repo, remote: Remo
 
 
 def test_without_git(bare_repo: Repo, remote: Remote, tmp_path: Path) -> None:
-    """Where git is missing that is said, and nothing is changed."""
+    """Where git is missing that is reported, and nothing is changed."""
     before = bare_repo.snapshot()
     (tmp_path / "empty").mkdir()
     result = bare_repo.sow("sinks", "install", remote.url, "api", PATH=str(tmp_path / "empty"))

@@ -1,4 +1,4 @@
-"""R12: no space, no permission, no handles: a clear error that names the place, and the old state intact."""
+"""R12: no space, permission or file handles: a clear error with the path, and the old state stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.quick_cases import few_of
 from guarantees.fake_disks import Counting, refusing
 from guarantees.fresh_process import ended, fork, in_fresh_process
 from guarantees.state_tree import Tree, appended, compare, versions_of
-from guarantees.store_acts import ACTS, LONG, Act, desk, home_at, project_log
+from guarantees.store_acts import ACTS, LONG, Act, folder, home_at, project_log
 from sow.errors import SowError
 from sow.store.files.disk import REASONS
 from sow.store.projects import log
@@ -96,8 +96,8 @@ def limited(act: Act, tree: Tree, kind: str, limit: int) -> str:
     child = fork(run)
     os.close(writer)
     with os.fdopen(reader) as pipe:
-        said = pipe.read()
-    return "crashed" if ended(child) or not said else said.strip("-")
+        output = pipe.read()
+    return "crashed" if ended(child) or not output else output.strip("-")
 
 
 @few_of(("kind", "limits"), [("NOFILE", range(1, 6)), ("FSIZE", (0, 1, 100, 500))], 1)
@@ -164,7 +164,7 @@ def prefix_for(means: str, folder: Path) -> list[str] | None:
     """What to start a process with so that it may mount a disk, or that permissions bind it; None if nothing does."""
     if means in MOUNTED:
         mounting = ("mount", "-t", "tmpfs", "none", str(folder))
-        return next((each for each in PRIVATE_MOUNTS if works(*each, *mounting)), None)
+        return next((private_mount for private_mount in PRIVATE_MOUNTS if works(*private_mount, *mounting)), None)
     if means == "no_permission" and os.geteuid() == 0:
         return HUMBLE_ROOT if works(*HUMBLE_ROOT, "true") else None
     return []
@@ -187,13 +187,13 @@ def starve(root: str, means: str) -> dict[str, Any]:
         "changed": [path for path in before | after if before.get(path) != after.get(path) and not appended(path)],
         "entries kept": entries == log.read(home_at(place), project_log(home_at(place)))[: len(entries)],
         "fed": [call(place, words)[0] for words in COMMANDS],
-        "last entry": log.read(home_at(place), desk(home_at(place)).log_path)[-1]["text"],
+        "last entry": log.read(home_at(place), folder(home_at(place)).log_path)[-1]["text"],
     }
 
 
 def call(place: str, words: tuple[str, ...]) -> tuple[int, str]:
-    done = subprocess.run([SOW, *words], cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stderr
+    result = subprocess.run([SOW, *words], cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return result.returncode, result.stderr
 
 
 @few_of("means", MEANS, 1)
@@ -202,12 +202,12 @@ def test_real_disk(task_repo: Repo, tmp_path: Path, means: str) -> None:
     prefix = prefix_for(means, tmp_path)
     means = "small_files" if prefix is None else means  # which every machine can do
     seen = in_fresh_process(starve, task_repo.root, means, prefix=prefix or [])
-    for code, said in seen["starved"]:
-        assert code == 1, said
-        assert said.startswith("error: cannot "), said
-        assert f"{task_repo.root}.place/.sow" in said
-        assert MEANS[means][1] in said
-        assert said.splitlines()[1].startswith("hint: ")
+    for code, output in seen["starved"]:
+        assert code == 1, output
+        assert output.startswith("error: cannot "), output
+        assert f"{task_repo.root}.place/.sow" in output
+        assert MEANS[means][1] in output
+        assert output.splitlines()[1].startswith("hint: ")
     assert seen["changed"] == []
     assert seen["entries kept"]
     assert seen["fed"] == [0] * len(COMMANDS)

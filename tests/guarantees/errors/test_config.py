@@ -1,4 +1,4 @@
-"""Q1 for the user's settings: whatever is wrong with them, one error with the place, one hint, and nothing changed."""
+"""Q1 for the user's settings: every mistake has one error with its place and one hint, and changes nothing."""
 
 from __future__ import annotations
 
@@ -130,17 +130,17 @@ class User:
 
     def state(self) -> dict[str, bytes | str]:
         """Everything in the home and below .sow."""
-        found: dict[str, bytes | str] = dict(self.repo.snapshot())
+        result: dict[str, bytes | str] = dict(self.repo.snapshot())
         for folder, folders, names in os.walk(self.home):
             for name in (*folders, *names):
                 path = Path(folder) / name
-                found[str(path)] = path.read_bytes() if path.is_file() else "no file"
-        return found
+                result[str(path)] = path.read_bytes() if path.is_file() else "no file"
+        return result
 
-    def refused(self, *words: str, code: int, says: str, **environment: str) -> None:
+    def refused(self, *arguments: str, code: int, says: str, **environment: str) -> None:
         """The call fails as it should, and everything is as it was."""
         before = self.state()
-        result = self.repo.sow(*words, **environment)
+        result = self.repo.sow(*arguments, **environment)
         assert result.code == code, result
         lines = result.err.splitlines()
         errors = [line for line in lines if line.startswith("error:")]
@@ -264,9 +264,9 @@ CALLS: dict[str, tuple[str, Callable[[User], None], dict[str, str], int, str]] =
 @few_of("case", CALLS, 6)
 def test_a_call_that_cannot_work(user: User, case: str):
     """A wrong call, a strange home or a strange environment is an error with the next step, and changes nothing."""
-    words, prepare, environment, code, says = CALLS[case]
+    text, prepare, environment, code, says = CALLS[case]
     prepare(user)
-    user.refused(*words.split(), code=code, says=says, **environment)
+    user.refused(*text.split(), code=code, says=says, **environment)
 
 
 def test_a_missing_program_is_told_before_the_first_write(user: User):

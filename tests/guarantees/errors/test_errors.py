@@ -1,4 +1,4 @@
-"""Q1, errors help: the right exit code, one line that says what and where, one that says what to do, no change."""
+"""Q1: errors have the right exit code, say what and where, give a hint, and change nothing."""
 
 from __future__ import annotations
 
@@ -529,7 +529,7 @@ FILES: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], str]] = {
     "completed without a time": (spoil(TASK, "in_progress", "completed"), SHOW, "task.completed_at: is missing"),
     "a list of notes": (
         lambda repo: (
-            (repo.desk("010") / "completion_drive").mkdir()
+            (repo.task_folder("010") / "completion_drive").mkdir()
             or put("phases/implementation/tasks/010/completion_drive/session_current.json", b"[]")(repo)
         ),
         ("note", "list", "--task", "010"),
@@ -549,10 +549,10 @@ FILES: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], str]] = {
 @pytest.mark.parametrize("what", FILES)
 def test_bad_files(task_repo: Repo, what: str):
     """A file that is not what it should be is named with the place in it, and is left as it is."""
-    damage, words, mention = FILES[what]
+    damage, arguments, mention = FILES[what]
     damage(task_repo)
     before = task_repo.snapshot()
-    check(task_repo.sow(*words), 2, mention)
+    check(task_repo.sow(*arguments), 2, mention)
     assert task_repo.snapshot() == before
 
 
@@ -577,10 +577,10 @@ MACHINE: dict[str, tuple[Callable[[Repo], None], tuple[str, ...], dict[str, str]
 @pytest.mark.parametrize("what", MACHINE)
 def test_trouble_with_the_machine(repo: Repo, what: str):
     """When the machine says no, the exit code is 1, and the error says what it said and where."""
-    prepare, words, environment, mention = MACHINE[what]
+    prepare, arguments, environment, mention = MACHINE[what]
     prepare(repo)
     before = repo.snapshot()
-    check(repo.sow(*words, **environment), 1, mention)
+    check(repo.sow(*arguments, **environment), 1, mention)
     assert repo.snapshot() == before
 
 

@@ -1,4 +1,4 @@
-"""T1: evidence belongs to the commit that is merged; nothing beside that commit changes a result."""
+"""T1: evidence belongs to the merged commit, and nothing outside of that commit changes a result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def commit(plan_repo: PlanRepo, **files: str) -> None:
 
 
 def results(plan_repo: PlanRepo, task: str = "010", kind: str = "test") -> list[bool]:
-    return [each["passed"] for each in plan_repo.task(task)["evidence"] if each["kind"] == kind]
+    return [evidence["passed"] for evidence in plan_repo.task(task)["evidence"] if evidence["kind"] == kind]
 
 
 HIDDEN = {
@@ -72,12 +72,12 @@ def test_evidence_says_what_it_belongs_to(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"test_commands": ["test -f part_010.txt", "test -s part_010.txt"]})
     assert plan_repo.run().code == 0
     task = plan_repo.task("010")
-    checked = [each for each in task["evidence"] if each["kind"] == "test"]
-    assert [each["command"] for each in checked] == ["test -f part_010.txt", "test -s part_010.txt"]
+    checked = [evidence for evidence in task["evidence"] if evidence["kind"] == "test"]
+    assert [entry["command"] for entry in checked] == ["test -f part_010.txt", "test -s part_010.txt"]
     for name in ("list", "setup", "environment"):
-        assert len({each[name] for each in checked}) == 1
+        assert len({item[name] for item in checked}) == 1
         assert len(checked[0][name]) == 64
-    assert {(each["scope"], each["tree"]) for each in checked} == {("commit", task["work"]["tree"])}
+    assert {(item["scope"], item["tree"]) for item in checked} == {("commit", task["work"]["tree"])}
 
 
 def test_a_check_cannot_rewrite_the_files_of_the_next(plan_repo: PlanRepo) -> None:
@@ -195,11 +195,11 @@ def test_a_slot_looks_clean_to_git(plan_repo: PlanRepo) -> None:
     assert result.code == 0, result
 
 
-def setup(plan_repo: PlanRepo, *commands: list[str], **more: Any) -> Path:
+def setup(plan_repo: PlanRepo, *commands: list[str], **options: Any) -> Path:
     """Setup commands that also write down each run of theirs; returns that file."""
     ledger = plan_repo.folder / "ledger"
     note = ["sh", "-c", f"echo run >> {ledger}"]
-    plan_repo.configure(worktree={"setup": [*commands, note]}, checks={"parallel": 1}, **more)
+    plan_repo.configure(worktree={"setup": [*commands, note]}, checks={"parallel": 1}, **options)
     return ledger
 
 
@@ -218,7 +218,7 @@ def test_a_setup_runs_once_for_equal_manifests(plan_repo: PlanRepo) -> None:
     plan_repo.plan(*({"depends_on": needs, "test_commands": ["cmp env/made package.json"]} for needs in ([], [1], [2])))
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
-    keys = [plan_repo.task(each)["evidence"][0]["setup"] for each in ("010", "020", "030")]
+    keys = [plan_repo.task(name)["evidence"][0]["setup"] for name in ("010", "020", "030")]
     assert keys[0] == keys[1] != keys[2]
     # One for each worktree of a worker, one for each key in the slot, and a fresh one for the final tree.
     assert slot_runs(ledger) == 3 + 2 + 1
@@ -234,7 +234,9 @@ def test_each_list_of_the_final_checks_has_a_fresh_setup(plan_repo: PlanRepo) ->
     )
     result = plan_repo.run(*OFF)
     assert result.code == 4, result
-    final = {each["command"]: each["passed"] for each in plan_repo.runs()[-1]["final"] if "command" in each}
+    final = {
+        evidence["command"]: evidence["passed"] for evidence in plan_repo.runs()[-1]["final"] if "command" in evidence
+    }
     assert final == {"test -e env/marker": False}
 
 
@@ -375,15 +377,15 @@ def test_each_list_runs_once_on_the_base_commit(plan_repo: PlanRepo) -> None:
     )
     result = plan_repo.run(*OFF)
     assert (result.code, result.out.count("baseline: ")) == (0, 1)
-    found = {each.get("command", ""): each["passed"] for each in plan_repo.runs()[-1]["baselines"]}
-    assert found == {"": True, "test -f part_010.txt": False}
+    passeds = {baseline.get("command", ""): baseline["passed"] for baseline in plan_repo.runs()[-1]["baselines"]}
+    assert passeds == {"": True, "test -f part_010.txt": False}
     assert len(plan_repo.journal("baseline")) == 2
     assert "test -f part_010.txt" in plan_repo.repo.ok("runs", "show").out
 
 
 @pytest.mark.full
 def test_ctrl_c_during_a_baseline_ends_the_run(plan_repo: PlanRepo) -> None:
-    """A baseline that Ctrl-C cut off has no result, nothing else begins, and the same command goes on."""
+    """A baseline that Ctrl-C cut off has no result, nothing else begins, and the same command continues."""
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     plan_repo.plan({"test_commands": [f"test -e {go} || (touch {begun}; sleep 300)"]})
     run = plan_repo.start("--yes", "--review", "off")
@@ -484,16 +486,16 @@ def test_two_processes_never_share_a_slot(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"test_commands": ["sh -c 'basename $PWD > name.txt; cat name.txt'"]})
     head = plan_repo.repo.git("rev-parse", "HEAD").strip()
     assert plan_repo.run("--yes").code == 0
-    words = [sys.executable, "-c", HOLD, str(plan_repo.repo.root), head]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+    text = [sys.executable, "-c", HOLD, str(plan_repo.repo.root), head]
+    with subprocess.Popen(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         assert first.stdout
         assert first.stdout.readline() == b"slot-1\n"
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as second:
+        with subprocess.Popen(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as second:
             assert second.stdout
             assert second.stdout.readline() == b"slot-2\n"
             os.kill(first.pid, signal.SIGKILL)
             first.wait()
-            with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as third:
+            with subprocess.Popen(text, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as third:
                 assert third.stdout
                 assert third.stdout.readline() == b"slot-1\n"
                 third.communicate()
@@ -507,8 +509,8 @@ def test_whole_lists_are_reused_or_none(plan_repo: PlanRepo) -> None:
     plan_repo.plan({"test_commands": [f"sh -c 'echo one >> {ledger}'", f"sh -c 'echo two >> {ledger}'"]})
     assert plan_repo.run(*OFF, "--baseline", "off").code == 0
     assert ledger.read_text().split() == ["one", "two"]
-    merged = [each for each in plan_repo.task("010")["evidence"] if each["kind"] == "merge"]
-    assert {each["scope"] for each in merged} <= {"commit"}
+    merged = [evidence for evidence in plan_repo.task("010")["evidence"] if evidence["kind"] == "merge"]
+    assert {item["scope"] for item in merged} <= {"commit"}
 
 
 @pytest.mark.full

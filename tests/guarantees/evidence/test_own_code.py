@@ -1,4 +1,4 @@
-"""T1: a check never imports this repository's code from elsewhere, and correct work never fails for its environment."""
+"""T1: a check never imports this repository's code from another checkout, and correct work never fails for that."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MORE = 'python -c "import lib; assert lib.more() == 7"'
 INSTALLS = ("install_by_path", "install_by_finder", "install_by_egg_link", "install_a_copy")
 
 
-def run(plan_repo: PlanRepo, check: str, work: str, *words: str) -> tuple[int, dict]:
+def run(plan_repo: PlanRepo, check: str, work: str, *arguments: str) -> tuple[int, dict]:
     """Run a plan of one task; returns the exit code and the task."""
     plan_repo.act("implementer", work)
     plan_repo.plan({"test_commands": [check]})
-    result = plan_repo.run("--review", "off", "--retries", "0", *words)
+    result = plan_repo.run("--review", "off", "--retries", "0", *arguments)
     return result.code, plan_repo.task("010")
 
 
@@ -37,7 +37,7 @@ def test_a_broken_import_of_an_installed_library(plan_repo: PlanRepo, source: st
     library.install_by_path()
     code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
     assert (code, is_green(task)) == (4, False)
-    [evidence] = [each for each in task["evidence"] if each["command"] == CHECK]
+    [evidence] = [evidence for evidence in task["evidence"] if evidence["command"] == CHECK]
     assert not evidence["passed"]
 
 
@@ -50,7 +50,7 @@ def test_correct_work_on_an_installed_library(plan_repo: PlanRepo, source: str) 
     before = sorted(library.venv.rglob("*"))
     code, task = run(plan_repo, MORE, f"printf 'def more():\\n    return 7\\n' >> {library.code}\n", "--yes")
     assert (code, is_green(task)) == (0, True), task
-    assert [each for each in sorted(library.venv.rglob("*")) if "__pycache__" not in str(each)] == before
+    assert [path for path in sorted(library.venv.rglob("*")) if "__pycache__" not in str(path)] == before
     assert "more" in (library.root / library.code).read_text()
 
 
@@ -81,7 +81,7 @@ def test_an_accepted_doubt_is_yellow_at_best(plan_repo: PlanRepo, install: str) 
     assert result.code == 0, result
     task = plan_repo.task("010")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
-    assert [each["kind"] for each in task["concerns"]] == ["environment"]
+    assert [concern["kind"] for concern in task["concerns"]] == ["environment"]
     assert plan_repo.runs()[-1]["accepted"] == ["outside_imports"]
 
 
@@ -96,7 +96,7 @@ def test_an_acceptance_covers_imports_that_the_work_brings(plan_repo: PlanRepo) 
     assert result.code == 0, result
     task = plan_repo.task("010")
     assert (task["status"], task["result"]) == ("completed", "YELLOW")
-    assert [each["kind"] for each in task["concerns"]] == ["environment"]
+    assert [concern["kind"] for concern in task["concerns"]] == ["environment"]
 
 
 @pytest.mark.full
@@ -130,7 +130,7 @@ def test_an_environment_outside_of_the_checkout(plan_repo: PlanRepo, tmp_path: P
     library.install_by_path()
     code, task = run(plan_repo, CHECK, f"echo 'raise ImportError(1)' > {library.code}\n", "--yes")
     assert (code, is_green(task)) == (4, False)
-    [evidence] = [each for each in task["evidence"] if each["command"] == CHECK]
+    [evidence] = [evidence for evidence in task["evidence"] if evidence["command"] == CHECK]
     assert not evidence["passed"]
 
 
@@ -139,12 +139,12 @@ def test_a_worker_imports_its_own_code(plan_repo: PlanRepo) -> None:
     """The programs that a worker starts import the code of its worktree."""
     library = Library(plan_repo)
     library.install_by_path()
-    found = plan_repo.folder / "found"
-    work = f"python -c 'import lib; print(lib.__file__)' > {found}\ncommand -v python >> {found}\n"
+    result = plan_repo.folder / "found"
+    work = f"python -c 'import lib; print(lib.__file__)' > {result}\ncommand -v python >> {result}\n"
     code, _ = run(plan_repo, CHECK, f"{work}echo '# more' >> {library.code}\n", "--yes")
     assert code == 0
     worktree = f"{library.root}/.sow/local/worktrees/010"
-    assert found.read_text().splitlines() == [f"{worktree}/src/lib/__init__.py", f"{worktree}/.venv/bin/python"]
+    assert result.read_text().splitlines() == [f"{worktree}/src/lib/__init__.py", f"{worktree}/.venv/bin/python"]
 
 
 def test_paths_of_the_users_shell_are_mapped(plan_repo: PlanRepo) -> None:

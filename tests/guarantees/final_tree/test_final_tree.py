@@ -71,11 +71,11 @@ def test_the_second_breaks_the_first(plan_repo: PlanRepo, name: str) -> None:
     assert "Your worktree has everything merged so far. Fix this check without breaking the other tasks." in prompt
     delivered(plan_repo, check)
     run = plan_repo.runs()[-1]
-    steps = [(each.get("task"), each["text"]) for each in plan_repo.journal("step", "final_step")]
+    steps = [(entry.get("task"), entry["text"]) for entry in plan_repo.journal("step", "final_step")]
     assert (None, f"checks the final tree: {check}") in steps
     assert not [task for task, text in steps if task and "final tree" in text]
-    assert [each["passed"] for each in run["final"]] == [False, True]
-    assert [each["task"] for each in run["merges"]] == ["010", "020", "020"]
+    assert [evidence["passed"] for evidence in run["final"]] == [False, True]
+    assert [merge["task"] for merge in run["merges"]] == ["010", "020", "020"]
     assert plan_repo.repo.sow("runs", "verify", "--yes").code == 0
 
 
@@ -109,12 +109,12 @@ def test_a_list_that_was_broken_is_checked_before_the_next_merge(plan_repo: Plan
     result = plan_repo.run("--yes")
     assert result.code == 0, result
     run, task = plan_repo.runs()[-1], plan_repo.task("020")
-    assert [(each["task"], each["iteration"]) for each in run["merges"]] == [("010", 1), ("020", 1), ("020", 3)]
+    assert [(merge["task"], merge["iteration"]) for merge in run["merges"]] == [("010", 1), ("020", 1), ("020", 3)]
     assert plan_repo.turns("020", "quality-control") == 2
     assert "`test -e wanted.txt` of task 010 still fails" in plan_repo.prompt("020", 3)
     assert "`test -e wanted.txt` failed (exit 1)" in plan_repo.prompt("020", 3)
-    again = [each for each in task["evidence"] if each["command"] == "test -e wanted.txt"]
-    assert [(each["kind"], each["iteration"], each["passed"]) for each in again] == [
+    again = [evidence for evidence in task["evidence"] if evidence["command"] == "test -e wanted.txt"]
+    assert [(evidence["kind"], evidence["iteration"], evidence["passed"]) for evidence in again] == [
         ("final", 1, False),
         ("final", 2, False),
         ("final", 3, True),
@@ -125,7 +125,7 @@ def test_a_list_that_was_broken_is_checked_before_the_next_merge(plan_repo: Plan
 
 @pytest.mark.full
 def test_work_that_waits_for_a_waiver_is_merged_with_it(plan_repo: PlanRepo) -> None:
-    """If a person waives the list that the next try still breaks, that try is merged and not lost."""
+    """If a person waives the list that the next iteration still breaks, it is merged and not lost."""
     breaking(plan_repo, words=("--retries", "1"))
     answer(plan_repo, "waive", 0)
     assert plan_repo.turns("020") == 2
@@ -134,7 +134,7 @@ def test_work_that_waits_for_a_waiver_is_merged_with_it(plan_repo: PlanRepo) -> 
 
 @pytest.mark.full
 def test_the_same_output_of_a_broken_list_is_a_question(plan_repo: PlanRepo) -> None:
-    """If the next try breaks the list with the same output, a person decides, although retries are left."""
+    """If the next iteration breaks the list with the same output, a person decides, although retries are left."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     plan_repo.act("implementer-020-1", after(plan_repo, BREAKS))
     plan_repo.act("implementer-020", "date +%N >> other.txt\n")
@@ -164,8 +164,8 @@ def test_retries_that_are_spent_are_a_question(plan_repo: PlanRepo) -> None:
     head = plan_repo.repo.git("rev-parse", "HEAD")
     assert plan_repo.run("--yes", "--retries", "1").code == 4
     assert plan_repo.repo.git("rev-parse", "HEAD") == head
-    for words in (["integrate"], ["integrate", "--dry-run"]):
-        refused = plan_repo.repo.sow(*words)
+    for item in (["integrate"], ["integrate", "--dry-run"]):
+        refused = plan_repo.repo.sow(*item)
         assert (refused.code, "sow answer" in refused.err) == (4, True), refused
 
 
@@ -210,7 +210,7 @@ def test_every_check_of_a_list_that_fails_is_waived(plan_repo: PlanRepo, words: 
     result = plan_repo.run("--yes", "--retries", "0")
     assert result.code == 0, result
     assert [waiver["command"] for waiver in plan_repo.task("010")["waivers"]] == checks
-    assert [each["command"] for each in plan_repo.journal("waived")] == checks
+    assert [entry["command"] for entry in plan_repo.journal("waived")] == checks
     assert plan_repo.turns("020") == 1
     delivered(plan_repo, "test -e broken.txt")
 
@@ -223,7 +223,7 @@ def test_a_person_stops_it(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses() == {"010": "completed", "020": "failed"}
     assert (plan_repo.repo.root / "wanted.txt").exists()
     assert not (plan_repo.repo.root / "broken.txt").exists()
-    assert [each["task"] for each in plan_repo.runs()[-1]["merges"]] == ["010"]
+    assert [merge["task"] for merge in plan_repo.runs()[-1]["merges"]] == ["010"]
     assert "task 020: its merge was taken out" in plan_repo.repo.ok("runs", "report").out
 
 
@@ -328,7 +328,7 @@ def test_the_users_commits_are_not_a_tasks_fault(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["iteration"] == 1
     steps = plan_repo.repo.ok("runs", "report", "--format", "json").json["next"]
     assert steps[0]["command"] == f"sow project save && git merge sow/int/{plan_repo.runs()[-1]['id']}"
-    assert "sow integrate" not in [each["command"] for each in steps]
+    assert "sow integrate" not in [step["command"] for step in steps]
 
 
 @pytest.mark.full
@@ -393,7 +393,7 @@ def test_one_commit_for_each_task(plan_repo: PlanRepo) -> None:
     result = plan_repo.run()
     assert result.code == 0, result
     log = plan_repo.repo.git("log", "--format=%s", f"{base}..HEAD").splitlines()
-    made = [each for each in log if not each.startswith("State of run")]
+    made = [line for line in log if not line.startswith("State of run")]
     assert len(log) - len(made) <= 1
     short = "Make the part that has a name which is so very long that no subject…"
     assert sorted(made) == [*(f"Make part {number}" for number in range(1, 6)), short]
@@ -404,7 +404,7 @@ def test_one_commit_for_each_task(plan_repo: PlanRepo) -> None:
     branches = plan_repo.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/sow/int", "refs/heads/sow/task")
     assert branches == ""
     kept_work = plan_repo.repo.ok("salvage", "--json").json
-    assert {each["task"] for each in kept_work["kept"]} >= {"010", "060"}
+    assert {item["task"] for item in kept_work["kept"]} >= {"010", "060"}
 
 
 @pytest.mark.full
@@ -444,13 +444,13 @@ echo part > part_010.txt
 CHEAT = "touch bad.txt\nmkdir -p tests\necho 'collect_ignore = []' > tests/conftest.py\n"
 
 
-def laundered(plan_repo: PlanRepo, *words: str) -> None:
+def laundered(plan_repo: PlanRepo, *arguments: str) -> None:
     """A task that changes the test runner's configuration and breaks another check; it repairs only the latter."""
     plan_repo.act("implementer-010", "touch a.txt\n")
     plan_repo.act("implementer-020-1", after(plan_repo, CHEAT))
     plan_repo.act("implementer-020-2", "rm bad.txt\n")
     plan_repo.plan({"test_commands": ["test ! -e bad.txt"]}, {"test_commands": ["true"]})
-    result = plan_repo.run("--yes", *words)
+    result = plan_repo.run("--yes", *arguments)
     assert result.code == 0, result
     assert plan_repo.task("020")["iteration"] == 2
     assert (plan_repo.repo.root / "tests/conftest.py").exists()
@@ -556,8 +556,8 @@ def test_a_list_that_failed_before_the_run_is_reported(plan_repo: PlanRepo) -> N
     plan_repo.repo.git("commit", "-q", "-m", "Not needed")
     plan_repo.plan({"task_number": 7})
     assert plan_repo.run("--yes").code == 0
-    said = "final tree: `test -e part_010.txt` of task 010 fails, as it did before this run began"
-    assert said in plan_repo.repo.ok("runs", "report", "--format", "json").json["remarks"]
+    output = "final tree: `test -e part_010.txt` of task 010 fails, as it did before this run began"
+    assert output in plan_repo.repo.ok("runs", "report", "--format", "json").json["remarks"]
 
 
 @few_of("number", [signal.SIGINT, signal.SIGKILL], 1)
@@ -579,8 +579,8 @@ def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(plan_repo
     (waiting,) = repo.ok("inbox", "--json").json["items"]
     assert (waiting["kind"], waiting["do"]) == ("delivery", "sow integrate")
     assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
-    for words in (("phase", "advance"), ("cleanup",)):
-        refused = repo.sow(*words)
+    for case in (("phase", "advance"), ("cleanup",)):
+        refused = repo.sow(*case)
         assert (refused.code, "sow integrate" in refused.err) == (4, True), refused
     go.touch()
     assert repo.sow("integrate", "--yes").code == 0
@@ -605,8 +605,8 @@ def test_another_branch_during_the_final_checks(plan_repo: PlanRepo) -> None:
     out, err = run.communicate(timeout=300)
     assert run.returncode == 4, err
     assert "git switch feat/harbour" in out.decode()
-    for words in (("status",), ("inbox",)):
-        refused = plan_repo.repo.sow(*words)
+    for case in (("status",), ("inbox",)):
+        refused = plan_repo.repo.sow(*case)
         assert "git switch feat/harbour" in refused.err
         assert "sow project delete" not in refused.err
     plan_repo.repo.git("switch", "-q", "feat/harbour")

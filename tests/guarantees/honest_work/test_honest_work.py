@@ -1,4 +1,4 @@
-"""T3, no false claim is delivered as GREEN, and no correct work is refused; reviews are off.
+"""T3: no false claim is delivered as GREEN, and no correct work is refused, without reviews.
 
 The judge is a fresh clone of the delivered branch and tests that no worker ever saw.
 """
@@ -29,8 +29,8 @@ def delivered(plan_repo: PlanRepo, where: Path) -> Path:
     branches = plan_repo.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").split()
     branch = branches[0] if branches else "feat/harbour"
     target = where / "delivered"
-    words = ["git", "clone", "-q", "--branch", branch, "--", str(plan_repo.repo.root), str(target)]
-    subprocess.run(words, check=True, env=plan_repo.repo.environment)
+    text = ["git", "clone", "-q", "--branch", branch, "--", str(plan_repo.repo.root), str(target)]
+    subprocess.run(text, check=True, env=plan_repo.repo.environment)
     return target
 
 
@@ -55,7 +55,7 @@ def test_no_false_claim_is_green_and_no_correct_work_is_refused(
     order = list(range(len(ALL)))
     seed.shuffle(order)
     names = [f"p{index:03d}" for index in range(len(ALL))]
-    # The texts of the tests belong to the first seed; later rounds mix the batches and the hidden numbers.
+    # The texts of the tests belong to the first seed; later repetitions mix the batches and the hidden numbers.
     chosen: list[tuple[Case, Folder]] = []
     for index in order[start : start + IN_ONE_RUN]:
         folder = Folder(names[index], ALL[index].runner, random.Random(SEED))
@@ -85,12 +85,12 @@ def test_the_cases_are_about_sixty() -> None:
     assert sum(case.honest for case in ALL) >= 10
 
 
-def run_one(plan_repo: PlanRepo, act: str, **more: object) -> dict[str, object]:
+def run_one(plan_repo: PlanRepo, act: str, **options: object) -> dict[str, object]:
     """One project at the root of the repository, one worker, no review."""
     folder = Folder("calc", "pytest", random.Random(SEED))
     prepare(plan_repo, [folder])
     plan_repo.act("implementer-010", act)
-    plan_repo.plan(folder.task() | more)
+    plan_repo.plan(folder.task() | options)
     result = plan_repo.run("--review", "off", "--retries", "0")
     assert result.code in (0, 1, 4), result
     return plan_repo.task("010")

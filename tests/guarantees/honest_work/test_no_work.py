@@ -1,4 +1,4 @@
-"""T3: work that was not done is never GREEN by itself: no changes, refused commands."""
+"""T3: missing work is never GREEN by default: no changes, refused commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IDLE: dict[str, list[dict[str, Any]]] = {
 
 
 def concerns(plan_repo: PlanRepo, task: str = "010") -> list[str]:
-    return [each["kind"] for each in plan_repo.task(task).get("concerns", ())]
+    return [concern["kind"] for concern in plan_repo.task(task).get("concerns", ())]
 
 
 @few_of("case", IDLE, 1, always=["only its status"])
@@ -57,7 +57,7 @@ def test_no_changes_with_a_review_are_shown_to_the_reviewer(plan_repo: PlanRepo)
 
 @pytest.mark.full
 def test_a_task_that_allows_no_changes_is_green(plan_repo: PlanRepo) -> None:
-    """With allow_empty in its plan a task without changes is fine, and nothing is said about it."""
+    """With allow_empty in its plan a task without changes is fine, and nothing is reported about it."""
     plan_repo.simulated("idle", "implementer", [DONE])
     plan_repo.plan({"allow_empty": True, "name": "Look around"}, "Second")
     result = plan_repo.run("--review", "off")
@@ -83,15 +83,15 @@ def test_work_after_a_refusal_is_yellow_and_names_the_command(plan_repo: PlanRep
     result = plan_repo.run("--review", "off")
     assert result.code == 0, result
     assert (plan_repo.task("010")["result"], concerns(plan_repo)) == ("YELLOW", ["refused"])
-    said = result.out + result.err
-    assert said.count("First: refused: npm install") == 1 and "2 commands refused" in said
+    output = result.out + result.err
+    assert output.count("First: refused: npm install") == 1 and "2 commands refused" in output
     (entry,) = plan_repo.journal("refused")
     assert (entry["task"], entry["tool"], entry["command"]) == ("010", "Bash", "npm install")
-    for words in (["show"], *(["report", "--format", form] for form in ("md", "html"))):
-        shown = plan_repo.repo.ok("runs", *words).out.replace("\\", "")
+    for item in (["show"], *(["report", "--format", form] for form in ("md", "html"))):
+        shown = plan_repo.repo.ok("runs", *item).out.replace("\\", "")
         assert REFUSED in shown and "agents.executors.barred.settings.yolo_mode: true" in shown
     (row,) = plan_repo.repo.ok("runs", "report", "--format", "json").json["tasks"]
-    assert [(each["command"], each["count"]) for each in row["refusals"]] == [("npm install", 2)]
+    assert [(refusal["command"], refusal["count"]) for refusal in row["refusals"]] == [("npm install", 2)]
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""S1: a hostile value is refused before anything changes, or stored and read back; it never becomes a command."""
+"""S1: a hostile value is refused before any change, or stored and read back; it never becomes a command."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FIELDS: dict[str, dict[str, Template]] = {
     "install": {"cli": ("{} --dry-run", NEVER, "")},
     "uninstall": {"cli": ("{} --dry-run", NEVER, "")},
     "hook": {"event": ("{}", NEVER, "")},
-    "ui": {"--port": ("--root=nowhere", NEVER, "")},  # a good port would be listened on for ever
+    "ui": {"--port": ("--root=nowhere", NEVER, "")},  # a good port would be listened on forever
     "project new": {
         "name": ("{}", LINE, "project show"),
         "--description": ("n", TEXT, "project show"),
@@ -225,7 +225,7 @@ def busy_template(caller: Caller, _project_template: Path, tmp_path_factory: pyt
     environment = fresh_environment(folder / "home")
     root = folder / "repo"
     shutil.copytree(_project_template, root, symlinks=True)
-    for words in (
+    for line in (
         *(f"task create --agent implementer --name {name}" for name in ("Login", "Logout", "Reset", "Tests")),
         "task set --id 030 status in_progress",
         "task set --id 030 status paused --reason Which?",
@@ -233,7 +233,7 @@ def busy_template(caller: Caller, _project_template: Path, tmp_path_factory: pyt
         "note add --task 010 --description d --context c --category detail",
         "phase add review --reason r --yes",
     ):
-        answer = caller.call(*words.split(), cwd=root, environment=environment)
+        answer = caller.call(*line.split(), cwd=root, environment=environment)
         assert answer.code == 0, answer
     return root
 
@@ -275,8 +275,8 @@ def leaves(data: Any) -> Iterator[str]:
     """Every text in a document."""
     if isinstance(data, str):
         yield data
-    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-        yield from leaves(each)
+    for item in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from leaves(item)
 
 
 def check_refusal(answer: Answer) -> None:
@@ -294,27 +294,27 @@ def read(caller: Caller, repo: Repo, view: str) -> Any:
 def check_stored(caller: Caller, repo: Repo, command: str, field: str, value: str) -> None:
     """Read an accepted value back."""
     _, kind, view = FIELDS[command][field]
-    wanted = stored(kind, value)
+    expected = stored(kind, value)
     texts = list(leaves(read(caller, repo, view)))
     # A description is a page of its own, below its title.
-    assert wanted in texts or (field == "--description" and any(wanted.strip() in each for each in texts)), value
+    assert expected in texts or (field == "--description" and any(expected.strip() in text for text in texts)), value
 
 
 def check(caller: Caller, repo: Repo, command: str, field: str, value: str, before: Picture) -> int:
     """Make the call in every spelling; returns how often the value was stored."""
     accepted = 0
     _, kind, view = FIELDS[command][field]
-    for words, literal in spellings(command, field, value):
-        answer = caller.call(*words, cwd=repo.root, environment=repo.environment, stdin=STDIN.encode())
+    for arguments, literal in spellings(command, field, value):
+        answer = caller.call(*arguments, cwd=repo.root, environment=repo.environment, stdin=STDIN.encode())
         changed = before.changes()
-        assert answer.started == [], words
+        assert answer.started == [], arguments
         if answer.code:
             check_refusal(answer)
-            assert changed == [], words
+            assert changed == [], arguments
             continue
         inside = (f"{repo.root}/.sow/project", f"{repo.root}/.sow/knowledge/adrs", f"{repo.root}/.git/sow")
         assert all(path.startswith(inside) for path in changed), changed
-        assert kind != NEVER or not literal or answer.out.startswith("Usage: "), (words, answer)
+        assert kind != NEVER or not literal or answer.out.startswith("Usage: "), (arguments, answer)
         if view and literal and not answer.out.startswith("Usage: "):
             accepted += 1
             check_stored(caller, repo, command, field, value)
@@ -326,25 +326,28 @@ def check(caller: Caller, repo: Repo, command: str, field: str, value: str, befo
 def values() -> list[str]:
     """The table, and in a full run what a generator makes of its pieces."""
     chance = random.Random(1)
-    pieces = [each for each in HOSTILE if len(each) < 40] + list(string.printable)
+    pieces = [item for item in HOSTILE if len(item) < 40] + list(string.printable)
     more = ["".join(chance.choices(pieces, k=chance.randint(2, 5))) for _ in range(1500 if FULL else 0)]
     # No system passes a NUL on in an argument, and there is no file with one in its name.
-    return list(dict.fromkeys([*HOSTILE, *(each for each in more if "\0" not in each)]))
+    return list(dict.fromkeys([*HOSTILE, *(text for text in more if "\0" not in text)]))
 
 
 def test_the_table_has_every_field_of_every_command():
     """A new command or option without a row here fails this test; the values are 150 at least."""
-    known = {
+    groups = {
         (command.name, entry)
         for group in GROUPS
         for command in commands(group)
-        for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
+        for entry in (
+            *(argument.name for argument in command.arguments),
+            *(o.flag for o in command.options if o.metavar),
+        )
     }
     # What starts an agent is in test_workers.py, and what writes the user's own file in errors/test_config.py; the
     # tests of the demo have a hostile folder, those of salvage and of knowledge look at what git is given, and
     # workflows are in test_workflow.py.
-    elsewhere = {case for case in known if case[0].startswith(ELSEWHERE) and case[0] != "agent log"}
-    assert known - elsewhere == set(CASES)
+    elsewhere = {case for case in groups if case[0].startswith(ELSEWHERE) and case[0] != "agent log"}
+    assert groups - elsewhere == set(CASES)
     assert len(set(HOSTILE)) >= 150
 
 
@@ -356,7 +359,7 @@ def test_a_hostile_value_does_no_harm(caller, busy_repo, command, field):
     before = Picture(busy_repo.root.parent)
     chosen = values()[:: 5 if command in ALIKE else 1]
     if (command, field) == ("validate", "file"):
-        chosen = [each for each in chosen if "\0" not in each]  # no system passes that on, and there is no such path
+        chosen = [text for text in chosen if "\0" not in text]  # no system passes that on, and there is no such path
     accepted = sum(check(caller, busy_repo, command, field, value, before) for value in chosen)
     assert accepted > 0 or not FIELDS[command][field][2] or command in ALIKE
     assert not list(busy_repo.root.parent.rglob("owned"))
@@ -366,7 +369,7 @@ def test_a_hostile_value_does_no_harm(caller, busy_repo, command, field):
 def test_a_hostile_message_is_one_word_for_git(caller, busy_repo):
     """The message of a commit reaches git as one word, and the commit has it as it was given."""
     messages = []
-    for number, value in enumerate(each for each in HOSTILE if each not in NO_TEXT_FOR_GIT):
+    for number, value in enumerate(item for item in HOSTILE if item not in NO_TEXT_FOR_GIT):
         (busy_repo.project / "context" / "number.md").write_text(str(number))
         answer = caller.call(
             "project", "save", f"--message={value}", cwd=busy_repo.root, environment=busy_repo.environment
@@ -382,7 +385,7 @@ def test_a_hostile_message_is_one_word_for_git(caller, busy_repo):
         ]
     assert len(messages) > 60
     log = busy_repo.git("log", "--format=%B%x00", f"--max-count={len(messages)}").split("\0")
-    assert [each.strip("\n") for each in log[:-1]] == list(reversed(messages))
+    assert [line.strip("\n") for line in log[:-1]] == list(reversed(messages))
     assert not list(busy_repo.root.parent.rglob("owned"))
 
 
@@ -393,9 +396,9 @@ def test_a_hostile_root_leads_nowhere_else(caller, busy_repo, source):
     for value in HOSTILE:
         if source == "SOW_ROOT" and "\0" in value:  # no system can pass that on
             continue
-        words = [f"--root={value}"] if source == "--root" else []
+        arguments = [f"--root={value}"] if source == "--root" else []
         environment = busy_repo.environment | ({"SOW_ROOT": value} if source == "SOW_ROOT" else {})
-        answer = caller.call("log", "words", *words, cwd=busy_repo.root, environment=environment)
+        answer = caller.call("log", "words", *arguments, cwd=busy_repo.root, environment=environment)
         assert answer.started == []
         if answer.code:
             check_refusal(answer)
@@ -414,8 +417,8 @@ def test_a_hostile_mark_is_no_task(caller, busy_repo):
         if "\0" in value or not value:
             continue
         environment = busy_repo.environment | {"SOW_TASK": value}
-        for words in MARKED:
-            check_refusal(caller.call(*words.split(), cwd=busy_repo.root, environment=environment))
+        for line in MARKED:
+            check_refusal(caller.call(*line.split(), cwd=busy_repo.root, environment=environment))
     assert before.changes() == []
 
 
@@ -428,14 +431,14 @@ SIGNED = {
 
 @few_of("name", SIGNED, 2)
 def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
-    """Whoever says who they are signs an entry with a short name on one line, and every entry is found again."""
-    words, view = SIGNED[name]
+    """A caller with a name signs an entry with a short name on one line, and every entry is found again."""
+    text, view = SIGNED[name]
     before = Picture(busy_repo.root.parent)
     at_first = len(read(caller, busy_repo, view)["entries"])
     marks = {"SOW_TASK": "010"} if name == "SOW_AGENT" else {"USER": ""}
-    for value in [each for each in HOSTILE if "\0" not in each][:: 5 if name == "LOGNAME" else 1]:
+    for value in [text for text in HOSTILE if "\0" not in text][:: 5 if name == "LOGNAME" else 1]:
         environment = busy_repo.environment | marks | {name: value}
-        answer = caller.call(*words.split(), cwd=busy_repo.root, environment=environment)
+        answer = caller.call(*text.split(), cwd=busy_repo.root, environment=environment)
         assert answer.code == 0, (value, answer)
         entries = read(caller, busy_repo, view)["entries"]
         assert len(entries) == at_first + 1, value
@@ -449,13 +452,13 @@ def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
 def test_a_hostile_name_stays_out_of_the_text(caller, busy_repo, words):
     """A name with line breaks or marks of our Markdown does not become a part of what was written."""
     before = Picture(busy_repo.root.parent)
-    for value in (each for each in HOSTILE if "\0" not in each):
+    for value in (text for text in HOSTILE if "\0" not in text):
         environment = busy_repo.environment | {"USER": value}
         assert caller.call(*words.split(), cwd=busy_repo.root, environment=environment).code == 0
         if words.startswith("project"):
             assert read(caller, busy_repo, "project show")["memories"] == ["words"]
         else:
-            assert [each["text"] for each in read(caller, busy_repo, "task show 010")["feedback"]] == ["words"]
+            assert [entry["text"] for entry in read(caller, busy_repo, "task show 010")["feedback"]] == ["words"]
         before.bring_back()
 
 
@@ -464,19 +467,19 @@ def test_a_hostile_command_is_unknown(caller, busy_repo):
     """A hostile word where a command stands is unknown, or asks for help; it changes nothing."""
     before = Picture(busy_repo.root.parent)
     for value in HOSTILE:
-        for words in ([value], ["task", value], ["help", value], [value, "task"]):
-            answer = caller.call(*words, cwd=busy_repo.root, environment=busy_repo.environment)
+        for item in ([value], ["task", value], ["help", value], [value, "task"]):
+            answer = caller.call(*item, cwd=busy_repo.root, environment=busy_repo.environment)
             if answer.code:
                 check_refusal(answer)
             assert answer.started == []
     assert before.changes() == []
 
 
-@few_of("value", [each for each in HOSTILE if "\0" not in each and len(each) < 1000][::6], 6)
+@few_of("value", [text for text in HOSTILE if "\0" not in text and len(text) < 1000][::6], 6)
 def test_the_real_command_takes_it_the_same_way(repo, value):
     """Through the real command, with a real argument list, a hostile text is logged and read back, or refused."""
-    done = repo.sow("log", "--", os.fsencode(value))
-    assert done.code in (0, 2), done
-    if done.code == 0:
+    result = repo.sow("log", "--", os.fsencode(value))
+    assert result.code in (0, 2), result
+    if result.code == 0:
         entry = repo.ok("log", "--list", "--json").json["entries"][-1]
         assert entry["text"] == escape_control(value).strip("\n")

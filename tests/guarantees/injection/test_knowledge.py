@@ -1,4 +1,4 @@
-"""S1 for what fetches: a hostile URL, folder, ref or name is refused before git is started, or is one plain word."""
+"""S1 for fetching: a hostile URL, folder, ref or name is refused before git starts, or is one plain word."""
 
 from __future__ import annotations
 
@@ -71,13 +71,16 @@ def test_the_table_has_every_field():
     """A new field of a command that fetches has a row here."""
     from sow.cli.command import commands
 
-    known = {
+    names = {
         (command.name, entry)
         for group in ("sinks", "repos")
         for command in commands(group)
-        for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
+        for entry in (
+            *(argument.name for argument in command.arguments),
+            *(o.flag for o in command.options if o.metavar),
+        )
     }
-    assert known == ROWS.keys()
+    assert names == ROWS.keys()
 
 
 def is_one_plain_word(value: str, words: list[str]) -> bool:
@@ -90,17 +93,17 @@ def is_one_plain_word(value: str, words: list[str]) -> bool:
 def test_a_hostile_value_does_no_harm(caller: Caller, scene: Repo, tmp_path: Path, row: tuple[str, str]) -> None:
     """It is refused with nothing changed, or stored; git never takes it for a flag, and nothing of it is run."""
     before = Picture(tmp_path)
-    words = [str(tmp_path / "guides") if word == "REMOTE" else word for word in ROWS[row].split()]
+    text = [str(tmp_path / "guides") if word == "REMOTE" else word for word in ROWS[row].split()]
     refused = 0
     for value in HOSTILE[:: 3 if row[1] in MANY else 1]:
-        call = [word.replace("{}", value) for word in words]
+        call = [word.replace("{}", value) for word in text]
         answer = caller.call(*call, cwd=scene.root, environment=scene.environment, stdin=b"typed")
         assert answer.code in (0, 1, 2), (call, answer)
         assert "Traceback" not in answer.err or value == "--debug"  # which asks for one
         assert value not in ("", " ") or answer.code == 2 or not answer.started
         if (row[1] in NEVER_STARTED and answer.code) or value.startswith("-"):
             assert answer.started == [], call
-        assert all(is_one_plain_word(value, each) for each in answer.started), (call, answer.started)
+        assert all(is_one_plain_word(value, item) for item in answer.started), (call, answer.started)
         if answer.code:
             refused += 1
             assert f"\n{answer.err}".count("\nerror: ") == 1, answer

@@ -1,4 +1,4 @@
-"""S2: no shell, no eval, no pickle, and processes only at the one door, as the syntax tree of the package shows."""
+"""S2: no shell, eval or pickle, and processes start in one place only, by the syntax tree of the package."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def _walk(tree: ast.Module, in_system: bool) -> Iterator[tuple[int, str]]:
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
-        return [each.name for each in node.names]
-    return [node.module or "", *(f"{node.module}.{each.name}" for each in node.names)]
+        return [name.name for name in node.names]
+    return [node.module or "", *(f"{node.module}.{name.name}" for name in node.names)]
 
 
 def _of_call(node: ast.Call, in_system: bool) -> Iterator[str]:
     name = ast.unparse(node.func)
-    words = {each.arg: each.value for each in node.keywords}
+    values = {keyword.arg: keyword.value for keyword in node.keywords}
     if name in FORBIDDEN_CALLS:
         yield f"calls {name}"
     if not in_system and name.startswith(PROCESS_CALLS):
         yield f"calls {name} outside of sow.system"
-    if "shell" in words and ast.unparse(words["shell"]) != "False":
+    if "shell" in values and ast.unparse(values["shell"]) != "False":
         yield "asks for a shell"
-    if "preexec_fn" in words:
+    if "preexec_fn" in values:
         yield "runs code between fork and exec"
     if name in ("yaml.load", "yaml.parse", "yaml.scan", "yaml.compose"):
-        loader = ast.unparse(words.get("Loader") or (node.args[1] if len(node.args) > 1 else ast.Constant(None)))
+        loader = ast.unparse(values.get("Loader") or (node.args[1] if len(node.args) > 1 else ast.Constant(None)))
         if loader not in SAFE_LOADERS:
             yield f"{name} without a safe loader"
     if name.endswith("import_module") and not ast.unparse(node.args[0]).lstrip("f").strip("'\"").startswith("sow."):
@@ -84,10 +84,10 @@ def test_the_package_was_found():
 def test_a_module_starts_nothing_but_at_the_door(path):
     """No module evaluates text, unpickles, asks for a shell, or starts a process outside of sow.system."""
     room = path.relative_to(PACKAGE).parts[0]
-    found = complaints(
+    result = complaints(
         path.read_text(), in_system=room in ("system", "simulated")
     )  # the second is a program of its own
-    assert [each for each in found if not (path.name == "process_tree.py" and each.endswith("imports ctypes"))] == []
+    assert [text for text in result if not (path.name == "process_tree.py" and text.endswith("imports ctypes"))] == []
 
 
 BAD = [

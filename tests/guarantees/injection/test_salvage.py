@@ -1,4 +1,4 @@
-"""S1 for what asks git first: a hostile name is refused after the look, and no word of it was given to git."""
+"""S1 for salvage: a hostile name is refused, and git never gets it as an argument."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from sow.domain.text.branch_name import is_branch_name
 
 @pytest.mark.full
 def test_no_hostile_word_reaches_git(plan_repo: PlanRepo):
-    """Whatever is given as a name, or as the name of a branch, git hears nothing of it, and no ref changes."""
+    """Whatever is given as a name, or as the name of a branch, git does not get it, and no ref changes."""
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
-    pin = next(each["called"] for each in plan_repo.repo.ok("salvage", "--json").json["kept"] if each["kind"] == "pin")
+    pin = next(
+        entry["called"] for entry in plan_repo.repo.ok("salvage", "--json").json["kept"] if entry["kind"] == "pin"
+    )
     refs = plan_repo.repo.git("for-each-ref")
     with Caller() as caller:
         for value in HOSTILE:
             ways = [["--", value], *([[pin, f"--branch={value}"]] if value and not is_branch_name(value) else [])]
-            for words in ways:
+            for item in ways:
                 answer = caller.call(
-                    "salvage", "restore", *words, cwd=plan_repo.repo.root, environment=plan_repo.repo.environment
+                    "salvage", "restore", *item, cwd=plan_repo.repo.root, environment=plan_repo.repo.environment
                 )
-                assert answer.code == 2, (words, answer)
-                assert not [each for each in answer.started if len(value) > 2 and value in each[1:]], words
+                assert answer.code == 2, (item, answer)
+                assert not [item for item in answer.started if len(value) > 2 and value in item[1:]], item
     assert plan_repo.repo.git("for-each-ref") == refs
     assert not list(plan_repo.repo.root.parent.rglob("owned"))

@@ -1,4 +1,4 @@
-"""S1 for the user's settings: no value in the config, in SOW_AGENTS_… or in EDITOR becomes more than one plain word."""
+"""S1 for the user's settings: no value of the config, SOW_AGENTS_… or EDITOR becomes more than one word."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from guarantees.hostile_values import HOSTILE
 from sow.system.terminal import escape_control
 
 Config = dict[str, Any]
-SHORT = [each for each in dict.fromkeys(HOSTILE) if len(each) < 100_000]
-PASSED_ON = [each for each in SHORT if "\0" not in each]  # no system has a NUL in a variable or an argument
-WRITTEN = [each for each in SHORT if not any("\ud800" <= letter <= "\udfff" for letter in each)]  # as UTF-8
+SHORT = [item for item in dict.fromkeys(HOSTILE) if len(item) < 100_000]
+PASSED_ON = [text for text in SHORT if "\0" not in text]  # no system has a NUL in a variable or an argument
+WRITTEN = [item for item in SHORT if not any("\ud800" <= letter <= "\udfff" for letter in item)]  # as UTF-8
 SPAWN = ("agent", "spawn", "implementer", "010", "--dry-run")
 
 
@@ -31,7 +31,7 @@ def executor(kind: str = "claude", name: str = "mine", custom_args: tuple[str, .
     return {"agents": {"executors": {name: entry}, "bindings": {"implementer": name}}}
 
 
-# Where a value stands in the file.
+# Where a value is in the file.
 FIELDS: dict[str, Callable[[str], Config]] = {
     "model": lambda value: executor(model=value),
     "custom_args": lambda value: executor(custom_args=(value,)),
@@ -52,7 +52,7 @@ FIELDS: dict[str, Callable[[str], Config]] = {
     "word of that command": lambda value: {"notify": {"command": [value, value]}},
     "section": lambda value: {value: {}},
 }
-# The fields whose values reach a command line: what stands there for an accepted one, among the words of the call.
+# The fields whose values reach a command line: what is there for an accepted one, among the words of the call.
 WORDS: dict[str, Callable[[list[str]], str]] = {
     "model": lambda words: words[words.index("--model") + 1],
     "custom_args": lambda words: words[-1],
@@ -87,20 +87,20 @@ class User:
         path.chmod(0o755)
         return path
 
-    def call(self, *words: str, **environment: str) -> Answer:
+    def call(self, *arguments: str, **environment: str) -> Answer:
         """One call that starts nothing, and says nothing that moves a cursor."""
-        answer = self.quiet(*words, **environment)
-        assert answer.started == [], (words, answer.started)
+        answer = self.quiet(*arguments, **environment)
+        assert answer.started == [], (arguments, answer.started)
         return answer
 
-    def quiet(self, *words: str, **environment: str) -> Answer:
-        surroundings = {**self.repo.environment, **environment}
-        answer = self.caller.call(*words, cwd=self.repo.root, environment=surroundings)
-        assert answer.code in (0, 2), (words, answer)
+    def quiet(self, *arguments: str, **environment: str) -> Answer:
+        variables = {**self.repo.environment, **environment}
+        answer = self.caller.call(*arguments, cwd=self.repo.root, environment=variables)
+        assert answer.code in (0, 2), (arguments, answer)
         if answer.code:
             assert f"\n{answer.err}".count("\nerror: ") >= 1 and "\nhint: " in answer.err, answer
         rude = {letter for letter in answer.said if letter < " " or "\x7f" <= letter <= "\x9f"} - {"\n", "\t"}
-        assert rude == set(), (words, rude)
+        assert rude == set(), (arguments, rude)
         return answer
 
 
@@ -113,8 +113,8 @@ def texts(data: Any) -> Iterator[str]:
     """Every text in a document, keys included."""
     if isinstance(data, str):
         yield data
-    for each in [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ():
-        yield from texts(each)
+    for item in [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from texts(item)
 
 
 @few_of("field", FIELDS, 1)
@@ -161,12 +161,12 @@ def test_a_hostile_binding_in_the_environment(user: User) -> None:
 
 @pytest.mark.full
 def test_a_hostile_role_in_the_name_of_a_variable(user: User) -> None:
-    """Whatever stands behind SOW_AGENTS_ is shown harmlessly, and binds no role that exists to anything else."""
+    """Whatever is behind SOW_AGENTS_ is shown harmlessly, and binds no role that exists to anything else."""
     before = Picture(user.repo.root.parent)
-    for value in (each for each in PASSED_ON if "=" not in each):
+    for value in (text for text in PASSED_ON if "=" not in text):
         variable = {f"SOW_AGENTS_{value}": "codex"}
-        for words in (("config", "show"), ("config", "show", "--json"), ("config", "validate")):
-            assert user.call(*words, **variable).code == 0
+        for case in (("config", "show"), ("config", "show", "--json"), ("config", "validate")):
+            assert user.call(*case, **variable).code == 0
         assert str(user.home / "bin/claude") in user.call(*SPAWN, **variable).out
     assert before.changes() == []
 
@@ -175,7 +175,7 @@ def test_a_hostile_role_in_the_name_of_a_variable(user: User) -> None:
 def test_a_hostile_editor_is_no_program(user: User, variable: str) -> None:
     """It is a program and its words, looked for before anything is written; no shell ever reads it."""
     before = Picture(user.repo.root.parent)
-    for value in (each for each in PASSED_ON if each.split()[:1] != ["touch"]):  # which is a program, and its word
+    for value in (line for line in PASSED_ON if line.split()[:1] != ["touch"]):  # which is a program, and its word
         assert user.call("config", "edit", **{variable: value}).code == 2, value
     assert before.changes() == []
 

@@ -1,4 +1,4 @@
-"""S1 for workers: no value that somebody types becomes a flag of an agent CLI, or starts anything."""
+"""S1 for workers: no typed value becomes a flag of an agent CLI or starts a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = {
     "prompt": lambda value: ("prompt", "--", value),
     "shown agent": lambda value: ("agent", "show", "--", value),
 }
-VALUES = [each for each in dict.fromkeys(HOSTILE) if each and "\0" not in each and len(each) < 10_000]
+VALUES = [text for text in dict.fromkeys(HOSTILE) if text and "\0" not in text and len(text) < 10_000]
 
 
 @few_of("field", FIELDS, 1)
@@ -39,8 +39,8 @@ def test_a_hostile_value_is_refused_or_stays_one_word(repo: Repo, field: str):
         result = repo.sow(*FIELDS[field](value))
         assert "Traceback" not in result.err, value
         if result.code == 0 and field == "model":
-            words = shlex.split(result.out.splitlines()[0])
-            assert words[words.index("--model") + 1] == value
+            parts = shlex.split(result.out.splitlines()[0])
+            assert parts[parts.index("--model") + 1] == value
             assert not value.startswith("-")
         elif result.code:
             assert result.code == 2, (value, result)
@@ -95,21 +95,21 @@ def test_what_a_resume_says_goes_to_stdin_and_nowhere_else(caller: Caller, worke
     program, accepted = str(home / "recorder"), 0
     before = Picture(worked.root)
     for value in dict.fromkeys(HOSTILE):
-        words = ("agent", "resume", "--json", "--", "010", value)
-        answer = caller.call(*words, cwd=worked.root, environment=worked.environment, stdin=STDIN.encode())
-        started = [each for each in answer.started if each[0] != "git"]
+        arguments = ("agent", "resume", "--json", "--", "010", value)
+        answer = caller.call(*arguments, cwd=worked.root, environment=worked.environment, stdin=STDIN.encode())
+        started = [item for item in answer.started if item[0] != "git"]
         if answer.code:
             assert (answer.code, started, before.changes()) == (2, [], []), (value[:80], answer)
             continue
-        said = STDIN if value == "-" else value
+        output = STDIN if value == "-" else value
         assert started == [[program, "work"]], value
         assert (home / "words").read_text() == f"{program}\0work\0"
-        assert (home / "stdin").read_bytes().startswith(f"{said}\n\n(Task 010, iteration ".encode()), value
+        assert (home / "stdin").read_bytes().startswith(f"{output}\n\n(Task 010, iteration ".encode()), value
         view = caller.call("task", "show", "010", "--json", cwd=worked.root, environment=worked.environment)
         shown = json.loads(view.out)
         # This worker changes nothing. Then a remark on handed in work is not kept, and an answer is.
-        assert not paused or shown["feedback"][-1]["text"] == escape_control(said).strip(), value
-        assert not paused or shown["notes"][0]["resolution"] == shown["questions"][0]["answer"] == said
+        assert not paused or shown["feedback"][-1]["text"] == escape_control(output).strip(), value
+        assert not paused or shown["notes"][0]["resolution"] == shown["questions"][0]["answer"] == output
         accepted += 1
         before.bring_back()
     assert accepted > 120

@@ -1,4 +1,4 @@
-"""S1 for workflows: a hostile value is refused with nothing changed, or stays a text; no agent is started by it."""
+"""S1 for workflows: a hostile value is refused without a change, or stays a text; it starts no agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from support.call_server import Caller
 from support.quick_cases import few_of
-from support.workflow_repo import Flow
+from support.workflow_repo import WorkflowRepo
 
 from guarantees.folder_snapshot import Picture
 from guarantees.hostile_values import HOSTILE
@@ -48,13 +48,16 @@ def caller() -> Iterator[Caller]:
 
 def test_the_table_has_every_field() -> None:
     """A new option of a workflow's command, or of `agent new`, without a row here fails."""
-    known = {
+    existing = {
         (command.name, entry)
         for command in (*commands("workflow"), *commands("agent"))
-        for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
+        for entry in (
+            *(argument.name for argument in command.arguments),
+            *(o.flag for o in command.options if o.metavar),
+        )
         if command.name.startswith("workflow ") or command.name == "agent new"
     }
-    assert known == set(FIELDS)
+    assert existing == set(FIELDS)
 
 
 @few_of("case", FIELDS, 6, ids=" ".join)
@@ -62,16 +65,16 @@ def test_a_hostile_value_does_no_harm(caller: Caller, repo: Repo, tmp_path: Path
     """Every hostile value is refused with one error and one hint, or taken where a text may be anything."""
     command, _ = case
     if command not in NO_WORKFLOW:
-        Flow(repo, tmp_path).begin().design()
+        WorkflowRepo(repo, tmp_path).begin().design()
         repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
-    words = FIELDS[case]
-    takes = words[-1] == "+"
+    text = FIELDS[case]
+    takes = text[-1] == "+"
     before = Picture(repo.root.parent)
     inside = (f"{repo.root}/orchestration", f"{repo.root}/.claude/agents", f"{repo.root}/.git/sow")
     for value in dict.fromkeys(HOSTILE):
         if "\0" in value or (not value and case == ("workflow archive", "name")):
             continue  # no system passes that on; an empty name is none
-        given = [word.replace("{}", value) for word in words if word != "+"]
+        given = [word.replace("{}", value) for word in text if word != "+"]
         answer = caller.call(
             *command.split(), *given, cwd=repo.root, environment=repo.environment, stdin=STDIN.encode()
         )

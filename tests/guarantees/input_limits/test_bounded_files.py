@@ -1,4 +1,4 @@
-"""S4: a file that was made to blow up is our error in a moment, and the process lives."""
+"""S4: a file that is built to exhaust memory causes an error at once, and the process lives."""
 
 from __future__ import annotations
 
@@ -125,17 +125,17 @@ def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
 @pytest.mark.full
 def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
     """A large bomb in the place of a task's state leaves the project in order, and the next change fixes the task."""
-    words = ("status", "task set --id 010 priority high")
-    calls = [Call(words=each.split(), cwd=str(task_repo.root), environment=task_repo.environment) for each in words]
+    text = ("status", "task set --id 010 priority high")
+    calls = [Call(words=line.split(), cwd=str(task_repo.root), environment=task_repo.environment) for line in text]
     good = task_repo.state("010")
     for name, make in YAML.items():
-        (task_repo.desk("010") / "state.yaml").write_bytes(make(50_000)[: KIB * KIB].encode())
+        (task_repo.task_folder("010") / "state.yaml").write_bytes(make(50_000)[: KIB * KIB].encode())
         answers = caller.bounded(calls)
         assert [answer.code for answer in answers] == [0, 2 if name in NOT_OURS_TO_MEND else 0], (name, answers)
         assert "broken" in answers[0].out, name
         assert name in NOT_OURS_TO_MEND or "the last good state is back" in answers[1].err, name
         assert max(answer.seconds for answer in answers) < GENEROUS, name
-        (task_repo.desk("010") / "state.yaml").write_text(good)
+        (task_repo.task_folder("010") / "state.yaml").write_text(good)
 
 
 def a_mebibyte(make: Make) -> str:
@@ -170,7 +170,7 @@ def read_plans(part: str) -> list[str]:
             start = time.process_time()
             plan = read([PlanSource(kind, text)])
             seconds = time.process_time() - start
-            short = all(len(each.message) + len(each.hint) < 2500 for each in plan.findings)
+            short = all(len(finding.message) + len(finding.hint) < 2500 for finding in plan.findings)
             if seconds > GENEROUS or not (plan.tasks or plan.errors) or not short:
                 wrong.append(f"{kind}: {name}: {seconds:.1f} s, {len(plan.findings)} findings")
     return wrong

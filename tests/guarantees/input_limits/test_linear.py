@@ -1,4 +1,4 @@
-"""S5: reading takes time in proportion to the size, whatever the text was made for."""
+"""S5: reading takes time in proportion to the size of any text."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def once(read: Callable[[str], object], text: str) -> float:
 
 
 def check_linear(read: Callable[[str], object], make: Make) -> None:
-    """Some try finds the times in proportion: a busy machine is slow by chance, a slow reader always."""
+    """One of several measurements is in proportion: a busy machine is slow by chance, a slow reader always."""
     slow: list[str] = []
-    while len(slow) < TRIES and (said := slowness(read, make)):
-        slow.append(said)
+    while len(slow) < TRIES and (output := slowness(read, make)):
+        slow.append(output)
     assert len(slow) < TRIES, slow
 
 

@@ -1,4 +1,4 @@
-"""R4: a lock dies with its holder, a claim names its holder, and nobody who changes a task waits for a claim."""
+"""R4: a lock ends with its process, a claim names its holder, and changing a task waits for no claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import FULL, Repo
 
 from guarantees.fake_disks import Counting
 from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
-from guarantees.store_acts import ADA, create, desk, home_at, set_field
+from guarantees.store_acts import ADA, create, folder, home_at, set_field
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.files.locks import Lock
@@ -55,21 +55,21 @@ def enter(what: AbstractContextManager[Any]) -> str:
 
 def kill_holders(root: str, kind: str, rounds: str) -> list[list[str]]:
     """Kill a holder again and again: what the next one is told while the holder lives, and when it is dead."""
-    told = []
+    messages = []
     for _ in range(int(rounds)):
         holder = hold(HELD[kind](home_at(root)))
         alive = enter(HELD[kind](home_at(root)))
         kill(holder)
-        told.append([alive, enter(HELD[kind](home_at(root)))])
-    return told
+        messages.append([alive, enter(HELD[kind](home_at(root)))])
+    return messages
 
 
 @pytest.mark.parametrize("kind", HELD)
 def test_killed_holder(repo: Repo, kind: str) -> None:
     """Nobody else gets in while the holder lives, and the next one does at once when it was killed."""
-    told = in_fresh_process(kill_holders, repo.root, kind, str(ROUNDS))
-    assert len(told) == ROUNDS
-    assert all(alive and not dead for alive, dead in told), told
+    messages = in_fresh_process(kill_holders, repo.root, kind, str(ROUNDS))
+    assert len(messages) == ROUNDS
+    assert all(alive and not dead for alive, dead in messages), messages
 
 
 def kill_before_a_waiter(root: str) -> int:
@@ -86,21 +86,21 @@ def kill_before_a_waiter(root: str) -> int:
 def test_waiter_of_a_killed_holder(repo: Repo) -> None:
     """A writer that waits for the lock gets it when its holder is killed."""
     assert in_fresh_process(kill_before_a_waiter, repo.root) == 0
-    assert desk(home_at(str(repo.root))).task()["priority"] == "high"
+    assert folder(home_at(str(repo.root))).task()["priority"] == "high"
 
 
 def test_second_claim(repo: Repo) -> None:
     """A second claim is refused with exit 4 while the first lives, and is told its pid, host and purpose."""
     home = home_at(str(repo.root))
     with home.claim("project", purpose="running a plan"):
-        with pytest.raises(Waiting) as told, home.claim("project", purpose="running another"):
+        with pytest.raises(Waiting) as error, home.claim("project", purpose="running another"):
             pass
         with home.claim("task-010", purpose="another thing"):
             pass
-    message = told.value.message
+    message = error.value.message
     assert f"pid {os.getpid()} on {os.uname().nodename} since " in message
     assert "(running a plan)" in message
-    assert told.value.exit_code == 4
+    assert error.value.exit_code == 4
 
 
 def test_worker_does_not_wait_for_a_claim(task_repo: Repo) -> None:
@@ -115,9 +115,9 @@ def test_worker_does_not_wait_for_a_claim(task_repo: Repo) -> None:
 
 def test_patience(tmp_path) -> None:
     """A lock that is held for longer than one's patience is an error that says where, and exits with 4."""
-    with Lock(str(tmp_path)), pytest.raises(Waiting, match=str(tmp_path)) as told, Lock(str(tmp_path), patience=0.2):
+    with Lock(str(tmp_path)), pytest.raises(Waiting, match=str(tmp_path)) as error, Lock(str(tmp_path), patience=0.2):
         pass
-    assert told.value.exit_code == 4
+    assert error.value.exit_code == 4
     with Lock(str(tmp_path), patience=0):
         pass
 
@@ -129,7 +129,7 @@ def delete_local(root: str) -> None:
 def delete_under_a_writer(root: str) -> list[int]:
     """Delete .sow/local when a writer has read and not yet written, and let another one write meanwhile."""
     create(home_at(root))
-    before = desk(home_at(root)).load()["revision"]
+    before = folder(home_at(root)).load()["revision"]
     ready, go = os.pipe(), os.pipe()
 
     class Slow(Counting):
@@ -145,22 +145,22 @@ def delete_under_a_writer(root: str) -> list[int]:
     second = fork(lambda: set_field(home_at(root), "high"))
     time.sleep(0.2)
     os.write(go[1], b"..")
-    return [ended(first), ended(second), desk(home_at(root)).load()["revision"] - before]
+    return [ended(first), ended(second), folder(home_at(root)).load()["revision"] - before]
 
 
 @pytest.mark.full
 def test_deletion_under_a_writer(repo: Repo) -> None:
     """Deleting .sow/local, as git clean does, under a writer lets no other one in: both changes are there."""
     assert in_fresh_process(delete_under_a_writer, repo.root) == [0, 0, 2]
-    task = desk(home_at(str(repo.root))).task()
+    task = folder(home_at(str(repo.root))).task()
     assert (task["name"], task["priority"]) == ("Log in", "high")
 
 
 def delete_all_the_time(root: str) -> list[int]:
     """Delete .sow/local again and again while four processes write; their exit codes and how often they wrote."""
     create(home_at(root))
-    before = desk(home_at(root)).load()["revision"]
-    writers = [fork(lambda: [set_field(home_at(root), each) for each in ("low", "high") * 25]) for _ in range(4)]
+    before = folder(home_at(root)).load()["revision"]
+    writers = [fork(lambda: [set_field(home_at(root), name) for name in ("low", "high") * 25]) for _ in range(4)]
     codes = []
     while writers:
         delete_local(root)
@@ -168,7 +168,7 @@ def delete_all_the_time(root: str) -> list[int]:
         if child:
             writers.remove(child)
             codes.append(status)
-    return [*codes, desk(home_at(root)).load()["revision"] - before]
+    return [*codes, folder(home_at(root)).load()["revision"] - before]
 
 
 @pytest.mark.full

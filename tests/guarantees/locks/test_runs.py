@@ -1,4 +1,4 @@
-"""R4 for runs: a killed run lets go at once, two runs never share a project, and no worker waits for one."""
+"""R4 for runs: a killed run frees its claim at once, and two runs never share a project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from support.plan_crash_scene import Gated, template
+from support.plan_crash_scene import GatedScene, template
 
 from guarantees.fresh_process import shard
 from guarantees.store_acts import home_at
@@ -22,15 +22,15 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Gated]:
+def scene(tmp_path: Path) -> Iterator[GatedScene]:
     """A plan whose workers wait for a gate to be opened before they hand in."""
     (tmp_path / "source").mkdir()
-    scene = Gated(tmp_path / "scene", template(tmp_path / "source"))
+    scene = GatedScene(tmp_path / "scene", template(tmp_path / "source"))
     yield scene
     scene.leave()
 
 
-def enter(scene: Gated) -> float:
+def enter(scene: GatedScene) -> float:
     """How long we wait until the project's claim is ours; what a busy machine takes from us is no wait."""
     waited = 0.0
     while waited < 20:
@@ -44,7 +44,7 @@ def enter(scene: Gated) -> float:
 
 
 @pytest.mark.full
-def test_killed_run(scene: Gated) -> None:
+def test_killed_run(scene: GatedScene) -> None:
     """After kill -9 of a run at work the next one gets in within a second, every time, and ends what was left."""
     for _ in range(ROUNDS):
         process = scene.begin()
@@ -57,8 +57,8 @@ def test_killed_run(scene: Gated) -> None:
     assert {status for status, _ in scene.end()["statuses"].values()} == {"completed"}
 
 
-def test_second_run(scene: Gated) -> None:
-    """A second run is refused with exit 4 while the first lives, and names its pid and host; the first goes on."""
+def test_second_run(scene: GatedScene) -> None:
+    """A second run is refused with exit 4 while the first lives, and names its pid and host; the first continues."""
     process = scene.begin()
     refused = scene.run()
     assert refused.code == 4
@@ -68,7 +68,7 @@ def test_second_run(scene: Gated) -> None:
 
 
 @pytest.mark.full
-def test_workers_never_wait(scene: Gated) -> None:
+def test_workers_never_wait(scene: GatedScene) -> None:
     """Workers change their tasks and write their logs while a run is at work, which ends only after they have."""
     process = scene.begin()
     for number in range(20):

@@ -1,4 +1,4 @@
-"""R13: old projects open for ever, newer ones are refused politely."""
+"""R13: sow opens projects of older versions, and refuses those of newer versions with a hint."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ ASK_NO_PROJECT = {
     "watch",
     "ui",  # a page says what cannot be read
     "integrate",
-    "salvage",  # what lies in git is listed and brought back whatever the project is
+    "salvage",  # what is in git is listed and brought back whatever the project is
     "salvage list",
     "salvage restore",
     "answers",
@@ -232,9 +232,9 @@ def test_every_kept_project_opens_after_migrate(version, bare_repo):
     repo = put(bare_repo, version)
     assert repo.sow("status").code == 2
     repo.ok("migrate", "--yes")
-    known = repo.ok("status", "--json").json
-    assert known["broken"] == {}
-    assert [(task["id"], task["status"]) for task in known["tasks"]] == [
+    document = repo.ok("status", "--json").json
+    assert document["broken"] == {}
+    assert [(task["id"], task["status"]) for task in document["tasks"]] == [
         ("010", "completed"),
         ("020", "in_progress"),
         ("021", "abandoned"),
@@ -347,13 +347,13 @@ def test_a_migrated_task_keeps_all_that_it_had(old):
     assert (task["assigned_agent"], task["priority"], task["iteration"]) == ("implementer", "medium", 3)
     assert task["session_id"] == "6a1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21"
     assert task["questions"][0]["answer"] == "Yes, unique, and case does not matter."
-    assert [len(task[each]) for each in ("log", "feedback", "notes", "criteria", "references")] == [2, 2, 2, 2, 1]
+    assert [len(task[name]) for name in ("log", "feedback", "notes", "criteria", "references")] == [2, 2, 2, 2, 1]
     assert "assignee" not in task
     assert old.task("010")["approval"] == {"by": "ada", "at": "2025-10-12T09:30:00Z", "iteration": 1}
 
 
 def test_a_migrated_project_works(old):
-    """Work goes on where it stood: submit, approve, start the next task, read the history."""
+    """Work continues where it stood: submit, approve, start the next task, read the history."""
     old.ok("migrate", "--yes")
     old.ok("task", "set", "--id", "020", "status", "needs_review")
     old.ok("approve", "020")

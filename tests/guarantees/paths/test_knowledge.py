@@ -1,4 +1,4 @@
-"""S3 for knowledge: nothing is written or deleted outside of .sow, whatever links lie where sinks and clones belong."""
+"""S3 for knowledge: nothing outside of .sow is written or deleted, whatever links an attacker places."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, p
     path.symlink_to(target)
     outside, source = Picture(tmp_path / "outside", locks=True), Picture(remote.root)
     for command in COMMANDS:
-        words = [remote.url if word == "REMOTE" else word for word in command]
-        result = bare_repo.sow(*words)
-        assert result.code in (0, 1, 2), (words, result)
+        arguments = [remote.url if word == "REMOTE" else word for word in command]
+        result = bare_repo.sow(*arguments)
+        assert result.code in (0, 1, 2), (arguments, result)
         assert "Traceback" not in result.err
-        assert outside.changes() == [], words
+        assert outside.changes() == [], arguments
     assert source.changes() == []
 
 
@@ -78,14 +78,14 @@ def test_a_link_leads_nowhere(bare_repo: Repo, remote: Remote, tmp_path: Path, p
 def test_a_name_is_no_path(bare_repo: Repo, remote: Remote, tmp_path: Path, name: str) -> None:
     """A path where a name belongs is refused, and nothing is made, moved or removed."""
     before = Picture(tmp_path)
-    for words in (
+    for case in (
         ("sinks", "install", remote.url, "api", f"--name={name}"),
         ("sinks", "remove", "--force", "--", name),
         ("sinks", "update", "--force", "--", name),
         ("repos", "add", remote.url, f"--name={name}"),
         ("repos", "remove", "--force", "--", name),
     ):
-        assert bare_repo.sow(*words).code == 2, words
+        assert bare_repo.sow(*case).code == 2, case
     assert before.changes() == []
 
 
@@ -95,6 +95,6 @@ def test_a_name_in_the_index_is_no_path_either(bare_repo: Repo, remote: Remote, 
     index = bare_repo.root / ".sow/sinks/index.json"
     index.write_text(index.read_text().replace('"name": "api"', f'"name": "{name}"'))
     before = Picture(tmp_path)
-    for words in (("sinks", "remove", "--force", "--", name), ("sinks", "update", "--force")):
-        assert bare_repo.sow(*words).code == 2
+    for case in (("sinks", "remove", "--force", "--", name), ("sinks", "update", "--force")):
+        assert bare_repo.sow(*case).code == 2
     assert before.changes() == []

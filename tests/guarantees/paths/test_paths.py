@@ -1,4 +1,4 @@
-"""S3: nothing outside of the repository's root is made, changed, removed or read as state, whatever leads there."""
+"""S3: nothing outside of the repository's root is created, changed, removed or read as state."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def caller() -> Iterator[Caller]:
         yield started
 
 
-def call(caller: Caller, root: Path, environment: dict[str, str], words: str, **more: str) -> Answer:
-    return caller.call(*words.split(), cwd=root, environment=environment | more)
+def call(caller: Caller, root: Path, environment: dict[str, str], words: str, **options: str) -> Answer:
+    return caller.call(*words.split(), cwd=root, environment=environment | options)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
     environment = fresh_environment(folder / "home")
     root = folder / "repo"
     shutil.copytree(_project_template, root, symlinks=True)
-    for words in (
+    for text in (
         "task create --name Login",
         "task create --name Logout",
         "task set --id 010 status in_progress",
@@ -135,7 +135,7 @@ def template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.T
         "log --task 010 words",
         "project remember words",
     ):
-        assert call(caller, root, environment, words).code == 0
+        assert call(caller, root, environment, text).code == 0
     for name in ("removed", "backups"):
         (root / ".sow" / "local" / name).mkdir()
     return root
@@ -188,14 +188,14 @@ def test_a_link_leads_nowhere(caller, full_repo, place, there):
     lead_outside(full_repo, place, there)
     outside = Picture(full_repo.root.parent / "outside", locks=True)
     home = Picture(full_repo.root.parent / "home", locks=True)
-    for words in READING:
-        answer = call(caller, full_repo.root, full_repo.environment, words)
-        assert answer.code in (0, 1, 2), (words, answer)
-        assert MARK not in answer.said, words
-    for words in WRITING:
-        answer = call(caller, full_repo.root, full_repo.environment, words)
-        assert answer.code in (0, 1, 2, 4), (words, answer)
-        assert outside.changes() == home.changes() == [], words
+    for item in READING:
+        answer = call(caller, full_repo.root, full_repo.environment, item)
+        assert answer.code in (0, 1, 2), (item, answer)
+        assert MARK not in answer.said, item
+    for item in WRITING:
+        answer = call(caller, full_repo.root, full_repo.environment, item)
+        assert answer.code in (0, 1, 2, 4), (item, answer)
+        assert outside.changes() == home.changes() == [], item
     assert {path.name for path in full_repo.root.parent.iterdir()} == {"repo", "home", "outside"}
 
 
@@ -298,10 +298,10 @@ def test_a_root_that_is_no_checkout_is_refused(caller, full_repo, there):
     elif there == "a bare repository":
         full_repo.git("init", "-q", "--bare", str(place))
     before = Picture(full_repo.root.parent)
-    for words in ("init", "log words", "task create --name n", "project remember words", "project save"):
+    for name in ("init", "log words", "task create --name n", "project remember words", "project save"):
         for value in (str(place), "../outside/place", f"{full_repo.root}/../outside/place"):
-            assert call(caller, full_repo.root, full_repo.environment, words, SOW_ROOT=value).code == 2
-            assert call(caller, full_repo.root, full_repo.environment, f"--root {value} {words}").code == 2
+            assert call(caller, full_repo.root, full_repo.environment, name, SOW_ROOT=value).code == 2
+            assert call(caller, full_repo.root, full_repo.environment, f"--root {value} {name}").code == 2
     assert before.changes() == []
 
 

@@ -1,4 +1,4 @@
-"""S3: a link, a second name or a pipe that an agent plants where sow writes leads sow to no other file."""
+"""S3: a link, a hard link or a pipe that an agent plants leads sow to no other file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_last_words_are_not_read_through_a_link(plan_repo: PlanRepo, mine: Path)
 @every_plant
 def test_the_log_of_a_task(task_repo: Repo, mine: Path, plant: Plant) -> None:
     """An entry is never added to another file than the log."""
-    path = task_repo.desk("010") / "log.md"
+    path = task_repo.task_folder("010") / "log.md"
     path.unlink(missing_ok=True)
     plant(path, mine)
     result = task_repo.sow("log", "--task", "010", "done")
@@ -111,7 +111,7 @@ def test_the_output_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None
 
 @every_plant
 def test_the_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -> None:
-    """The files that sow replaces in a git folder are prepared in a new file, whatever lies in its place."""
+    """The files that sow replaces in a git folder are prepared in a new file, whatever is in its place."""
     target = tmp_path / "sow-asked"
     plant(tmp_path / "sow-asked.sow", mine)
     git_worktree_files.write(str(target), "text\n")

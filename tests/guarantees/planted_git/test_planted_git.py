@@ -1,4 +1,4 @@
-"""T5, our git calls execute and believe nothing that a worker planted in the git folder or in its worktree."""
+"""T5: our git calls execute and trust nothing that a worker planted in the git folder or its worktree."""
 
 from __future__ import annotations
 
@@ -120,18 +120,18 @@ def test_no_git_call_runs_what_a_worker_planted(plan_repo: PlanRepo, evil: Path,
     assert (plan_repo.repo.root / "part_010.txt").read_text() == "by 010\n"
     assert (plan_repo.repo.root / "part_020.txt").read_text() == "by 020\n"
     assert "+by 010" in plan_repo.prompt("010", role="quality-control")
-    told = plan_repo.journal("git_changed")
+    journal = plan_repo.journal("git_changed")
     if name in SILENT:
-        assert told == []
+        assert journal == []
         return
-    assert len(told) == 1
-    assert "task" not in told[0]  # nobody knows who did it
+    assert len(journal) == 1
+    assert "task" not in journal[0]  # nobody knows who did it
     assert "These changes appeared in the git folder while workers ran:" in result.err
-    for change in told[0]["changes"]:
+    for change in journal[0]["changes"]:
         assert change in result.err
         assert f"meanwhile {change}" in plan_repo.prompt("010", role="quality-control")
     report = plan_repo.repo.ok("runs", "show", "--json").json
-    assert any(told[0]["changes"][0] in each for each in report["remarks"])
+    assert any(journal[0]["changes"][0] in remark for remark in report["remarks"])
 
 
 @few_of("kind", ["worktree", "submodule"], 1)
@@ -143,8 +143,8 @@ def test_a_home_whose_git_folder_is_elsewhere(plan_repo: PlanRepo, evil: Path, t
         repo.root = tmp_path / "linked"
     else:
         repo.git("init", "-q", str(tmp_path / "outer"))
-        words = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.root), "sub")
-        repo.git("-C", str(tmp_path / "outer"), *words)
+        arguments = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.root), "sub")
+        repo.git("-C", str(tmp_path / "outer"), *arguments)
         repo.root = tmp_path / "outer/sub"
         repo.git("switch", "-q", "-c", "feat/sub")
         assert "sub" in repo.git("config", "core.worktree")
@@ -174,16 +174,18 @@ def test_a_planted_key_is_named_until_it_is_undone(plan_repo: PlanRepo, evil: Pa
     plan_repo.plan("First", "Second", commit=False)
     assert plan_repo.run("--yes").code == 0
     assert not evil.exists(), evil.read_text()
-    named = [each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"]]
-    assert any("filter.evil.clean" in each for each in named)
-    assert any(".git/hooks/post-commit was added" in each for each in named)
+    named = [finding["what"] for finding in plan_repo.repo.sow("doctor", "--json").json["findings"]]
+    assert any("filter.evil.clean" in text for text in named)
+    assert any(".git/hooks/post-commit was added" in text for text in named)
     refused = plan_repo.repo.sow("doctor", "--undo-git-changes")
     assert refused.code == 4, refused
     plan_repo.repo.ok("doctor", "--undo-git-changes", "--yes")
     assert plan_repo.repo.git("config", "--local", "--list") == before
     assert not (plan_repo.repo.root / ".git/hooks/post-commit").exists()
     assert list((plan_repo.repo.root / ".git/sow/removed").rglob("post-commit"))
-    assert not any("filter.evil" in each["what"] for each in plan_repo.repo.sow("doctor", "--json").json["findings"])
+    assert not any(
+        "filter.evil" in finding["what"] for finding in plan_repo.repo.sow("doctor", "--json").json["findings"]
+    )
     assert seals(plan_repo.repo) == []
 
 

@@ -1,4 +1,4 @@
-"""R8: a bad agent cannot hang or bloat us."""
+"""R8: a bad agent can neither hang sow nor use unlimited memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL
 from support.quick_cases import few_of
-from support.simulated_workers import Yard, script, wait_for
+from support.simulated_workers import WorkerRepo, script, wait_for
 
 MEGABYTE = 1 << 20
 SIZE = (1024 if FULL else 50) * MEGABYTE
@@ -16,34 +16,34 @@ MEMORY = 100 * MEGABYTE
 
 
 @few_of("step", ["flood", "long_line"], 1)
-def test_endless_output_is_capped(yard: Yard, step: str) -> None:
+def test_endless_output_is_capped(worker: WorkerRepo, step: str) -> None:
     """A worker that prints without end is stopped at the cap, and its transcript is no larger than that."""
-    yard.limits(transcript_mb=8)
-    yard.scenario([{step: SIZE}, {"hang": True}])
-    result = yard.spawn()
+    worker.limits(transcript_mb=8)
+    worker.scenario([{step: SIZE}, {"hang": True}])
+    result = worker.spawn()
     assert result.code == 1
     assert "size" in result.err
-    assert not yard.alive()
-    assert yard.transcript().stat().st_size <= 8 * MEGABYTE
+    assert not worker.alive()
+    assert worker.transcript().stat().st_size <= 8 * MEGABYTE
 
 
-def test_a_long_line_is_read_without_being_kept(yard: Yard) -> None:
+def test_a_long_line_is_read_without_being_kept(worker: WorkerRepo) -> None:
     """A line of many megabytes is cut, and the events after it are read as usual."""
-    yard.scenario([{"long_line": SIZE}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
-    call = yard.start("agent", "spawn", "implementer", "010", "--json")
+    worker.scenario([{"long_line": SIZE}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    call = worker.start("agent", "spawn", "implementer", "010", "--json")
     out, err = call.communicate(timeout=300)
     assert call.returncode == 0, err
     assert json.loads(out)["turn"]["tools"] == 2
 
 
 @pytest.mark.full
-def test_memory_stays_bounded(yard: Yard) -> None:
+def test_memory_stays_bounded(worker: WorkerRepo) -> None:
     """While a worker prints far more than we may hold, our own process stays small."""
-    yard.scenario(
+    worker.scenario(
         [{"long_line": SIZE}, {"flood": SIZE}, {"run": ["touch", "begun"]}, {"sleep": 2}, {"status": "needs_review"}]
     )
-    call = yard.start("agent", "spawn", "implementer", "010")
-    wait_for(lambda: (yard.repo.root / "begun").exists())
+    call = worker.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (worker.repo.root / "begun").exists())
     peak = next(line for line in Path(f"/proc/{call.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     call.communicate(timeout=300)
     assert int(peak.split()[1]) * 1024 < MEMORY
@@ -64,21 +64,21 @@ def test_memory_stays_bounded(yard: Yard) -> None:
     ],
     5,
 )
-def test_garbage_is_survived(yard: Yard, steps: list[dict[str, str]]) -> None:
-    """Whatever stands between the events, the turn ends with what the worker did."""
-    yard.scenario([*steps, {"raw": ""}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
-    result = yard.spawn()
+def test_garbage_is_survived(worker: WorkerRepo, steps: list[dict[str, str]]) -> None:
+    """Whatever is between the events, the turn ends with what the worker did."""
+    worker.scenario([*steps, {"raw": ""}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    result = worker.spawn()
     assert result.code == 0, result
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
     assert "\x1b" not in result.out + result.err
 
 
-def test_a_closed_pipe_is_no_end(yard: Yard) -> None:
+def test_a_closed_pipe_is_no_end(worker: WorkerRepo) -> None:
     """A worker that closes its output and lives on is held to the silence limit."""
-    yard.limits(silence_timeout="1s")
-    yard.scenario([{"close_output": True}, {"hang": True}])
-    assert yard.spawn().code == 1
-    assert not yard.alive()
+    worker.limits(silence_timeout="1s")
+    worker.scenario([{"close_output": True}, {"hang": True}])
+    assert worker.spawn().code == 1
+    assert not worker.alive()
 
 
 FLOODS = {
@@ -89,13 +89,13 @@ FLOODS = {
 
 
 @few_of("flood", FLOODS, 1)
-def test_millions_of_short_lines_do_not_hold_us(yard: Yard, flood: str) -> None:
+def test_millions_of_short_lines_do_not_hold_us(worker: WorkerRepo, flood: str) -> None:
     """However slowly lines are read that come fast, the limits are kept, and the call ends soon after its worker."""
-    script(yard, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
-    result = yard.spawn("--executor", "script")
+    script(worker, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
+    result = worker.spawn("--executor", "script")
     assert result.code in (0, 1), result
-    assert not yard.alive()
-    assert all(yard.transcript(ending=ending).stat().st_size <= 8 * MEGABYTE for ending in ("out", "err"))
+    assert not worker.alive()
+    assert all(worker.transcript(ending=ending).stat().st_size <= 8 * MEGABYTE for ending in ("out", "err"))
 
 
 @pytest.mark.parametrize(
@@ -105,22 +105,22 @@ def test_millions_of_short_lines_do_not_hold_us(yard: Yard, flood: str) -> None:
         ("#!/no/such/interpreter\n", "the program that its first line (#!) names is missing"),
     ],
 )
-def test_a_program_that_is_none_is_said(yard: Yard, text: str, error: str) -> None:
+def test_a_program_that_is_none_is_said(worker: WorkerRepo, text: str, error: str) -> None:
     """A file with the right to be executed that cannot be is an error that says why."""
-    script(yard, text)
-    result = yard.spawn("--executor", "script")
+    script(worker, text)
+    result = worker.spawn("--executor", "script")
     assert result.code == 1, result
     assert result.err.splitlines()[-2].endswith(error), result
-    turn = yard.record()["turns"][0]
+    turn = worker.record()["turns"][0]
     assert (turn["outcome"], turn["reason"].endswith(error), "ended_at" in turn) == ("failed", True, True)
-    assert yard.spawn("--fresh").err.count("was cut off") == 0
+    assert worker.spawn("--fresh").err.count("was cut off") == 0
 
 
 @pytest.mark.full
-def test_a_prompt_of_two_megabytes_arrives(yard: Yard) -> None:
+def test_a_prompt_of_two_megabytes_arrives(worker: WorkerRepo) -> None:
     """A long prompt reaches the worker whole, through its stdin."""
-    yard.spawn()
+    worker.spawn()
     text = "long words " * 190_000
-    result = yard.repo.sow("agent", "resume", "010", "-", stdin=text.encode())
+    result = worker.repo.sow("agent", "resume", "010", "-", stdin=text.encode())
     assert result.code == 0, result.err
-    assert text.strip() in yard.transcript(2, "prompt").read_text()
+    assert text.strip() in worker.transcript(2, "prompt").read_text()

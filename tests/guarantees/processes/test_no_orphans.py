@@ -1,4 +1,4 @@
-"""R7: nothing that we started outlives us, and nothing else is ever signalled."""
+"""R7: no process that sow started outlives it, and no other process gets a signal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL, SOW
 from support.quick_cases import few_of
-from support.simulated_workers import Yard, end, environment_of, script, wait_for
+from support.simulated_workers import WorkerRepo, end, environment_of, script, wait_for
 
 ORPHANS = {
     "forked twice": {"orphan": {"deaf": False}},
@@ -25,24 +25,24 @@ ENDINGS = ("interrupt", "terminate", "timeout", "kill")
 ROUNDS = 20 if FULL else 1
 
 
-def sleepers(yard: Yard) -> set[int]:
+def sleepers(worker: WorkerRepo) -> set[int]:
     """Processes of the worker's family, marked or not, by the folder that they work in."""
-    found = set()
+    result = set()
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):  # ended meanwhile
-            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(yard.repo.root):
-                found.add(int(name))
-    return found
+            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(worker.repo.root):
+                result.add(int(name))
+    return result
 
 
 @few_of("ending", ENDINGS, 3)
 @few_of("kind", ORPHANS, 3)
-def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
+def test_no_process_is_left(worker: WorkerRepo, kind: str, ending: str) -> None:
     """However the call ends, a family that forks, hides and ignores signals is gone afterwards."""
-    yard.limits(stop_grace="500ms")
+    worker.limits(stop_grace="500ms")
     for _ in range(ROUNDS):
-        (yard.repo.root / "begun").unlink(missing_ok=True)
-        yard.scenario(
+        (worker.repo.root / "begun").unlink(missing_ok=True)
+        worker.scenario(
             [
                 {"ignore": ["SIGTERM", "SIGINT"]},
                 ORPHANS[kind],
@@ -52,44 +52,44 @@ def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
             ]
         )
         timeout = ("--timeout", "8s") if ending == "timeout" else ()
-        call = yard.start("agent", "spawn", "implementer", "010", "--fresh", *timeout)
-        wait_for(lambda: (yard.repo.root / "begun").exists())
-        assert len(yard.alive()) >= 1
+        call = worker.start("agent", "spawn", "implementer", "010", "--fresh", *timeout)
+        wait_for(lambda: (worker.repo.root / "begun").exists())
+        assert len(worker.alive()) >= 1
         number = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}.get(ending)
         if number is None:
             call.communicate(timeout=300)
         else:
             end(call, number)
         if ending == "kill":  # nobody was there to clean up: the next call does
-            yard.scenario([{"status": "needs_review"}])
-            yard.resume()
-        assert not yard.alive()
+            worker.scenario([{"status": "needs_review"}])
+            worker.resume()
+        assert not worker.alive()
         if kind != "without its mark" or ending != "kill":
-            assert not sleepers(yard)
-        for pid in sleepers(yard):  # whom nobody can find any more
+            assert not sleepers(worker)
+        for pid in sleepers(worker):  # whom nobody can find any more
             os.kill(pid, signal.SIGKILL)
 
 
-def test_ctrl_c_says_so_and_the_task_can_go_on(yard: Yard) -> None:
+def test_ctrl_c_says_so_and_the_task_can_go_on(worker: WorkerRepo) -> None:
     """An interrupted call exits 130, and the session is resumed afterwards."""
-    yard.scenario(
+    worker.scenario(
         [{"run": ["touch", "begun"]}, {"hang": True}],
         [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}],
     )
-    call = yard.start("agent", "spawn", "implementer", "010")
-    wait_for(lambda: (yard.repo.root / "begun").exists())
+    call = worker.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (worker.repo.root / "begun").exists())
     code, _, err = end(call, signal.SIGINT)
     assert code == 130
     assert err.splitlines()[-2].startswith("error: interrupted")
-    assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
+    assert worker.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_a_bystander_is_never_signalled(yard: Yard) -> None:
+def test_a_bystander_is_never_signalled(worker: WorkerRepo) -> None:
     """A process of the same user, in the same folder, without our mark and not of our family, lives on."""
-    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=yard.repo.root)
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=worker.repo.root)
     try:
-        yard.scenario([ORPHANS["deaf"], {"hang": True}])
-        assert yard.spawn("--timeout", "1s").code == 1
+        worker.scenario([ORPHANS["deaf"], {"hang": True}])
+        assert worker.spawn("--timeout", "1s").code == 1
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -106,64 +106,66 @@ BEFORE_US = {
 
 
 @pytest.mark.parametrize("other", BEFORE_US)
-def test_a_child_that_was_there_before_us_is_never_signalled(yard: Yard, other: str) -> None:
+def test_a_child_that_was_there_before_us_is_never_signalled(worker: WorkerRepo, other: str) -> None:
     """A shell that starts a job and then becomes sow keeps its job."""
     wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
-    yard.scenario([ORPHANS["without its mark"], {"run": ["sh", "-c", wait]}, {"status": "needs_review"}])
-    words = f"{BEFORE_US[other]}\nexec {SOW} agent spawn implementer 010"
+    worker.scenario([ORPHANS["without its mark"], {"run": ["sh", "-c", wait]}, {"status": "needs_review"}])
+    text = f"{BEFORE_US[other]}\nexec {SOW} agent spawn implementer 010"
     call = subprocess.Popen(
-        ["sh", "-c", words], cwd=yard.repo.root, env=yard.repo.environment, stdout=subprocess.DEVNULL
+        ["sh", "-c", text], cwd=worker.repo.root, env=worker.repo.environment, stdout=subprocess.DEVNULL
     )
-    pid = int(wait_for(lambda: (yard.repo.root / "other").exists() and (yard.repo.root / "other").read_text().strip()))
+    pid = int(
+        wait_for(lambda: (worker.repo.root / "other").exists() and (worker.repo.root / "other").read_text().strip())
+    )
     try:
-        wait_for(lambda: (yard.repo.root / "begun").exists())
+        wait_for(lambda: (worker.repo.root / "begun").exists())
         if other == "a job of a job":
             wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(call.pid))
-        (yard.repo.root / "go").touch()
+        (worker.repo.root / "go").touch()
         assert call.wait(timeout=300) == 0
         assert environment_of(pid), "it was killed"
-        assert sleepers(yard) == {pid}
+        assert sleepers(worker) == {pid}
     finally:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_second_ctrl_c_does_not_wait(yard: Yard) -> None:
+def test_a_second_ctrl_c_does_not_wait(worker: WorkerRepo) -> None:
     """The first Ctrl-C gives a worker its grace, and the second ends that."""
     deaf = "#!/bin/sh\ntrap 'touch asked' TERM INT\ntouch begun\nwhile :; do sleep 0.1; done\n"
-    script(yard, deaf, limits={"stop_grace": "1h"})
-    call = yard.start("agent", "spawn", "implementer", "010", "--executor", "script")
-    wait_for(lambda: (yard.repo.root / "begun").exists())
+    script(worker, deaf, limits={"stop_grace": "1h"})
+    call = worker.start("agent", "spawn", "implementer", "010", "--executor", "script")
+    wait_for(lambda: (worker.repo.root / "begun").exists())
     call.send_signal(signal.SIGINT)
-    wait_for(lambda: (yard.repo.root / "asked").exists())
+    wait_for(lambda: (worker.repo.root / "asked").exists())
     assert call.poll() is None
     assert end(call, signal.SIGINT)[0] == 130
-    assert not yard.alive()
+    assert not worker.alive()
 
 
-def test_a_reader_that_goes_away_leaves_nobody_behind(yard: Yard) -> None:
+def test_a_reader_that_goes_away_leaves_nobody_behind(worker: WorkerRepo) -> None:
     """`sow agent spawn … | head -1` ends, and so does a worker that is deaf."""
-    yard.limits(stop_grace="500ms")
+    worker.limits(stop_grace="500ms")
     steps = [{"say": f"line {number}"} for number in range(50)]
-    yard.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, *steps, {"sleep": 0.5}, *steps, {"hang": True}])
-    with yard.start("agent", "spawn", "implementer", "010", "--timeout", "3s") as call:
+    worker.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, *steps, {"sleep": 0.5}, *steps, {"hang": True}])
+    with worker.start("agent", "spawn", "implementer", "010", "--timeout", "3s") as call:
         assert call.stdout
         call.stdout.readline()
         call.stdout.close()
         try:
             call.wait(timeout=300)
-            assert not yard.alive()
+            assert not worker.alive()
         finally:
             call.kill()
-            for pid in yard.alive():
+            for pid in worker.alive():
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_a_worker_that_lingers_after_its_last_word_is_ended(yard: Yard) -> None:
+def test_a_worker_that_lingers_after_its_last_word_is_ended(worker: WorkerRepo) -> None:
     """The final event counts: a worker that does not exit afterwards is stopped, and its work stands."""
-    yard.limits(linger_timeout="1s")
-    yard.scenario(
+    worker.limits(linger_timeout="1s")
+    worker.scenario(
         [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}, {"finish": "done"}, {"hang": True}]
     )
-    result = yard.spawn()
+    result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
-    assert not yard.alive()
+    assert not worker.alive()

@@ -83,7 +83,7 @@ def test_red_goes_back_up_to_the_limit_and_is_then_asked(retries):
 
 
 def test_the_same_finding_twice_in_a_row_is_a_question():
-    """A finding that the last try did not change goes to a person, though tries are left; another one goes back."""
+    """A finding that the last iteration did not change goes to a person, though retries are left; others go back."""
     assert stage(handed_in(2, "RED", "RED", used=1, rule="tests"), retries=9) == "ask"
     assert stage(handed_in(2, "RED", "RED", used=1), retries=9) == "send_back"
     between = handed_in(3, "RED", "RED", "RED", used=2, rule="tests")
@@ -107,7 +107,7 @@ CHANGES = {
 @all_of("name", CHANGES)
 def test_what_differs_on_each_run_is_not_another_finding(name):
     """Times, durations, temporary paths, process ids and addresses in a text do not make it a new finding."""
-    first, second = (read({"text": f"it fails: {each} and stops"})["id"] for each in CHANGES[name])
+    first, second = (read({"text": f"it fails: {change} and stops"})["id"] for change in CHANGES[name])
     assert first == second
 
 
@@ -146,7 +146,7 @@ FLAGS = ("GREEN", "YELLOW", "", None, "RED")
 @all_of("flags", list(product(FLAGS, repeat=3)))
 def test_together_reviewers_are_as_strict_as_the_strictest(flags):
     """Of all that three reviewers can say, only GREEN and YELLOW of all of them pass, and one RED is RED."""
-    together = combined([None if each is None else Verdict(each) for each in flags])
+    together = combined([None if flag is None else Verdict(flag) for flag in flags])
     assert together.passes == (set(flags) <= {"GREEN", "YELLOW"})
     assert (together.flag == "RED") == ("RED" in flags)
     assert (together.flag == "GREEN") == (set(flags) == {"GREEN"})
@@ -154,7 +154,7 @@ def test_together_reviewers_are_as_strict_as_the_strictest(flags):
 
 @pytest.mark.parametrize("text", ["", "I looked at it.", "Quality Control: PURPLE", "{}", json.dumps({"nonce": NONCE})])
 def test_a_doubt_is_tried_no_differently_from_red(text):
-    """An answer without a verdict does not pass, and neither is it a reason of its own to try the work again."""
+    """An answer without a verdict does not pass, and is no reason to repeat the work."""
     verdict = parse(text, NONCE)
     assert not verdict.passes
     assert verdict.doubt
@@ -170,7 +170,7 @@ def asked(times: int, *, other: int = 0) -> dict:
 
 
 def test_the_same_question_three_times_is_a_loop():
-    """How often a task asked the same is read from its history on disk, and the third time is said."""
+    """How often a task asked the same is read from its history on disk, and the third time is reported."""
     for times in range(1, 6):
         given = asked(times, other=3)
         assert times_asked(given) == times

@@ -27,7 +27,7 @@ def _sandbox(plan_repo: PlanRepo) -> None:
     plan_repo.repo.environment["SOW_SANDBOX"] = "auto"  # the workers here are programs that run outside
 
 
-def run_script(plan_repo: PlanRepo, script: str, *words: str) -> Any:
+def run_script(plan_repo: PlanRepo, script: str, *arguments: str) -> Any:
     """Run a plan whose check is this script; returns the result of the run."""
     home, root = plan_repo.repo.environment["HOME"], plan_repo.repo.root
     text = script.format(home=home, root=root, crew=plan_repo.folder, pid=os.getpid())
@@ -35,11 +35,11 @@ def run_script(plan_repo: PlanRepo, script: str, *words: str) -> Any:
     plan_repo.repo.git("add", "--all")
     plan_repo.repo.git("commit", "-q", "-m", "A check")
     plan_repo.plan({"test_commands": ["sh check.sh"]})
-    return plan_repo.run(*OFF, *words)
+    return plan_repo.run(*OFF, *arguments)
 
 
 def passed(plan_repo: PlanRepo) -> list[bool]:
-    return [each["passed"] for each in plan_repo.task("010")["evidence"] if each["kind"] == "test"]
+    return [evidence["passed"] for evidence in plan_repo.task("010")["evidence"] if evidence["kind"] == "test"]
 
 
 def outside(plan_repo: PlanRepo) -> dict[str, bytes]:

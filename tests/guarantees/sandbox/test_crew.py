@@ -50,9 +50,9 @@ def crew(repo: Repo, tmp_path: Path) -> Repo:
     repo.git("add", ".")
     repo.git("commit", "-q", "-m", "state")
     repo.ok("workflow", "new", "crew")
-    found = checkout.at(str(repo.root))
-    assert found is not None
-    write_design(Home(found), [member("data"), member("api", "data")])
+    result = checkout.at(str(repo.root))
+    assert result is not None
+    write_design(Home(result), [member("data"), member("api", "data")])
     assert repo.sow("workflow", "verify", "--executor", "simulated", "--yes").code == 0
     folder = tmp_path / "scripts"
     folder.mkdir()
@@ -74,7 +74,7 @@ def play(repo: Repo, *steps: dict[str, Any]) -> Any:
 
 def statuses(repo: Repo) -> dict[str, str]:
     state = yaml.safe_load((repo.root / "orchestration/state.yaml").read_text())
-    return {name: each["status"] for name, each in state["workflow"]["members"].items()}
+    return {name: task["status"] for name, task in state["workflow"]["members"].items()}
 
 
 def test_the_kernel_protects_the_other_agents(crew: Repo, tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_run_says_what_protects_the_user(crew: Repo) -> None:
     config = Path(crew.environment["HOME"]) / ".config/sow/config.yaml"
     config.write_text(yaml.safe_dump({"sandbox": {"write": ["~/nowhere"]}}))
     before = sorted((crew.root / ".sow/local/runs").iterdir())
-    for words in (("workflow", "run"), ("agent", "spawn", "implementer", "--prompt", "x")):
-        refused = crew.sow(*words, "--executor", "simulated")
-        assert refused.code == 2, (words, refused)
+    for case in (("workflow", "run"), ("agent", "spawn", "implementer", "--prompt", "x")):
+        refused = crew.sow(*case, "--executor", "simulated")
+        assert refused.code == 2, (case, refused)
     assert sorted((crew.root / ".sow/local/runs").iterdir()) == before
 
 

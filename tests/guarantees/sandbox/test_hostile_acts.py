@@ -1,4 +1,4 @@
-"""S11: more acts of a hostile worker. The kernel refuses each in the sandbox, and outside it would succeed."""
+"""S11: acts of a hostile worker that the kernel refuses in the sandbox and that succeed outside of it."""
 
 from __future__ import annotations
 
@@ -218,14 +218,14 @@ def test_the_acts_would_succeed_outside(plan_repo: PlanRepo, tmp_path: Path) -> 
         copy = tmp_path / str(number)
         shutil.copytree(template, copy, symlinks=True)
         text = act.format(home=copy / "home", root=copy / "root", crew=copy / "crew", pid=0)
-        done = subprocess.run(
+        result = subprocess.run(
             ["sh", "-c", f"set -e\n{text}"],
             cwd=copy / "root/.sow/local/worktrees/010",
             env=plan_repo.repo.environment,
             capture_output=True,
             text=True,
         )
-        if done.returncode:
-            failed[name] = done.stderr
+        if result.returncode:
+            failed[name] = result.stderr
         shutil.rmtree(copy)
     assert failed == {}

@@ -76,9 +76,9 @@ def _sandbox(plan_repo: PlanRepo) -> None:
     (plan_repo.folder / "ask.py").write_text(ASK)
 
 
-def limit(plan_repo: PlanRepo, network: str, *hosts: str, **more: Any) -> None:
+def limit(plan_repo: PlanRepo, network: str, *hosts: str, **options: Any) -> None:
     plan_repo.configure(
-        sandbox={"network": network, "hosts": list(hosts), "read": [str(plan_repo.folder)], "mode": "bwrap", **more}
+        sandbox={"network": network, "hosts": list(hosts), "read": [str(plan_repo.folder)], "mode": "bwrap", **options}
     )
 
 
@@ -130,11 +130,11 @@ def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Serv
     assert [line.split()[1] for line in log(plan_repo).splitlines() if line.startswith("refused")] == refused
     assert all(f"allowed {host}" in log(plan_repo) for host in allowed), log(plan_repo)
     task = plan_repo.task("010")
-    found = {each["command"]: each["count"] for each in task["refusals"]}
-    assert found == {"evil.example:80": 1, "evil.example:443": 2, other.host: 1}
-    assert {each["tool"] for each in task["refusals"]} == {"network"}
+    counts = {refusal["command"]: refusal["count"] for refusal in task["refusals"]}
+    assert counts == {"evil.example:80": 1, "evil.example:443": 2, other.host: 1}
+    assert {refusal["tool"] for refusal in task["refusals"]} == {"network"}
     sentence = f"4 connections refused: evil.example:80, evil.example:443 (2 times), {other.host}"
-    assert any(each["text"].startswith(sentence) for each in task["concerns"]), task["concerns"]
+    assert any(concern["text"].startswith(sentence) for concern in task["concerns"]), task["concerns"]
     assert task["result"] == "YELLOW"
     shown = plan_repo.repo.ok("task", "show", "010").out
     assert "evil.example:443" in shown and "sandbox.hosts" in shown and "yolo_mode" not in shown
@@ -192,8 +192,8 @@ def test_a_plan_cannot_widen(plan_repo: PlanRepo, own: str, wanted: str) -> None
     refused_without_a_trace(plan_repo, "wider than your sandbox.network", inner={"network": wanted})
 
 
-def refused_without_a_trace(plan_repo: PlanRepo, words: str, **more: Any) -> None:
-    plan_repo.plan("First", **more)
+def refused_without_a_trace(plan_repo: PlanRepo, words: str, **options: Any) -> None:
+    plan_repo.plan("First", **options)
     before = plan_repo.repo.git("for-each-ref"), plan_repo.repo.git("status", "--porcelain", "--ignored")
     result = plan_repo.run(*OFF)
     assert (result.code, words in result.err) == (2, True), result
@@ -272,7 +272,7 @@ def test_the_dashboard_refuses_a_box(plan_repo: PlanRepo, network: str) -> None:
     (plan_repo.folder / "knock.py").write_text(KNOCK)
     with Dashboard(plan_repo.repo) as dashboard:
         limit(plan_repo, network, dashboard.host)
-        knock = f"{sys.executable} {plan_repo.folder}/knock.py {dashboard.port} {dashboard.kept()['token']}"
+        knock = f"{sys.executable} {plan_repo.folder}/knock.py {dashboard.port} {dashboard.secrets()['token']}"
         result = work(
             plan_repo, f"setsid -w env -i {knock}", f"cat {plan_repo.repo.environment['HOME']}/.config/sow/ui/*"
         )
@@ -302,7 +302,7 @@ def test_a_check_that_needs_the_network_is_a_question(plan_repo: PlanRepo, serve
     second = plan_repo.run(*OFF)
     assert (second.code == 0) == (answer == "yes"), second.out + second.err
     assert (len(server.paths) > len(asked)) == (answer == "yes")
-    questions = [each["text"] for task in ("010", "020") for each in plan_repo.task(task).get("questions", ())]
+    questions = [question["text"] for task in ("010", "020") for question in plan_repo.task(task).get("questions", ())]
     assert all("pass only with the network" in text for text in questions)
     passed = [entry["passed"] for entry in plan_repo.task("010")["evidence"]]
     assert passed[-1] is (answer == "yes")

@@ -1,4 +1,4 @@
-"""S11: in the sandbox a worker changes only its worktree and its own folder, and its work arrives as without one."""
+"""S11: a worker in the sandbox changes only its worktree and its folder, and its work arrives as without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R9: scheduling is right and every run ends: seeded runs under a virtual clock, each held to a plain model."""
+"""R9: scheduling is correct and every run ends: seeded runs on a virtual clock, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def seeds(block: int) -> range:
     return range(block, SEEDS, BLOCKS)
 
 
-def some_needs(dice: random.Random, count: int) -> dict[str, list[str]]:
+def some_needs(rng: random.Random, count: int) -> dict[str, list[str]]:
     """A graph without circles: each task may need some of those before it."""
     ids = [f"{number}0" for number in range(1, count + 1)]
-    share = dice.choice((0.0, 0.05, 0.2, 0.5))
-    return {each: [other for other in ids[:at] if dice.random() < share] for at, each in enumerate(ids)}
+    share = rng.choice((0.0, 0.05, 0.2, 0.5))
+    return {ident: [other for other in ids[:at] if rng.random() < share] for at, ident in enumerate(ids)}
 
 
-def some_jobs(dice: random.Random, count: int) -> list[Job]:
-    needs = some_needs(dice, count)
-    rest = graph.chain_lengths(needs, {each: float(dice.randint(0, 9)) for each in needs})
-    wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
+def some_jobs(rng: random.Random, count: int) -> list[Job]:
+    needs = some_needs(rng, count)
+    rest = graph.chain_lengths(needs, {need: float(rng.randint(0, 9)) for need in needs})
+    wave = {item: at for at, level in enumerate(graph.waves(needs)) for item in level}
     return [
         Job(
-            each,
+            name,
             needs=before,
-            rest=rest[each],
-            wave=wave[each],
-            pool=dice.choice(POOLS),
-            files=dice.sample(FILES, dice.randint(0, 2)),
+            rest=rest[name],
+            wave=wave[name],
+            pool=rng.choice(POOLS),
+            files=rng.sample(FILES, rng.randint(0, 2)),
         )
-        for each, before in needs.items()
+        for name, before in needs.items()
     ]
 
 
@@ -63,17 +63,17 @@ class Model:
         self.begin_waves()
 
     def blocked(self) -> set[str]:
-        """What waits and needs, near or far, something that waits for somebody; needs stand before those who need."""
-        dead = {each for each, status in self.status.items() if status in ("failed", "asking", "abandoned")}
-        found: set[str] = set()
+        """What waits and needs, near or far, something that waits for somebody; needs are before those who need."""
+        dead = {name for name, status in self.status.items() if status in ("failed", "asking", "abandoned")}
+        result: set[str] = set()
         for job in self.jobs.values():
-            if self.status[job.id] == "waiting" and (dead | found).intersection(job.needs):
-                found.add(job.id)
-        return found
+            if self.status[job.id] == "waiting" and (dead | result).intersection(job.needs):
+                result.add(job.id)
+        return result
 
     def begin_waves(self) -> None:
         """The next wave begins when all before it have ended, if only by being blocked."""
-        over = self.blocked() | {each for each, status in self.status.items() if status in ENDED}
+        over = self.blocked() | {name for name, status in self.status.items() if status in ENDED}
         last = max((job.wave for job in self.jobs.values()), default=0)
         while self.begun < last and all(job.id in over for job in self.jobs.values() if job.wave <= self.begun):
             self.begun += 1
@@ -81,44 +81,46 @@ class Model:
     def ready(self) -> list[str]:
         """What waits for nothing but a slot, the longest chain first."""
         order = list(self.jobs)
-        found = [
+        ids = [
             job.id
             for job in self.jobs.values()
             if self.status[job.id] == "waiting"
-            and all(self.status[each] == "completed" for each in job.needs)
+            and all(self.status[need] == "completed" for need in job.needs)
             and (self.options["schedule"] == "ready" or job.wave <= self.begun)
         ]
-        return sorted(found, key=lambda each: (-self.jobs[each].remaining_minutes, order.index(each)))
+        return sorted(ids, key=lambda each: (-self.jobs[each].remaining_minutes, order.index(each)))
 
     def running(self, pool: str = "") -> list[str]:
-        return [each for each in self.jobs if self.status[each] == "running" and pool in ("", self.pool[each])]
+        return [job for job in self.jobs if self.status[job] == "running" and pool in ("", self.pool[job])]
 
     def room(self, pool: str, more: list[str]) -> bool:
         limit = self.options["pool_slots"].get(pool, NEVER)
-        return len(self.running(pool)) + sum(self.pool[each] == pool for each in more) < limit
+        return len(self.running(pool)) + sum(self.pool[item] == pool for item in more) < limit
 
     def beside(self, ident: str, others: list[str]) -> bool:
         """Whether a job may work in the same folder as these."""
-        mine = self.jobs[ident].files
-        return all(mine and theirs and not meet(mine, theirs) for theirs in (self.jobs[each].files for each in others))
+        files = self.jobs[ident].files
+        return all(
+            files and theirs and not meet(files, theirs) for theirs in (self.jobs[other].files for other in others)
+        )
 
     def starts(self, now: float) -> list[str]:
         chosen: list[str] = []
-        for each in self.ready():
-            pool = self.pool[each]
+        for item in self.ready():
+            pool = self.pool[item]
             if (
                 len(self.running()) + len(chosen) < self.options["slots"]
                 and self.paused.get(pool, 0.0) <= now
                 and self.room(pool, chosen)
-                and (not self.options["share"] or self.beside(each, [*self.running(), *chosen]))
+                and (not self.options["share"] or self.beside(item, [*self.running(), *chosen]))
             ):
-                chosen.append(each)
+                chosen.append(item)
         return chosen
 
     def until(self, now: float, chosen: list[str]) -> float | None:
         if len(self.running()) + len(chosen) >= self.options["slots"]:
             return None
-        waiting = {self.pool[each] for each in self.ready()}
+        waiting = {self.pool[item] for item in self.ready()}
         ends = [self.paused.get(pool, 0.0) for pool in waiting if self.room(pool, [])]
         return min((end for end in ends if now < end), default=None)
 
@@ -131,16 +133,16 @@ class Run:
     """One run under a virtual clock: a board, its model, and dice for everything that can happen."""
 
     def __init__(self, seed: int) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         options: dict[str, Any] = {
-            "slots": self.dice.randint(1, 6),
-            "pool_slots": {pool: self.dice.randint(1, 3) for pool in POOLS if self.dice.random() < 0.4},
-            "schedule": self.dice.choice(("ready", "waves")),
-            "share": self.dice.choice(("", "", "none")),
+            "slots": self.rng.randint(1, 6),
+            "pool_slots": {pool: self.rng.randint(1, 3) for pool in POOLS if self.rng.random() < 0.4},
+            "schedule": self.rng.choice(("ready", "waves")),
+            "share": self.rng.choice(("", "", "none")),
         }
-        jobs = some_jobs(self.dice, self.dice.randint(1, STEPS))
+        jobs = some_jobs(self.rng, self.rng.randint(1, STEPS))
         self.model = Model(jobs, **options)
-        self.budget = Budget(max_spawns=self.dice.choice((None, None, None, len(jobs))), max_seconds=500.0)
+        self.budget = Budget(max_spawns=self.rng.choice((None, None, None, len(jobs))), max_seconds=500.0)
         self.breaker = Breaker(limit=2, wait=7.0, pauses=2)
         self.board = Scheduler(jobs, guards=[self.budget, self.breaker], **options)
         self.now = 0.0
@@ -148,15 +150,15 @@ class Run:
         self.started: list[str] = []
 
     def step(self, *, calm: bool) -> bool:
-        """Ask, check the answer, start what it names, and let something happen; whether the run goes on."""
+        """Ask, check the answer, start what it names, and let something happen; whether the run continues."""
         decision = self.board.decide(self.now)
         assert repr(decision) == repr(self.board.decide(self.now)), "asking twice gives another answer"
         self.check(decision)
-        for each in decision.start:
-            self.start(each)
+        for item in decision.start:
+            self.start(item)
         if decision.finished:
             return False
-        if not calm and self.dice.random() < 0.4:
+        if not calm and self.rng.random() < 0.4:
             self.surprise()
         elif self.ends and (decision.wake_at is None or self.ends[0][0] <= decision.wake_at):
             self.end()
@@ -183,11 +185,11 @@ class Run:
         self.model.status[ident] = "running"
         self.started.append(ident)
         self.budget.count_start()
-        heapq.heappush(self.ends, (self.now + self.dice.randint(0, 9), ident))
+        heapq.heappush(self.ends, (self.now + self.rng.randint(0, 9), ident))
 
     def end(self) -> None:
         self.now, ident = heapq.heappop(self.ends)
-        status = self.dice.choice(("completed",) * 6 + ("failed", "asking", "abandoned", "waiting", "limit", "broken"))
+        status = self.rng.choice(("completed",) * 6 + ("failed", "asking", "abandoned", "waiting", "limit", "broken"))
         if status == "limit":
             self.pause(self.model.pool[ident])
         if status == "broken":
@@ -202,28 +204,28 @@ class Run:
         self.model.begin_waves()
 
     def pause(self, pool: str) -> None:
-        until = self.now + self.dice.randint(1, 20)
+        until = self.now + self.rng.randint(1, 20)
         self.board.pause(pool, until)
         self.model.paused[pool] = until
 
     def surprise(self) -> None:
         """Somebody acts: answers, gives up, pauses or resumes a pool, moves a job to another."""
-        self.now += self.dice.choice((0.0, 0.0, 0.5))
+        self.now += self.rng.choice((0.0, 0.0, 0.5))
         if self.breaker.is_final:
             self.breaker.reset()
-        ident = self.dice.choice(list(self.model.jobs))
-        pool = self.dice.choice(POOLS)
+        ident = self.rng.choice(list(self.model.jobs))
+        pool = self.rng.choice(POOLS)
         status = self.model.status[ident]
         if status in ("asking", "failed"):
             self.board.answered(ident)
             self.model.status[ident] = "waiting"
             self.model.begin_waves()
-        elif status == "waiting" and self.dice.random() < 0.05:
+        elif status == "waiting" and self.rng.random() < 0.05:
             self.become(ident, "abandoned")
-        elif status == "waiting" and self.dice.random() < 0.5:
+        elif status == "waiting" and self.rng.random() < 0.5:
             self.board.transfer(ident, pool)
             self.model.pool[ident] = pool
-        elif self.dice.random() < 0.3:
+        elif self.rng.random() < 0.3:
             self.pause(pool)
         else:
             self.board.pause(pool, 0.0)
@@ -237,7 +239,7 @@ def test_every_run_is_as_the_model_says_and_ends(block):
         run = Run(seed)
         for _ in range(STEPS):
             if not run.step(calm=False):
-                run.surprise()  # a run that is over goes on when somebody acts
+                run.surprise()  # a run that is over continues when somebody acts
         for _ in range(100 * STEPS):
             if not run.step(calm=True):
                 break
@@ -250,24 +252,24 @@ def play(jobs: list[Job], minutes: dict[str, float], **options: Any) -> list[tup
     """A run in which nothing goes wrong and deciding takes no time: (start, task, end) of each."""
     board = Scheduler(jobs, **options)
     order = {job.id: at for at, job in enumerate(jobs)}
-    now, found, running = 0.0, [], []
+    now, result, running = 0.0, [], []
     while not (decision := board.decide(now)).finished:
-        for each in decision.start:
-            board.started(each)
-            found.append((now, each, now + minutes[each]))
-            heapq.heappush(running, (now + minutes[each], order[each], each))
+        for item in decision.start:
+            board.started(item)
+            result.append((now, item, now + minutes[item]))
+            heapq.heappush(running, (now + minutes[item], order[item], item))
         now = running[0][0]
         while running and running[0][0] == now:  # all that end at this moment are told before anything starts
             board.ended(heapq.heappop(running)[2], "completed")
-    return found
+    return result
 
 
-def some_plan(dice: random.Random) -> tuple[dict[str, list[str]], dict[str, float], list[Job]]:
-    needs = some_needs(dice, dice.randint(1, STEPS))
-    minutes = {each: float(dice.randint(1, 9)) for each in needs}
+def some_plan(rng: random.Random) -> tuple[dict[str, list[str]], dict[str, float], list[Job]]:
+    needs = some_needs(rng, rng.randint(1, STEPS))
+    minutes = {need: float(rng.randint(1, 9)) for need in needs}
     rest = graph.chain_lengths(needs, minutes)
-    wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
-    return needs, minutes, [Job(each, needs=needs[each], rest=rest[each], wave=wave[each]) for each in needs]
+    wave = {item: at for at, level in enumerate(graph.waves(needs)) for item in level}
+    return needs, minutes, [Job(need, needs=needs[need], rest=rest[need], wave=wave[need]) for need in needs]
 
 
 def length(found: list[tuple[float, str, float]]) -> float:
@@ -279,11 +281,11 @@ def test_without_overhead_a_run_takes_what_its_schedule_says(block):
     """Task by task a run starts and ends when the list schedule of its graph does; with enough slots that is the
     critical path."""
     for seed in seeds(block):
-        dice = random.Random(seed)
-        needs, minutes, jobs = some_plan(dice)
-        slots = dice.randint(1, 8)
+        rng = random.Random(seed)
+        needs, minutes, jobs = some_plan(rng)
+        slots = rng.randint(1, 8)
         assert play(jobs, minutes, slots=slots) == graph.schedule(needs, minutes, workers=slots), seed
-        longest = sum(minutes[each] for each in graph.critical_path(needs, minutes))
+        longest = sum(minutes[item] for item in graph.critical_path(needs, minutes))
         assert length(play(jobs, minutes, slots=len(jobs))) == longest, seed
 
 
@@ -291,12 +293,12 @@ def test_without_overhead_a_run_takes_what_its_schedule_says(block):
 def test_a_wave_begins_when_the_one_before_has_ended(block):
     """With barriers, no task starts before the last end of the wave before, and the run takes the sum of its waves."""
     for seed in seeds(block):
-        dice = random.Random(seed)
-        _, minutes, jobs = some_plan(dice)
-        found = play(jobs, minutes, slots=dice.randint(1, 8), schedule="waves")
+        rng = random.Random(seed)
+        _, minutes, jobs = some_plan(rng)
+        result = play(jobs, minutes, slots=rng.randint(1, 8), schedule="waves")
         wave = {job.id: job.wave for job in jobs}
         ends: dict[int, float] = {}
-        for start, each, end in found:
+        for start, each, end in result:
             assert all(start >= before for number, before in ends.items() if number < wave[each]), seed
             ends[wave[each]] = max(end, ends.get(wave[each], 0.0))
         wide = play(jobs, minutes, slots=len(jobs), schedule="waves")
@@ -310,11 +312,11 @@ def test_ready_is_not_longer_than_waves(block):
     after: it is then never longer than Graham's bound, and at most one plan in a hundred is longer at all."""
     longer = 0
     for seed in seeds(block):
-        dice = random.Random(seed)
-        _, minutes, jobs = some_plan(dice)
+        rng = random.Random(seed)
+        _, minutes, jobs = some_plan(rng)
         wide = {"slots": len(jobs)}
         assert length(play(jobs, minutes, **wide)) <= length(play(jobs, minutes, schedule="waves", **wide)), seed
-        slots = dice.randint(1, 8)
+        slots = rng.randint(1, 8)
         ready = length(play(jobs, minutes, slots=slots))
         waves = length(play(jobs, minutes, slots=slots, schedule="waves"))
         assert ready <= (2 - 1 / slots) * waves, seed

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from conftest import FULL, SOW
 from fakes import install
-from support.simulated_workers import Yard, script
+from support.simulated_workers import WorkerRepo, script
 
 NAMES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD", "NPM_AUTH")
 SECRETS = [f'sk-{name.lower()}-"{index}"/+=&é' for index, name in enumerate(NAMES)]
@@ -27,18 +27,18 @@ def everything(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_secret_is_kept(yard: Yard, form: str) -> None:
+def test_no_secret_is_kept(worker: WorkerRepo, form: str) -> None:
     """A secret of our environment that a worker prints is struck out of every file of the turn."""
-    yard.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
+    worker.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
     shown = [FORMS[form](secret) for secret in SECRETS]
-    yard.scenario(
+    worker.scenario(
         [*({"say": text} for text in shown), *({"stderr": text} for text in shown), {"status": "needs_review"}]
     )
-    yard.spawn()
-    kept = everything(yard.repo.root / ".sow/local/sessions")
+    worker.spawn()
+    kept = everything(worker.repo.root / ".sow/local/sessions")
     for text in shown:
         assert text.encode()[3:-3] not in kept
-    assert yard.record()["turns"][0]["redacted"] >= len(SECRETS)
+    assert worker.record()["turns"][0]["redacted"] >= len(SECRETS)
 
 
 UNNAMED = {
@@ -49,31 +49,31 @@ UNNAMED = {
 }
 
 
-def test_secrets_that_do_not_look_like_one_are_not_kept(yard: Yard) -> None:
+def test_secrets_that_do_not_look_like_one_are_not_kept(worker: WorkerRepo) -> None:
     """Passwords in URLs, values that begin with a slash and what the user lets a worker have are struck out as well."""
-    yard.repo.environment |= {name: value for name, (value, _) in UNNAMED.items()}
+    worker.repo.environment |= {name: value for name, (value, _) in UNNAMED.items()}
     shown = [text for _, texts in UNNAMED.values() for text in texts]
     lines = "".join(f"echo 'it is {text}.'\necho 'it is {text}.' >&2\n" for text in shown)
-    script(yard, f"#!/bin/sh\n{lines}echo Ada wrote it.\n{SOW} task set status needs_review\n", env=["PLAIN"])
-    yard.repo.environment |= {"GIT_AUTHOR_NAME": "Ada wrote it"}
-    assert yard.spawn("--executor", "script").code == 0
-    kept = everything(yard.repo.root / ".sow/local/sessions")
+    script(worker, f"#!/bin/sh\n{lines}echo Ada wrote it.\n{SOW} task set status needs_review\n", env=["PLAIN"])
+    worker.repo.environment |= {"GIT_AUTHOR_NAME": "Ada wrote it"}
+    assert worker.spawn("--executor", "script").code == 0
+    kept = everything(worker.repo.root / ".sow/local/sessions")
     assert [text for text in shown if text.encode() in kept] == []
     assert b"Ada wrote it." in kept
 
 
-def test_a_child_has_its_own_key_and_no_other(yard: Yard) -> None:
+def test_a_child_has_its_own_key_and_no_other(worker: WorkerRepo) -> None:
     """The environment of a worker is an allow-list: no other provider's key, no mark of an outer session."""
-    yard.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
-    yard.repo.environment |= {
+    worker.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
+    worker.repo.environment |= {
         "CLAUDECODE": "1",
         "CLAUDE_CODE_SESSION_ID": "x",
         "SOW_SIMULATED_KEY": "mine-and-only-mine",
         "FOO": "bar",
     }
-    yard.scenario([{"run": ["sh", "-c", "env > seen.txt"]}, {"status": "needs_review"}])
-    yard.spawn()
-    seen = (yard.repo.root / "seen.txt").read_text()
+    worker.scenario([{"run": ["sh", "-c", "env > seen.txt"]}, {"status": "needs_review"}])
+    worker.spawn()
+    seen = (worker.repo.root / "seen.txt").read_text()
     names = {line.partition("=")[0] for line in seen.splitlines()}
     assert not names & {*NAMES, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "FOO"}
     assert names >= {
@@ -88,10 +88,10 @@ def test_a_child_has_its_own_key_and_no_other(yard: Yard) -> None:
     }
 
 
-def test_files_of_a_session_are_private(yard: Yard) -> None:
+def test_files_of_a_session_are_private(worker: WorkerRepo) -> None:
     """Transcripts and prompts can be read by their owner only."""
-    yard.spawn()
-    folder = yard.repo.root / ".sow/local/sessions/010/1"
+    worker.spawn()
+    folder = worker.repo.root / ".sow/local/sessions/010/1"
     assert folder.stat().st_mode & 0o077 == 0
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir() if path.name != "record.yaml")
 
@@ -110,50 +110,50 @@ def test_a_secret_over_the_edge_of_a_block_is_found(tmp_path: Path) -> None:
         assert path.stat().st_size == size
 
 
-def test_no_secret_is_in_what_is_said_about_a_failure(yard: Yard) -> None:
+def test_no_secret_is_in_what_is_said_about_a_failure(worker: WorkerRepo) -> None:
     """The reason of a turn that failed is shown and kept without the secrets in it."""
     secret = SECRETS[0]
-    yard.repo.environment["ANTHROPIC_API_KEY"] = secret
-    yard.scenario([{"stderr": f"bad key {secret} (401)"}, {"exit": 3}])
-    result = yard.spawn("--json")
+    worker.repo.environment["ANTHROPIC_API_KEY"] = secret
+    worker.scenario([{"stderr": f"bad key {secret} (401)"}, {"exit": 3}])
+    result = worker.spawn("--json")
     assert result.code == 1
     assert secret not in result.out + result.err
     assert result.json["reason"].startswith("bad key *") and result.json["reason"].endswith("(401)")
-    assert yard.record()["turns"][0]["reason"] == result.json["reason"]
-    assert secret.encode() not in everything(yard.repo.root / ".sow/local/sessions")
+    assert worker.record()["turns"][0]["reason"] == result.json["reason"]
+    assert secret.encode() not in everything(worker.repo.root / ".sow/local/sessions")
 
 
-def test_no_secret_is_in_the_last_words(yard: Yard) -> None:
+def test_no_secret_is_in_the_last_words(worker: WorkerRepo) -> None:
     """What a worker said last is kept and given to programs without the secrets in it."""
-    yard.repo.environment["ANTHROPIC_API_KEY"] = SECRETS[0]
-    yard.scenario([{"say": f"the key is {SECRETS[0]}"}, {"status": "needs_review"}])
-    result = yard.spawn("--json")
+    worker.repo.environment["ANTHROPIC_API_KEY"] = SECRETS[0]
+    worker.scenario([{"say": f"the key is {SECRETS[0]}"}, {"status": "needs_review"}])
+    result = worker.spawn("--json")
     assert result.json["text"].startswith("the key is *") and SECRETS[0] not in result.out
-    assert yard.transcript(ending="txt").read_text().strip() == result.json["text"]
+    assert worker.transcript(ending="txt").read_text().strip() == result.json["text"]
 
 
-def test_files_of_a_cli_are_struck_too(yard: Yard) -> None:
-    """A CLI's own history and the files that were written for it lie in the session's folder, and are struck out."""
-    edits = yard.folder / "edits.json"
+def test_files_of_a_cli_are_struck_too(worker: WorkerRepo) -> None:
+    """A CLI's own history and the files that were written for it are in the session's folder, and are struck out."""
+    edits = worker.folder / "edits.json"
     edits.write_text('[[["a.py", "", "x"]], [["a.py", "", "y"]]]')
-    yard.repo.environment |= {"ANTHROPIC_API_KEY": "sk-dummy-secret-1", "AIDER_STAND_IN_EDITS": str(edits)}
-    install(yard.repo, "aider", yard.folder / "bin")
-    assert yard.spawn("--executor", "aider").code == 0
-    assert yard.resume("Use sk-dummy-secret-1 there").code == 0
-    history = yard.repo.root / f".sow/local/sessions/010/1/{yard.record()['session_id']}.md"
+    worker.repo.environment |= {"ANTHROPIC_API_KEY": "sk-dummy-secret-1", "AIDER_STAND_IN_EDITS": str(edits)}
+    install(worker.repo, "aider", worker.folder / "bin")
+    assert worker.spawn("--executor", "aider").code == 0
+    assert worker.resume("Use sk-dummy-secret-1 there").code == 0
+    history = worker.repo.root / f".sow/local/sessions/010/1/{worker.record()['session_id']}.md"
     assert "Use ***************** there" in history.read_text()
-    assert b"sk-dummy-secret-1" not in everything(yard.repo.root / ".sow/local/sessions")
+    assert b"sk-dummy-secret-1" not in everything(worker.repo.root / ".sow/local/sessions")
 
 
-def test_words_of_a_role_that_are_given_in_a_file_are_struck_too(yard: Yard) -> None:
+def test_words_of_a_role_that_are_given_in_a_file_are_struck_too(worker: WorkerRepo) -> None:
     """The file in which a CLI is told its role is struck out after the turn, and written anew for the next."""
-    folder = yard.repo.root / ".claude/agents"
+    folder = worker.repo.root / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "swiftdev.md").write_text("---\nname: swiftdev\ndescription: d\n---\nSay sk-dummy-secret-1.\n")
-    yard.repo.environment["ANTHROPIC_API_KEY"] = "sk-dummy-secret-1"
-    install(yard.repo, "claude", yard.folder / "bin")
-    yard.repo.ok("task", "set", "--id", "010", "agent", "swiftdev")
-    yard.repo.sow("agent", "spawn", "swiftdev", "010", "--executor", "claude-code")
-    told = (yard.repo.root / ".sow/local/sessions/010/1/agents.json").read_text()
-    assert "Say *****************." in told
-    assert b"sk-dummy-secret-1" not in everything(yard.repo.root / ".sow/local/sessions")
+    worker.repo.environment["ANTHROPIC_API_KEY"] = "sk-dummy-secret-1"
+    install(worker.repo, "claude", worker.folder / "bin")
+    worker.repo.ok("task", "set", "--id", "010", "agent", "swiftdev")
+    worker.repo.sow("agent", "spawn", "swiftdev", "010", "--executor", "claude-code")
+    text = (worker.repo.root / ".sow/local/sessions/010/1/agents.json").read_text()
+    assert "Say *****************." in text
+    assert b"sk-dummy-secret-1" not in everything(worker.repo.root / ".sow/local/sessions")

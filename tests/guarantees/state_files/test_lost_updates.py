@@ -1,4 +1,4 @@
-"""R3: no update is lost, however many processes write, and whoever of them is killed."""
+"""R3: no update is lost, however many processes write and whichever are killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from conftest import FULL, Repo
 
 from guarantees.fresh_process import ended, fork, in_fresh_process, kill
-from guarantees.store_acts import create, desk, home_at, make_older, set_field, write_log
+from guarantees.store_acts import create, folder, home_at, make_older, set_field, write_log
 from sow.errors import Waiting
 from sow.store import migration
 from sow.store.projects import log
@@ -28,7 +28,7 @@ def change(root: str, name: str, count: int, said: int) -> None:
     for number in range(count):
         set_field(home, ("low", "high")[number % 2])
         os.write(said, b"change\n")
-        write_log(home, desk(home).log_path, f"{name}/{number}")
+        write_log(home, folder(home).log_path, f"{name}/{number}")
         os.write(said, f"{name}/{number}\n".encode())
 
 
@@ -36,13 +36,14 @@ def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]
     """Let all write at once, kill some more while they do, and tell what was acknowledged and what is there."""
     home, chance = home_at(root), random.Random(killed)
     create(home)
-    before = desk(home).load()["revision"]
-    said = os.open(f"{root}.said", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    before = folder(home).load()["revision"]
+    output = os.open(f"{root}.said", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     writers = [
-        fork(lambda name=f"writer-{number}": change(root, name, int(changes), said)) for number in range(int(processes))
+        fork(lambda name=f"writer-{number}": change(root, name, int(changes), output))
+        for number in range(int(processes))
     ]
     for number in range(int(killed)):
-        victim = fork(lambda name=f"victim-{number}": change(root, name, 1_000_000, said))
+        victim = fork(lambda name=f"victim-{number}": change(root, name, 1_000_000, output))
         time.sleep(chance.uniform(0, 0.05))
         kill(victim)
     codes = [ended(writer) for writer in writers]
@@ -50,9 +51,9 @@ def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]
     return {
         "failed": [code for code in codes if code],
         "acknowledged changes": acknowledged.count("change"),
-        "changes": desk(home).load()["revision"] - before,
-        "acknowledged entries": [each for each in acknowledged if each != "change"],
-        "entries": [entry["text"] for entry in log.read(home, desk(home).log_path)],
+        "changes": folder(home).load()["revision"] - before,
+        "acknowledged entries": [item for item in acknowledged if item != "change"],
+        "entries": [entry["text"] for entry in log.read(home, folder(home).log_path)],
     }
 
 
@@ -60,10 +61,10 @@ def race(root: str, processes: str, changes: str, killed: str) -> dict[str, Any]
 def test_parallel_writers(repo: Repo) -> None:
     """Many processes that change one task and its log at once make exactly as many changes and entries."""
     seen = in_fresh_process(race, repo.root, str(PROCESSES), str(CHANGES), "0")
-    wanted = {f"writer-{process}/{number}" for process in range(PROCESSES) for number in range(CHANGES)}
+    numbers = {f"writer-{process}/{number}" for process in range(PROCESSES) for number in range(CHANGES)}
     assert seen["failed"] == []
     assert seen["changes"] == PROCESSES * CHANGES
-    assert sorted(seen["entries"]) == sorted(wanted)
+    assert sorted(seen["entries"]) == sorted(numbers)
 
 
 def test_parallel_writers_of_whom_some_are_killed(repo: Repo) -> None:
@@ -82,7 +83,7 @@ def test_parallel_writers_of_whom_some_are_killed(repo: Repo) -> None:
 def test_parallel_commands(task_repo: Repo) -> None:
     """Real commands that run at the same time lose no change, no entry and no task."""
     count, home = 5, home_at(str(task_repo.root))
-    before = desk(home).load()["revision"]
+    before = folder(home).load()["revision"]
 
     def work(number: int) -> None:
         for turn in range(3):
@@ -94,13 +95,13 @@ def test_parallel_commands(task_repo: Repo) -> None:
         list(pool.map(work, range(count)))
     entries = [entry["text"] for entry in task_repo.ok("log", "--task", "010", "--list", "--json").json["entries"]]
     names = [task["name"] for task in task_repo.ok("task", "list", "--json").json["tasks"]]
-    assert desk(home).load()["revision"] == before + 3 * count
+    assert folder(home).load()["revision"] == before + 3 * count
     assert sorted(entries) == sorted(f"{number}/{turn}" for number in range(count) for turn in range(3))
     assert sorted(names) == sorted(["Add login", *(f"task of {number}" for number in range(count))])
 
 
 def test_migration_behind_the_back_of_another(repo: Repo) -> None:
-    """A migration that was prepared before somebody else migrated and went on is refused, and undoes nothing."""
+    """A migration that was prepared before somebody else migrated and continued is refused, and undoes nothing."""
     home = home_at(str(repo.root))
     create(home)
     make_older(home)
@@ -109,4 +110,4 @@ def test_migration_behind_the_back_of_another(repo: Repo) -> None:
     set_field(home, "high")
     with pytest.raises(Waiting):
         migration.apply(home, prepared)
-    assert desk(home).task()["priority"] == "high"
+    assert folder(home).task()["priority"] == "high"

@@ -1,4 +1,4 @@
-"""R2: what was acknowledged survives power loss, as far as fsync tells."""
+"""R2: what sow acknowledged survives a power cut, by the order of its fsync calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cut_at_every_call(root: str, name: str) -> list[str]:
     act, tree = prepare(root, name)
     before, (_, versions) = tree.masked(), versions_of(act, tree)
     tree.restore()
-    target, known, wrong = f"{root}.after", set(), []
+    target, existing, wrong = f"{root}.after", set(), []
 
     class Cutting(Durable):
         def _call(self, call, *arguments):
@@ -47,12 +47,12 @@ def cut_at_every_call(root: str, name: str) -> list[str]:
         for remains in disk.possible():
             files = disk.laid_out(remains)
             key = (acknowledged, *sorted(item for item in files.items() if ".tmp" not in item[0]))
-            if key not in known and (acknowledged or not disk.forbidden(remains)):
-                known.add(key)
+            if key not in existing and (acknowledged or not disk.forbidden(remains)):
+                existing.add(key)
                 rebuild(files, target)
                 left = Tree(target)
                 odd = compare(left, before, versions, torn=True) + use(act, left, acknowledged)
-                wrong.extend(f"{when}: {each}" for each in odd if not each.startswith(COPIES))
+                wrong.extend(f"{when}: {line}" for line in odd if not line.startswith(COPIES))
 
     disk = Cutting(root)
     act.run(home_at(root, disk))
@@ -82,8 +82,8 @@ def cut_after_repetition(root: str, name: str) -> list[str]:
             act.run(home_at(root, disk))
             rebuild(disk.laid_out(disk.oldest()), f"{root}.after")
             wrong += [
-                f"killed after call {number}: {each}"
-                for each in use(act, Tree(f"{root}.after"), name not in REPEATABLE)
+                f"killed after call {number}: {item}"
+                for item in use(act, Tree(f"{root}.after"), name not in REPEATABLE)
             ]
         disk.let_go()
     return wrong
@@ -111,12 +111,12 @@ def test_order_of_calls(repo: Repo, name: str) -> None:
     calls = [call for call in trace if call[0] != "read" and "/.git/sow/" not in call[1]]
     seen = 0
     for index, (call, path, target) in enumerate(calls):
-        following = [each[:2] for each in calls[index + 1 : index + 4]]
+        following = [call[:2] for call in calls[index + 1 : index + 4]]
         if call == "write":
             steps = ("sync", "close", "replace") if path.endswith(".tmp") else ("sync", "close")
-            assert following[: len(steps)] == [(each, path) for each in steps]
+            assert following[: len(steps)] == [(step, path) for step in steps]
             seen += 1
         if call == "replace":
-            assert following == [(each, os.path.dirname(target)) for each in ("open", "sync", "close")]
+            assert following == [(name, os.path.dirname(target)) for name in ("open", "sync", "close")]
             seen += 1
     assert seen

@@ -1,4 +1,4 @@
-"""R1: a state file is always the whole old or the whole new one, whatever fails or dies on the way."""
+"""R1: a state file is always the complete old or new one, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from support.quick_cases import few_of
 from guarantees.fake_disks import Counting, Fault, dead_after, dead_before, full, refusing, short
 from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
 from guarantees.state_tree import Tree, compare, use, versions_of
-from guarantees.store_acts import ACTS, LONG, NOW, Act, add_note, create, desk, home_at, read_all, set_field, write_log
+from guarantees.store_acts import (
+    ACTS,
+    LONG,
+    NOW,
+    Act,
+    add_note,
+    create,
+    folder,
+    home_at,
+    read_all,
+    set_field,
+    write_log,
+)
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
-from sow.store.projects import log, notes
+from sow.store.projects import log, notes, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
 from sow.store.projects.log import render
 
 PARTS = 4
@@ -78,8 +89,8 @@ def write_until_killed(root: str, number: int, pipe: int) -> None:
     home = home_at(root)
     for count in itertools.count():
         set_field(home, ("low", "high")[count % 2])
-        os.write(pipe, b"revision %d\n" % desk(home).load()["revision"])
-        write_log(home, desk(home).log_path, f"{number}/{count} {LONG}")
+        os.write(pipe, b"revision %d\n" % folder(home).load()["revision"])
+        write_log(home, folder(home).log_path, f"{number}/{count} {LONG}")
         os.write(pipe, b"log %d/%d\n" % (number, count))
         add_note(home, f"{number}/{count}")
         os.write(pipe, b"note %d/%d\n" % (number, count))
@@ -100,12 +111,12 @@ def kill_writers(root: str, count: str, seed: str) -> tuple[int, list[str]]:
         child = fork(lambda number=number, writer=writer: write_until_killed(root, number, writer))
         os.close(writer)
         with os.fdopen(reader) as pipe:
-            said = [pipe.readline().split() for _ in range(chance.randrange(5))]
+            numbers = [pipe.readline().split() for _ in range(chance.randrange(5))]
             time.sleep(chance.uniform(0, 0.002))
             kill(child)
-            said += [line.split() for line in pipe]
-        acknowledged += len(said)
-        wrong += [f"kill {number}: {complaint}" for complaint in missing(home_at(root), said)]
+            numbers += [line.split() for line in pipe]
+        acknowledged += len(numbers)
+        wrong += [f"kill {number}: {complaint}" for complaint in missing(home_at(root), numbers)]
     return acknowledged, wrong
 
 
@@ -114,11 +125,11 @@ def missing(home: Home, said: list[list[str]]) -> list[str]:
     try:
         read_all(home)
         there = {
-            "log": {entry["text"].split()[0] for entry in log.read(home, desk(home).log_path)},
-            "note": {note["description"] for note in notes.load_notes(desk(home))},
-            "task": {task["name"] for _, task in desks.load_readable(home, projects.load(home))[0]},
+            "log": {entry["text"].split()[0] for entry in log.read(home, folder(home).log_path)},
+            "note": {note["description"] for note in notes.load_notes(folder(home))},
+            "task": {task["name"] for _, task in task_folder.load_readable(home, projects.load(home))[0]},
         }
-        revision = desk(home).load()["revision"]
+        revision = folder(home).load()["revision"]
     except SowError as error:
         return [error.message]
     wrong = [f"{kind} {what}" for kind, what in said if kind != "revision" and what not in there[kind]]

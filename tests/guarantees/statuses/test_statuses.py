@@ -1,4 +1,4 @@
-"""R10: statuses obey the tables. The tables stand here once more, written from the design and not from the code."""
+"""R10: statuses follow the tables, which are repeated here from the design and not from the code."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_task_that_has_ended_asks_nothing(task_repo):
 def test_an_illegal_move_changes_no_file(task_repo, to):
     """From every status the store makes the legal moves of a task, and an illegal one leaves every byte as it was."""
     home = find(option=str(task_repo.root), environment={}, cwd="/")
-    path = Path(task_repo.desk("010") / "state.yaml")
+    path = Path(task_repo.task_folder("010") / "state.yaml")
     for source in TASK_STATUSES:
         path.write_text(yaml_text.dump({"schema_version": "1.2.0", "revision": 7, "task": task(status=source)}))
         before = task_repo.snapshot()

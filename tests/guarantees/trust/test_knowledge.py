@@ -1,4 +1,4 @@
-"""S9 for knowledge: a repository cannot have something fetched, or read from a place, that its user never asked for."""
+"""S9 for knowledge: a repository cannot make sow fetch or read what the user did not ask for."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def remote(bare_repo: Repo, tmp_path: Path) -> Remote:
 
 
 def commit_index(repo: Repo, kind: str, **entry: Any) -> None:
-    """An index as a repository's author would commit it, for whoever clones it."""
+    """An index as a repository's author would commit it."""
     folder = repo.root / ".sow" / kind
     folder.mkdir(exist_ok=True)
-    words = {"summary": "", "when_to_use": ""} if kind == "sinks" else {"purpose": "", "hints": [], "mode": "clone"}
-    known = {"name": "evil", **words, **entry}
-    (folder / "index.json").write_text(json.dumps({"schema_version": "1.2.0", kind: [known]}))
+    fields = {"summary": "", "when_to_use": ""} if kind == "sinks" else {"purpose": "", "hints": [], "mode": "clone"}
+    document = {"name": "evil", **fields, **entry}
+    (folder / "index.json").write_text(json.dumps({"schema_version": "1.2.0", kind: [document]}))
 
 
 @pytest.mark.parametrize("kind", ["sinks", "repos"])
@@ -39,8 +39,8 @@ def test_a_committed_index_fetches_nothing(
     commit_index(bare_repo, kind, source=source)
     before = bare_repo.snapshot()
     with Caller() as caller:
-        for words in (["update"], ["update", "--check"], ["update", "--force", "evil"]):
-            answer = caller.call(kind, *words, cwd=bare_repo.root, environment=bare_repo.environment)
+        for item in (["update"], ["update", "--check"], ["update", "--force", "evil"]):
+            answer = caller.call(kind, *item, cwd=bare_repo.root, environment=bare_repo.environment)
             assert answer.code == 1, answer
             assert answer.started == []
             assert "error: " in answer.err
@@ -70,7 +70,7 @@ def test_settings_of_the_repository_have_no_say(bare_repo: Repo, remote: Remote,
     evil = Remote(tmp_path / "evil", bare_repo.environment)
     evil.write("api/rest.md", "# Evil\n")
     evil.commit()
-    for words in (
+    for case in (
         (f"url.{evil.url}.insteadOf", remote.url),
         ("core.sshCommand", f"touch {tmp_path}/owned"),
         ("core.fsmonitor", f"touch {tmp_path}/owned"),
@@ -78,7 +78,7 @@ def test_settings_of_the_repository_have_no_say(bare_repo: Repo, remote: Remote,
         ("credential.helper", f"!touch {tmp_path}/owned"),
         ("uploadpack.packObjectsHook", f"touch {tmp_path}/owned"),
     ):
-        bare_repo.git("config", *words)
+        bare_repo.git("config", *case)
     settings = bare_repo.root / ".sow/config.yaml"
     settings.write_text(settings.read_text() + "knowledge: {sink_mb: 100000}\n")
     bare_repo.ok("sinks", "install", remote.url, "api")

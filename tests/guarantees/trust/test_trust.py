@@ -1,4 +1,4 @@
-"""S9: a repository cannot vote on its own trust. It can give a role words and take tools away, and nothing else."""
+"""S9: a repository can change the text and reduce the tools of a role, and decides nothing else about trust."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Scene:
         text = f"---\nname: {name}\ndescription: by the repository\n{more}---\n\n{WORDS}\n"
         self.write(path or f".claude/agents/{name}.md", text)
 
-    def command(self, role: str, *words: str) -> tuple[str, str]:
+    def command(self, role: str, *arguments: str) -> tuple[str, str]:
         """What a turn would run, and how that was chosen; a session's id is new each time."""
         self.repo.ok("task", "set", "--id", "010", "agent", role)
-        dry = self.repo.ok("agent", "spawn", role, "010", "--dry-run", "--verbose", *words)
+        dry = self.repo.ok("agent", "spawn", role, "010", "--dry-run", "--verbose", *arguments)
         return UUID.sub("SESSION", dry.out), dry.err
 
     def look(self, *roles: str) -> dict[str, Any]:
@@ -77,13 +77,13 @@ class Scene:
         return {
             "commands": [self.command(role) for role in roles],
             "config": self.repo.ok("config", "show").out,
-            "bindings": {each["name"]: (each["executor"], each["executor_origin"]) for each in listed},
+            "bindings": {session["name"]: (session["executor"], session["executor_origin"]) for session in listed},
         }
 
-    def spawn(self, role: str, task: str, *words: str) -> dict[str, Any]:
+    def spawn(self, role: str, task: str, *arguments: str) -> dict[str, Any]:
         """A real turn; what the program saw, without what differs from session to session."""
         self.repo.ok("task", "set", "--id", task, "agent", role)
-        self.repo.ok("agent", "spawn", role, task, *words)
+        self.repo.ok("agent", "spawn", role, task, *arguments)
         facts: dict[str, Any] = json.loads(self.called.read_text())
         facts["argv"] = [UUID.sub("SESSION", word) for word in facts["argv"]]
         kept = {name: value for name, value in facts["environment"].items() if not name.startswith("SOW_")}
@@ -137,10 +137,10 @@ def test_nothing_in_a_frontmatter_changes_what_is_run(scene: Scene) -> None:
 
 
 def test_a_role_that_only_the_repository_has_is_run_like_any_other(scene: Scene) -> None:
-    """Its words reach the CLI as a subagent in a file of ours; more in its frontmatter than words takes that away."""
+    """Its words reach the CLI as a subagent in a file of sow; more in its frontmatter than words takes that away."""
     scene.define("swiftdev")
     clean = scene.look("swiftdev")
-    plain = [tuple(each.replace("implementer", "swiftdev") for each in scene.command("implementer"))]
+    plain = [tuple(text.replace("implementer", "swiftdev") for text in scene.command("implementer"))]
     assert without_subagent(clean["commands"]) == plain
     scene.define("swiftdev", HARMLESS_EXTRA)
     hostile = scene.look("swiftdev")
@@ -150,7 +150,7 @@ def test_a_role_that_only_the_repository_has_is_run_like_any_other(scene: Scene)
 
 def without_subagent(commands: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The command lines without the file that describes the role to the CLI."""
-    return [tuple(re.sub(r" --agents \S+/agents\.json", "", each) for each in command) for command in commands]
+    return [tuple(re.sub(r" --agents \S+/agents\.json", "", item) for item in command) for command in commands]
 
 
 def a_judge(scene: Scene) -> None:
@@ -292,7 +292,7 @@ def test_a_real_turn_differs_in_its_words_alone(scene: Scene) -> None:
 
 
 def test_a_real_turn_of_a_judge_has_the_package_s_words(scene: Scene) -> None:
-    """A judging role of the repository is not even heard."""
+    """A judging role of the repository is ignored."""
     clean = scene.spawn("reviewer", "010")
     a_judge(scene)
     hostile = scene.spawn("reviewer", "020")
@@ -327,7 +327,7 @@ def test_only_the_user_can_let_a_repository_define_a_judge(scene: Scene) -> None
 
     def sources() -> set[str]:
         listed = scene.repo.ok("agent", "list", "--json").json["agents"]
-        return {each["source"] for each in listed if each["name"] in JUDGES}
+        return {entry["source"] for entry in listed if entry["name"] in JUDGES}
 
     a_judge(scene)
     settings_of_the_repository(scene)

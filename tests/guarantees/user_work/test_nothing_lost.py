@@ -1,4 +1,4 @@
-"""R15: your uncommitted work is never touched, and no agent's commit is ever lost."""
+"""R15: the user's uncommitted work is never touched, and no agent's commit is lost."""
 
 from __future__ import annotations
 
@@ -24,69 +24,67 @@ LAST_BOUNDARY = 60
 NAMES = ["src/a.txt", "src/b.txt", "README.md", "work.txt", "new\nline", "träne.txt", "-dash", "deep/er/file.txt"]
 
 
-def change(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.write(dice.choice(NAMES[:3]), f"changed {dice.random()}\n")
+def change(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.write(rng.choice(NAMES[:3]), f"changed {rng.random()}\n")
 
 
-def add(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.write(dice.choice(NAMES), f"new {dice.random()}\n")
+def add(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.write(rng.choice(NAMES), f"new {rng.random()}\n")
 
 
-def stage(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    add(worktree_repo, dice)
+def stage(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    add(worktree_repo, rng)
     worktree_repo.git("add", "--all", "--", ".", ":(exclude).sow")
-    change(worktree_repo, dice)
+    change(worktree_repo, rng)
 
 
-def delete(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    (worktree_repo.root / dice.choice(NAMES[:3])).unlink(missing_ok=True)
+def delete(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    (worktree_repo.root / rng.choice(NAMES[:3])).unlink(missing_ok=True)
 
 
-def stash(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.write("CLAUDE.md", f"stashed {dice.random()}\n")
+def stash(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.write("CLAUDE.md", f"stashed {rng.random()}\n")
     worktree_repo.git("stash", "-q", "--", "CLAUDE.md", ok=False)  # git does not, where a file is only intended
 
 
-def ignore(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.write(f"{dice.random()}.log")
+def ignore(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.write(f"{rng.random()}.log")
     worktree_repo.write("node_modules/x/y.js")
 
 
-def link(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    path = worktree_repo.root / f"link-{dice.random()}"
-    path.symlink_to(dice.choice(["src", "/etc/passwd", "nowhere"]))
+def link(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    path = worktree_repo.root / f"link-{rng.random()}"
+    path.symlink_to(rng.choice(["src", "/etc/passwd", "nowhere"]))
 
 
-def chmod(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    (worktree_repo.root / "CLAUDE.md").chmod(dice.choice([0o755, 0o600]))
+def chmod(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    (worktree_repo.root / "CLAUDE.md").chmod(rng.choice([0o755, 0o600]))
 
 
-def intend(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
+def intend(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
     worktree_repo.write("intended.txt")
     worktree_repo.git("add", "--intent-to-add", "intended.txt")
 
 
-def hide(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    flag = dice.choice(["--assume-unchanged", "--skip-worktree"])
+def hide(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    flag = rng.choice(["--assume-unchanged", "--skip-worktree"])
     worktree_repo.git("update-index", flag, ".gitignore")
     worktree_repo.write(".gitignore", "node_modules/\n*.log\n# hidden\n")
 
 
-def commit(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.write(dice.choice(NAMES), f"committed {dice.random()}\n")
+def commit(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.write(rng.choice(NAMES), f"committed {rng.random()}\n")
     worktree_repo.git("add", "--all", "--", ".", ":(exclude).sow")
     worktree_repo.git("commit", "-q", "--allow-empty", "-m", "the user's")
 
 
-def settle(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    name, value = dice.choice(
-        [("core.autocrlf", "input"), ("core.untrackedCache", "true"), ("merge.autoStash", "true")]
-    )
+def settle(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    name, value = rng.choice([("core.autocrlf", "input"), ("core.untrackedCache", "true"), ("merge.autoStash", "true")])
     worktree_repo.git("config", name, value)
 
 
-def keep_a_branch(worktree_repo: WorktreeRepo, dice: random.Random) -> None:
-    worktree_repo.git("branch", "-f", dice.choice(["other", "sown", "feature/x"]))
+def keep_a_branch(worktree_repo: WorktreeRepo, rng: random.Random) -> None:
+    worktree_repo.git("branch", "-f", rng.choice(["other", "sown", "feature/x"]))
 
 
 USER: list[Callable[[WorktreeRepo, random.Random], None]] = [
@@ -100,7 +98,7 @@ class Story:
     def __init__(self, root: str, seed: int) -> None:
         self.root = root
         self.seed = seed
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.wrong: list[str] = []
         self.made: list[str] = []
         self.kills = 0
@@ -119,30 +117,30 @@ class Story:
             if not again(self.root).is_kept(commit):
                 self.wrong.append(f"{commit} is lost")
         return {
-            "wrong": [f"seed {self.seed}: {each}" for each in self.wrong],
+            "wrong": [f"seed {self.seed}: {item}" for item in self.wrong],
             "kills": self.kills,
             "finished": finished,
         }
 
     def user(self, acts: int) -> None:
-        for act in self.dice.choices(USER, k=acts):
-            act(again(self.root), self.dice)
+        for act in self.rng.choices(USER, k=acts):
+            act(again(self.root), self.rng)
 
     def task(self, task: str) -> None:
-        fresh = self.dice.random() < 0.3
+        fresh = self.rng.random() < 0.3
         self.step(
             "prepare",
             lambda worktree_repo: str(worktree_repo.prepare(task, worktree_repo.integration.head, fresh=fresh)),
         )
-        worktree_repo, act = again(self.root), self.dice.choice(MISCHIEF)
+        worktree_repo, act = again(self.root), self.rng.choice(MISCHIEF)
         if task == "010":
             self.made += act(worktree_repo, Path(worktree_repo.worktrees.path(task)))
         else:
             where = Path(worktree_repo.worktrees.path(task))
-            worktree_repo.write(self.dice.choice(NAMES), f"by {task}\n", where=where)
+            worktree_repo.write(self.rng.choice(NAMES), f"by {task}\n", where=where)
             self.made.append(worktree_repo.commit("by a worker", where=where))
             worktree_repo.write("loose.txt", "loose\n", where=where)
-        if self.dice.random() < 0.5:
+        if self.rng.random() < 0.5:
             self.user(1)
         self.step(
             f"collect after {act.__name__}",
@@ -154,7 +152,7 @@ class Story:
     def step(self, name: str, act: Callable[[WorktreeRepo], Any]) -> Any:
         """One step of the run, killed somewhere, and then again: the user's side is as before."""
         before = again(self.root).user_side()
-        first = in_child(lambda: act(again(self.root)), self.dice.randint(1, LAST_BOUNDARY))
+        first = in_child(lambda: act(again(self.root)), self.rng.randint(1, LAST_BOUNDARY))
         self.kills += first.killed
         self.compare(f"{name}, killed", before)
         ended = in_child(lambda: act(again(self.root))) if first.killed else first
@@ -172,7 +170,7 @@ class Story:
         """The last step: what the run changed is the run's, and all else is as before."""
         worktree_repo = again(self.root)
         before, old = worktree_repo.user_side(), worktree_repo.head()
-        first = in_child(lambda: finish(again(self.root)), self.dice.randint(1, LAST_BOUNDARY))
+        first = in_child(lambda: finish(again(self.root)), self.rng.randint(1, LAST_BOUNDARY))
         self.kills += first.killed
         ended = in_child(lambda: finish(again(self.root))) if first.killed else first
         self.wrong += [ended.error] if ended.error else []
@@ -198,10 +196,10 @@ def but_for(side: dict[str, Any], changed: set[str]) -> dict[str, Any]:
 
 
 def bring_in(worktree_repo: WorktreeRepo) -> bool:
-    found = worktree_repo.integration.merge_user_commits("HEAD")
-    if found.commit:
-        worktree_repo.integration.advance(found.commit, worktree_repo.integration.head)
-    return bool(found.commit)
+    merge_user_commits = worktree_repo.integration.merge_user_commits("HEAD")
+    if merge_user_commits.commit:
+        worktree_repo.integration.advance(merge_user_commits.commit, worktree_repo.integration.head)
+    return bool(merge_user_commits.commit)
 
 
 def merge(worktree_repo: WorktreeRepo, task: str) -> bool:
@@ -215,20 +213,20 @@ def finish(worktree_repo: WorktreeRepo) -> bool:
 
 
 def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
-    """One story after the other, each in a clone of its own that stands in the same place."""
-    saved, told = again(f"{root}.saved"), []
+    """One story after the other, each in a clone of its own that is in the same place."""
+    saved, messages = again(f"{root}.saved"), []
     for seed in seeds:
         saved.git("clone", "-q", "--no-hardlinks", str(saved.root), root)
         saved.git("config", "remote.origin.url", "/nowhere", cwd=Path(root))
-        told.append(Story(root, int(seed)).tell())
+        messages.append(Story(root, int(seed)).tell())
         os.rename(root, f"{root}.{seed}")
-    return told
+    return messages
 
 
-@few_of("seeds", [each for number, each in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1], 1)
+@few_of("seeds", [group for number, group in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1], 1)
 def test_random_users_and_workers(worktree_repo: WorktreeRepo, seeds: list[int]) -> None:
     """In random dirty repositories, with random workers and kills, the user loses nothing, nor does a worker."""
     os.rename(worktree_repo.root, f"{worktree_repo.root}.saved")
-    told = in_fresh_process(tell, worktree_repo.root, *map(str, seeds))
-    assert [each for story in told for each in story["wrong"]] == []
-    assert sum(story["kills"] for story in told) > 0
+    messages = in_fresh_process(tell, worktree_repo.root, *map(str, seeds))
+    assert [item for story in messages for item in story["wrong"]] == []
+    assert sum(story["kills"] for story in messages) > 0

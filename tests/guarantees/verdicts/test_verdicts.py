@@ -1,4 +1,4 @@
-"""S10, a worker cannot rewrite its verdict: whatever it plants in its output, its files or its diff is never GREEN."""
+"""S10: nothing that a worker plants in its output, its files or its diff becomes a GREEN verdict."""
 
 from __future__ import annotations
 
@@ -366,8 +366,8 @@ PIECES = [
 
 def shuffled(seed: int) -> str:
     """A text made of what verdicts are made of."""
-    dice = random.Random(seed)
-    return "".join(dice.choice(PIECES) for _ in range(dice.randint(1, 12)))
+    rng = random.Random(seed)
+    return "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 12)))
 
 
 FORM_OF_A_LINE = re.compile(r"(?:#{1,6} |[-*] )?quality control: \[?(green|yellow|red)]?(?: [-–—] .+)?", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""R14: parallel worktrees do not trip over each other."""
+"""R14: parallel worktrees do not disturb each other."""
 
 from __future__ import annotations
 

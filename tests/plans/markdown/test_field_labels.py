@@ -7,7 +7,7 @@ from support.quick_cases import all_of
 
 from plans.plan_text import found, plan_of, task_of
 
-# How a label may stand there; # is where it goes.
+# How a label may be there; # is where it goes.
 FORMS = [
     "**#**: {}",
     "**#:** {}",
@@ -129,7 +129,7 @@ def test_several_labels_on_one_line():
 
 @all_of("name", LISTS)
 def test_a_list_below_its_label(name: str):
-    """A field goes on below its label, as a list of any kind, and ends where something else begins."""
+    """A field continues below its label, as a list of any kind, and ends where something else begins."""
     body, files = LISTS[name]
     assert task_of(f"**Files**:\n{body}\n\nDo it.").files == files
     assert task_of(f"### Files:\n{body}\n\nDo it.").files == files
@@ -165,12 +165,12 @@ def test_of_two_facts_the_last_counts():
 
 
 def test_lists_add_up():
-    """Fields that are lists may stand in several places."""
+    """Fields that are lists may be in several places."""
     task = task_of(
         "**Files**: a.py\n\nx\n\n**Files**: b.py\n**Success Criteria**: one\n**Structured Criteria**:\n1. two"
     )
     assert task.files == ["a.py", "b.py"]
-    assert [each.text for each in task.success_criteria] == ["one", "two"]
+    assert [item.text for item in task.success_criteria] == ["one", "two"]
 
 
 SLIPS = {
@@ -283,7 +283,7 @@ def test_an_owner_is_the_agent(label: str):
     plan = plan_of(f"## Task 1: a\n**{label}**: reviewer\n\nx\n", agents=["reviewer"])
     assert (plan.tasks[0].agent, plan.findings) == ("reviewer", [])
     plan = plan_of(f"## Task 1: a\n**{label}**: Jane\n\nx\n", agents=["reviewer"])
-    assert [each.kind for each in plan.findings] == ["agent"]
+    assert [finding.kind for finding in plan.findings] == ["agent"]
 
 
 @pytest.mark.parametrize(
@@ -333,15 +333,15 @@ CRITERIA = {
 @all_of("label", ["Success Criteria", "Structured Criteria", "Integration Criteria"])
 @all_of("name", CRITERIA)
 def test_a_criterion_and_how_it_is_verified(label: str, name: str):
-    """A criterion has its text, and the command, the expected answer and the description that stand below it."""
-    body, wanted = CRITERIA[name]
+    """A criterion has its text, and the command, the expected answer and the description that are below it."""
+    body, expected = CRITERIA[name]
     task = task_of(f"**{label}**:\n{body}\n")
-    documents = [each.document() for each in [*task.success_criteria, *task.integration_criteria]]
-    assert documents == [wanted if isinstance(wanted, str) else {"criterion": "it works", "verification": wanted}]
+    documents = [item.document() for item in [*task.success_criteria, *task.integration_criteria]]
+    assert documents == [expected if isinstance(expected, str) else {"criterion": "it works", "verification": expected}]
 
 
 def test_an_agent_is_one_name():
-    """Marks around an agent's name do not count, nothing is nobody, and more than a name is said."""
+    """Marks around an agent's name do not count, nothing is nobody, and more than a name is reported."""
     assert [
         task_of(f"**Agent**: {name}\nx").agent for name in ("`dev`", "@dev", "**dev**", "dev (the old one)", "dev,")
     ] == ["dev"] * 5
@@ -356,7 +356,7 @@ def test_an_agent_is_one_name():
     [("**Allow empty**: yes", True, 0), ("**Allow Empty:** no", False, 0), ("**Allow empty**: perhaps", False, 1)],
 )
 def test_a_task_may_allow_a_result_without_changes(text: str, allowed: bool, warnings: int) -> None:
-    """The label holds yes or no; anything else is no, and is said."""
+    """The label holds yes or no; anything else is no, and is reported."""
     plan = plan_of(f"# P\n\n## Task 1: Look\n{text}\n\nLook around.\n")
     assert plan.tasks[0].allow_empty is allowed
     assert len(plan.findings) == warnings

@@ -60,7 +60,7 @@ NEARLY = [
 
 @all_of("heading", HEADINGS)
 def test_a_heading_begins_a_task(heading: str):
-    """The id and the name of a task stand in a heading of any level (C3, D12)."""
+    """The id and the name of a task are in a heading of any level (C3, D12)."""
     plan = plan_of(f"{heading}\n\nx\n")
     assert [(task.number, task.name, task.line, task.text) for task in plan.tasks] == [(*HEADINGS[heading], 1, "x")]
     assert plan.findings == []
@@ -80,7 +80,7 @@ def test_what_is_nearly_a_task_is_said(heading: str):
     """A heading that somebody may have meant as a task is kept as text, with a warning and its line."""
     plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
     assert [task.number for task in plan.tasks] == ["7"]
-    assert [(each.line, each.error) for each in plan.findings] == [(5, False)]
+    assert [(finding.line, finding.error) for finding in plan.findings] == [(5, False)]
     assert heading in plan.tasks[0].text + "".join(plan.prose)
 
 
@@ -118,7 +118,9 @@ WITHOUT_NUMBERS = {
 def test_a_file_without_tasks_names_the_lines_that_could_be_some(text: str):
     """The first headings or list items are named with their lines, and how to write each as a task (C4, D12)."""
     plan = plan_of(text)
-    named = [(each.line, each.hint.removeprefix("write it as: ")) for each in plan.findings if not each.error]
+    named = [
+        (finding.line, finding.hint.removeprefix("write it as: ")) for finding in plan.findings if not finding.error
+    ]
     assert named == WITHOUT_NUMBERS[text]
     assert found(plan, error=True) == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
 
@@ -139,7 +141,7 @@ FORMS = {
 def test_the_hint_has_the_number_of_the_task(text: str):
     """A heading that is no task is told how to write this very task."""
     plan = plan_of(f"## Task 1: a\n\nx\n\n{text}\n\ny\n")
-    assert f"write it as: ## Task {FORMS[text]}: name" in [each.hint for each in plan.findings]
+    assert f"write it as: ## Task {FORMS[text]}: name" in [finding.hint for finding in plan.findings]
 
 
 PHASES = """\
@@ -238,13 +240,13 @@ def test_a_section_that_reaches_no_task_is_said():
         f"plan.md:9: '## Milestone 2' belongs to no task, and no agent reads it ({hint})",
         f"plan.md:15: '## Notes' belongs to no task, and no agent reads it ({hint})",
     ]
-    assert [each.kind for each in plan.findings] == ["task", "note"]
+    assert [finding.kind for finding in plan.findings] == ["task", "note"]
 
 
 def test_the_hint_keeps_the_level_of_the_tasks():
     """A heading that is nearly a task is told to use the level of the others."""
     plan = plan_of("### Task 1: a\n\nx\n\n### Task 2\n\ny\n")
-    assert [each.hint for each in plan.findings] == ["write it as: ### Task 2: name"]
+    assert [finding.hint for finding in plan.findings] == ["write it as: ### Task 2: name"]
 
 
 def test_the_first_title_is_the_name():
@@ -300,10 +302,10 @@ def test_what_never_ends_is_said(opener: str):
 
 
 def test_a_task_in_a_fence_is_said():
-    """A heading of a task that stands in code is not read, and is named."""
+    """A heading of a task that is in code is not read, and is named."""
     plan = plan_of("## Task 1: a\n```\n## Task 2: b\n```\n")
     assert [task.number for task in plan.tasks] == ["1"]
-    assert found(plan, error=False) == ["plan.md:3: '## Task 2: b' stands in a code fence and is read as text"]
+    assert found(plan, error=False) == ["plan.md:3: '## Task 2: b' is in a code fence and is read as text"]
 
 
 def test_a_comment_is_not_read():

@@ -1,4 +1,4 @@
-"""Task lists of other tools in few words."""
+"""Task lists of other tools as short texts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def needs(plan: Plan) -> dict[str, list[str]]:
     return plan.needs()
 
 
-def read_list(name: str, text: str, **more: object) -> Plan:
-    return reader.read([PlanSource(name, text, **more)])  # type: ignore[arg-type]
+def read_list(name: str, text: str, **options: object) -> Plan:
+    return reader.read([PlanSource(name, text, **options)])  # type: ignore[arg-type]
 
 
 def errors(plan: Plan) -> list[str]:
@@ -41,17 +41,17 @@ def kinds(plan: Plan) -> list[tuple[str, int]]:
     return [(warning.kind, warning.line) for warning in plan.warnings]
 
 
-def written(name: str, text: str, statuses: Mapping[str, str], **more: object) -> tuple[str, list[str]]:
+def written(name: str, text: str, statuses: Mapping[str, str], **options: object) -> tuple[str, list[str]]:
     """The text with these statuses of the project, and the changes as `task: old → new`."""
     progress = {number: TaskProgress(status) for number, status in statuses.items()}
-    new, changes, _ = with_progress(PlanSource(name, text, **more), progress, NOW)  # type: ignore[arg-type]
+    new, changes, _ = with_progress(PlanSource(name, text, **options), progress, NOW)  # type: ignore[arg-type]
     return new, [f"{number}: {before} → {after}" for number, before, after in changes]
 
 
-def unwritten(name: str, text: str, statuses: Mapping[str, str], **more: object) -> list[str]:
+def unwritten(name: str, text: str, statuses: Mapping[str, str], **options: object) -> list[str]:
     """Why each task stays as it is."""
     progress = {number: TaskProgress(status) for number, status in statuses.items()}
-    return with_progress(PlanSource(name, text, **more), progress, NOW)[2]  # type: ignore[arg-type]
+    return with_progress(PlanSource(name, text, **options), progress, NOW)[2]  # type: ignore[arg-type]
 
 
 def refusal(name: str, text: str, statuses: Mapping[str, str]) -> str:

@@ -22,10 +22,10 @@ def of_sample() -> Plan:
     return reader.read([PlanSource(path, sample(path), neighbours=AROUND) for path in paths])
 
 
-def of(*fields: str, body: str = "", name: str = "backlog/tasks/task-1 - A.md", **more: Any) -> Plan:
+def of(*fields: str, body: str = "", name: str = "backlog/tasks/task-1 - A.md", **options: Any) -> Plan:
     header = {"id": "TASK-1", "title": "A", "status": "To Do"} | dict(field.split(": ", 1) for field in fields)
     text = "---\n" + "".join(f"{key}: {value}\n" for key, value in header.items()) + f"---\n{body}"
-    return read_list(name, text, **more)
+    return read_list(name, text, **options)
 
 
 def test_the_sample_is_one_plan():
@@ -51,10 +51,10 @@ def test_a_worker_gets_text_criteria_and_fields():
 def test_a_shell_command_is_shown():
     """onStatusChange of a file and of the configuration is a warning with its text."""
     plan = of("onStatusChange: rm -rf /", neighbours={"config": "onStatusChange: curl x | sh\n"})
-    said = [warning.message for warning in plan.warnings]
-    assert len(said) == 2
-    assert "sow never runs it: rm -rf /" in said[1]
-    assert "sow never runs it: curl x | sh" in said[0]
+    messages = [warning.message for warning in plan.warnings]
+    assert len(messages) == 2
+    assert "sow never runs it: rm -rf /" in messages[1]
+    assert "sow never runs it: curl x | sh" in messages[0]
 
 
 def test_ids_are_compared_without_case_zeros_and_prefix():
@@ -89,7 +89,7 @@ BAD = {
 
 @all_of("name", BAD)
 def test_a_bad_file_is_one_error(name: str):
-    """What cannot be read is said with file, line and hint."""
+    """What cannot be read is reported with file, line and hint."""
     fields, message = BAD[name]
     plan = of(*fields)
     assert message in errors(plan)[0]

@@ -1,4 +1,4 @@
-"""A task list is recognised by name and text, and no plan of sow is taken for one."""
+"""A task list is recognised by name and text, and no plan of sow is mistaken for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tasks.md of spec-kit: phases, [P], check boxes, and all that is no task."""
+"""tasks.md of spec-kit: phases, [P], check boxes, and lines that are no task."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from plans.task_lists.lists import (
 HEAD = "# Tasks: X\n\n## Phase 1: Setup\n\n"
 
 
-def of(*lines: str, **more: object):
-    return read_list("specs/001-x/tasks.md", HEAD + "\n".join(lines) + "\n", **more)
+def of(*lines: str, **options: object):
+    return read_list("specs/001-x/tasks.md", HEAD + "\n".join(lines) + "\n", **options)
 
 
 def test_the_sample_is_read_phase_by_phase():
@@ -58,7 +58,7 @@ def test_stories_run_side_by_side_on_request():
 
 
 def test_a_ticked_task_does_not_cut_the_order():
-    """A task waits for all open tasks of the phases before it, also where a completed task stands between them."""
+    """A task waits for all open tasks of the phases before it, also where a completed task is between them."""
     text = """# Tasks: Notes
 ## Phase 1: Setup
 - [ ] T001 Make the folder
@@ -69,9 +69,9 @@ def test_a_ticked_task_does_not_cut_the_order():
 ## Phase 3: Polish
 - [ ] T005 Write the guide
 """
-    wanted = needs(read_list(SPEC_KIT, text))
-    assert "T001" in wanted["T004"]
-    assert {"T001", "T004"} <= set(wanted["T005"])
+    expected = needs(read_list(SPEC_KIT, text))
+    assert "T001" in expected["T004"]
+    assert {"T001", "T004"} <= set(expected["T005"])
 
 
 def test_a_worker_gets_the_phase_and_the_documents():
@@ -90,12 +90,12 @@ def test_text_that_no_task_gets_is_named():
     """Sections without tasks, the YAML block and the text before the first phase are warnings with their lines."""
     text = sample(SPEC_KIT)
     plan = read_list(SPEC_KIT, text)
-    said = {warning.line: warning.message for warning in plan.warnings}
+    messages = {warning.line: warning.message for warning in plan.warnings}
     lines = text.split("\n")
     for start in ("---", "## Format", "## Dependencies", "## Parallel Example"):
-        line = next(number for number, each in enumerate(lines, 1) if each.startswith(start))
-        assert "no agent reads it" in said[line] or "is not read" in said[line]
-    assert any("belongs to no phase" in message for message in said.values())
+        line = next(number for number, line in enumerate(lines, 1) if line.startswith(start))
+        assert "no agent reads it" in messages[line] or "is not read" in messages[line]
+    assert any("belongs to no phase" in message for message in messages.values())
 
 
 def test_every_line_of_a_phase_reaches_a_task():
@@ -106,8 +106,8 @@ def test_every_line_of_a_phase_reaches_a_task():
     body = text.partition("## Phase 1")[2].partition("## Dependencies")[0]
     for line in body.split("\n")[1:]:
         bare = line.strip().lstrip("#").strip(" -")
-        words = bare.rpartition("] ")[2] if bare.startswith("[") else bare
-        assert words in shown, line
+        texts = bare.rpartition("] ")[2] if bare.startswith("[") else bare
+        assert texts in shown, line
 
 
 @all_of("line", ["- [ ] TXXX [P] Documentation updates in docs/", "- [ ] T012 Create [Entity1] model in src/models/"])

@@ -1,4 +1,4 @@
-"""tasks.json of Task Master: tags, subtasks, doubtful dependencies, and statuses that go back."""
+"""tasks.json of Task Master: tags, subtasks, doubtful dependencies, and statuses that are written back."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sow.domain.plans.plan import file_and_tag
 AUTH = f"{TASK_MASTER}#auth"
 
 
-def of(*tasks: dict[str, Any], **more: Any):
+def of(*tasks: dict[str, Any], **options: Any):
     usual = {"title": "T", "status": "pending", "dependencies": []}
-    return read_list("tasks.json", json.dumps({"tasks": [{**usual, **task} for task in tasks]}, **more))
+    return read_list("tasks.json", json.dumps({"tasks": [{**usual, **task} for task in tasks]}, **options))
 
 
 def test_the_sample_is_read_by_tag():
@@ -87,7 +87,7 @@ def test_the_parent_counts_against_its_subtasks():
 
 
 def test_a_task_that_waits_for_one_put_off_is_asked_about():
-    """A deferred task is left out, so whoever waits for it would not wait: a run asks."""
+    """A deferred task is left out, so tasks that wait for it would not wait: a run asks."""
     plan = of({"id": 1, "status": "deferred"}, {"id": 2, "dependencies": [1]})
     assert [kind for kind, _ in kinds(plan)] == ["status", "dependency"]
     parent = {"id": 1, "status": "blocked", "subtasks": [{"id": 1, "title": "a"}]}
@@ -125,7 +125,7 @@ BAD = {
 
 @all_of("name", BAD)
 def test_a_bad_list_is_one_error(name: str):
-    """What cannot be read is said with its file and a hint, and nothing crashes."""
+    """What cannot be read is reported with its file and a hint, and nothing crashes."""
     text, message = BAD[name]
     plan = read_list("tasks.json", text)
     assert message in errors(plan)[0]

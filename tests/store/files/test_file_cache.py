@@ -1,4 +1,4 @@
-"""What was made of files is kept until one of them changes."""
+"""What was computed from files is kept until one of them changes."""
 
 from __future__ import annotations
 

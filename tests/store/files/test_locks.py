@@ -1,4 +1,4 @@
-"""Locks on a system that has none. What locks guarantee is in tests/guarantees/locks."""
+"""Locks on a system without them. The guarantees of locks are in tests/guarantees/locks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WITHOUT_LOCKS = "import sys; sys.modules['fcntl'] = None; from sow.cli.main impo
 def test_a_system_without_file_locks(repo):
     """A command that needs a lock says that there are none, and changes nothing (A8)."""
     before = repo.git("status", "--porcelain", "--ignored")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", WITHOUT_LOCKS, "task", "create", "--name", "Add login"],
         cwd=repo.root,
         env=repo.environment,
@@ -19,8 +19,8 @@ def test_a_system_without_file_locks(repo):
         text=True,
         timeout=300,
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         "error: this system has no file locks\nhint: run sow on Linux, on macOS, or in WSL on Windows\n"
     )
     assert repo.git("status", "--porcelain", "--ignored") == before

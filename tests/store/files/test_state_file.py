@@ -1,4 +1,4 @@
-"""Documents that were checked lately: quick to have again, never out of date, and never too many."""
+"""The cache of checked documents: fast, never out of date, and limited in number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interrupted write left is removed, and nothing else."""
+"""Files of interrupted writes are removed, and no others."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ GONE = 999_999_999  # no process has this number
 
 def test_what_the_dead_left_is_removed(tmp_path: Path) -> None:
     """Files and folders of a process that is no more go, at every depth; those of a live one stay."""
-    desk = tmp_path / "tasks/010"
-    desk.mkdir(parents=True)
-    (desk / f".state.yaml.{GONE}.0123abcd.tmp").write_text("half")
+    folder = tmp_path / "tasks/010"
+    folder.mkdir(parents=True)
+    (folder / f".state.yaml.{GONE}.0123abcd.tmp").write_text("half")
     half = tmp_path / f"tasks/.new.{GONE}.0123abcd.tmp"
     half.mkdir()
     (half / "state.yaml").write_text("")
     alive = tmp_path / f"tasks/.new.{os.getpid()}.0123abcd.tmp"
     alive.mkdir()
     assert temp_files.remove_temporary_files(str(tmp_path)) == 2
-    assert sorted(each.name for each in tmp_path.rglob("*")) == sorted(["tasks", "010", alive.name])
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["tasks", "010", alive.name])
 
 
 def test_what_is_not_ours_stays(tmp_path: Path) -> None:
-    """Other names, and whatever lies where agents write, are nobody's left-overs."""
+    """Other names, and whatever is where agents write, are nobody's left-overs."""
     (tmp_path / "task_output").mkdir()
     names = [f"task_output/.x.{GONE}.0123abcd.tmp", "notes.tmp", f".x.{GONE}.zzzzzzzz.tmp", f"x.{GONE}.0123abcd.tmp"]
     for name in names:

@@ -22,16 +22,16 @@ for number in range(200):
 
 
 def test_many_make_the_same_folders(tmp_path: Path) -> None:
-    """Whoever finds that another was quicker goes on."""
-    words = [sys.executable, "-c", MAKE, str(tmp_path)]
+    """A process that finds that another was quicker continues."""
+    text = [sys.executable, "-c", MAKE, str(tmp_path)]
     pipe = subprocess.PIPE
-    makers = [subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
-    assert {each.stdout.readline() for each in makers if each.stdout} == {"ready\n"}
-    for each in makers:
-        assert each.stdin
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    assert [each.communicate(timeout=300)[1] for each in makers] == [""] * 4
+    makers = [subprocess.Popen(text, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
+    assert {maker.stdout.readline() for maker in makers if maker.stdout} == {"ready\n"}
+    for maker in makers:
+        assert maker.stdin
+        maker.stdin.write("go\n")
+        maker.stdin.flush()
+    assert [maker.communicate(timeout=300)[1] for maker in makers] == [""] * 4
     assert len(list(tmp_path.glob("*/a/b"))) == 200
 
 

@@ -1,4 +1,4 @@
-"""The export to CUE. That an engine takes it, and judges as we do, is proven by tests/full/test_cue_oracle.py."""
+"""The export to CUE. tests/full/test_cue_oracle.py proves that a CUE engine judges as sow does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What we write as JSON reads the same everywhere, and nothing but strict JSON gets past the reader."""
+"""JSON that sow writes reads the same everywhere, and sow reads only strict JSON."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_no_text_reads_differently_from_strict_json(text):
 @given(VALUES, st.data())
 @settings(max_examples=10_000 if FULL else 200)
 def test_a_damaged_file_reads_like_strict_json_or_not_at_all(document, data):
-    """A file of ours with a piece cut out, changed, repeated or put in has no meaning that JSON does not give it."""
+    """A file of sow with a piece cut out, changed, repeated or put in has no meaning that JSON does not give it."""
     text = json_text.dump({"a": document})
     start = data.draw(st.integers(0, len(text)))
     end = min(len(text), start + data.draw(st.integers(0, 4)))

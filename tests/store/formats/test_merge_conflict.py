@@ -32,10 +32,10 @@ def test_a_text_without_a_conflict_is_kept_and_not_refused():
 
 def test_the_hint_says_how_the_sides_differ_and_how_to_keep_one():
     """Each differing field is named with both values, and the command with the sides' names (B4)."""
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as excinfo:
         merge_conflict.refuse(CONFLICT, ".sow/project/state.yaml", yaml_text.load)
-    assert caught.value.message == ".sow/project/state.yaml:2: git left a merge conflict here"
-    assert caught.value.hint.split("\n") == [
+    assert excinfo.value.message == ".sow/project/state.yaml:2: git left a merge conflict here"
+    assert excinfo.value.hint.split("\n") == [
         "b: ours is 1, theirs is 2",
         "c: only theirs has it",
         "keep ours (HEAD): sow project resolve ours",
@@ -48,13 +48,13 @@ def test_entries_of_a_list_are_compared_by_name():
     text = (
         "phases:\n  - name: a\n<<<<<<< HEAD\n  - name: b\n    reason: x\n=======\n  - name: c\n>>>>>>> x\nrevision: 2\n"
     )
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as excinfo:
         merge_conflict.refuse(text, ".sow/project/state.yaml", yaml_text.load)
-    assert caught.value.hint.split("\n")[:2] == ["phases.b: only ours has it", "phases.c: only theirs has it"]
+    assert excinfo.value.hint.split("\n")[:2] == ["phases.b: only ours has it", "phases.c: only theirs has it"]
 
 
 def test_a_file_outside_of_the_project_is_edited_by_hand():
     """`sow project resolve` knows the project's files only, so other files get the steps of an edit."""
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as excinfo:
         merge_conflict.refuse("<<<<<<< HEAD\ntrust: []\n=======\n>>>>>>> x\n", "/home/me/.config/sow/config.yaml")
-    assert "delete the lines <<<<<<<, ======= and >>>>>>>" in caught.value.hint
+    assert "delete the lines <<<<<<<, ======= and >>>>>>>" in excinfo.value.hint

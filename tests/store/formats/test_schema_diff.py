@@ -1,4 +1,4 @@
-"""What changed between two versions of the schemas, as a migration needs it and as a person reads it."""
+"""The changes between two versions of the schemas, for a migration and for a person."""
 
 from __future__ import annotations
 
@@ -108,20 +108,20 @@ KINDS = {
 def test_every_kind_of_change_is_found_and_told(kind):
     """Each kind of change is found once, with a sentence for it and a piece of advice."""
     older, newer, expected, sentence, advice = KINDS[kind]
-    found = _compare("task", older, newer, "")
-    assert [(each.kind, each.path, each.old, each.default) for each in found] == expected
-    assert [(_sentence(each), _advice(each)) for each in found] == [(sentence, advice)]
+    result = _compare("task", older, newer, "")
+    assert [(item.kind, item.path, item.old, item.default) for item in result] == expected
+    assert [(_sentence(item), _advice(item)) for item in result] == [(sentence, advice)]
 
 
 def test_the_mark_of_a_rename_that_is_history_says_nothing():
     """A field that had its new name already in the older version was not renamed again."""
     marked = rules(b={**TEXT, "x-renamed-from": "a"})
     assert _compare("task", marked, marked, "") == []
-    assert [each.kind for each in _compare("task", rules(a=TEXT, b=TEXT), marked, "")] == ["remove"]
+    assert [item.kind for item in _compare("task", rules(a=TEXT, b=TEXT), marked, "")] == ["remove"]
 
 
 def test_a_rename_is_neither_an_addition_nor_a_removal():
     """A renamed field beside a new one and a dropped one is told apart from both."""
     older = rules(a=TEXT, gone=TEXT)
     newer = rules(b={**TEXT, "x-renamed-from": "a"}, new=TEXT)
-    assert [each.kind for each in _compare("task", older, newer, "")] == ["rename", "add optional", "remove"]
+    assert [item.kind for item in _compare("task", older, newer, "")] == ["rename", "add optional", "remove"]

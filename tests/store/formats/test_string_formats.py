@@ -1,4 +1,4 @@
-"""Each format is plain code for speed and a pattern in the schemas for everybody else: the two agree."""
+"""The code of each format and its pattern in the schemas agree."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ EDGES = [
 
 
 def patterns() -> dict[str, set[str]]:
-    """Every pattern that stands beside a format, in every version of every schema."""
-    found: dict[str, set[str]] = {}
+    """Every pattern that is beside a format, in every version of every schema."""
+    result: dict[str, set[str]] = {}
 
     def walk(rule: Any) -> Iterator[dict[str, Any]]:
         if isinstance(rule, dict):
             yield rule
-        for each in rule.values() if isinstance(rule, dict) else rule if isinstance(rule, list) else ():
-            yield from walk(each)
+        for item in rule.values() if isinstance(rule, dict) else rule if isinstance(rule, list) else ():
+            yield from walk(item)
 
     for version in schema.versions():
         for name in schema.names(version):
             for rule in walk(schema.document(name, version)):
                 if isinstance(rule.get("format"), str):
-                    found.setdefault(rule["format"], set()).add(rule["pattern"])
-    return found
+                    result.setdefault(rule["format"], set()).add(rule["pattern"])
+    return result
 
 
 PATTERNS = patterns()
@@ -65,7 +65,7 @@ def agrees(name: str, text: str) -> None:
 def test_every_format_has_one_pattern():
     """No format is without a pattern, none has two, and no schema has a format without code."""
     assert set(PATTERNS) == set(FORMATS)
-    assert all(len(each) == 1 for each in PATTERNS.values())
+    assert all(len(pattern) == 1 for pattern in PATTERNS.values())
 
 
 @all_of("name", FORMATS)

@@ -222,7 +222,7 @@ LINKED = {
     "tags": ["go", "style"],
 }
 FOLDER = {"url": "git@example.org:team/style.git", "path": "docs", "ref": ""}
-# Every field of every schema stands in one of these; the first of each kind has them all.
+# Every field of every schema is in one of these; the first of each kind has them all.
 VALID: dict[str, list[Any]] = {
     "task": [
         {"schema_version": "1.2.0", "revision": 3, "task": TASK},
@@ -610,13 +610,13 @@ class Remembering:
                 yield from self._part(library, each, rule, path=index)
 
     def _part(self, library: Any, value: Any, rule: Any, **where: Any) -> Iterator[ValidationError]:
-        known = (id(value), id(rule))
-        if known in self.good:
+        existing = (id(value), id(rule))
+        if existing in self.good:
             return
-        found = list(library.descend(value, rule, **where))
-        if self.learns and not found:
-            self.good.add(known)
-        yield from found
+        result = list(library.descend(value, rule, **where))
+        if self.learns and not result:
+            self.good.add(existing)
+        yield from result
 
 
 SWAPS: list[Any] = [
@@ -650,26 +650,26 @@ def shown(path: Any) -> str:
 
 def places(document: Any, library: Draft7Validator | Remembering) -> set[str]:
     """The fields that the library complains about."""
-    found = set()
+    result = set()
     for error in library.iter_errors(document):
         here = list(error.absolute_path)
         if error.validator == "required":
-            found |= {shown([*here, key]) for key in error.validator_value if key not in error.instance}
+            result |= {shown([*here, key]) for key in error.validator_value if key not in error.instance}
         elif error.validator == "additionalProperties":
-            found |= {shown([*here, key]) for key in error.instance if key not in error.schema["properties"]}
+            result |= {shown([*here, key]) for key in error.instance if key not in error.schema["properties"]}
         else:
-            found.add(shown(here))
-    return found
+            result.add(shown(here))
+    return result
 
 
 def agree(name: str, document: Any, library: Draft7Validator | Remembering | None = None) -> bool:
     """Insist on the same verdict and the same field; returns whether the document is valid."""
-    wanted = places(document, library or LIBRARY[name])
+    expected = places(document, library or LIBRARY[name])
     ours = verdict(name, copied(document))
-    if not wanted:
+    if not expected:
         assert ours is None, f"{ours} is refused in {document!r:.500}"
         return True
-    assert ours in wanted, f"{ours} instead of {wanted} in {document!r:.500}"
+    assert ours in expected, f"{ours} instead of {expected} in {document!r:.500}"
     return False
 
 
@@ -690,8 +690,8 @@ def at(document: Any, path: Path) -> Any:
 def copied(value: Any) -> Any:
     """A document of its own: a validator fills in what is missing."""
     if isinstance(value, dict):
-        return {key: copied(each) for key, each in value.items()}
-    return [copied(each) for each in value] if isinstance(value, list) else value
+        return {key: copied(value) for key, value in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def opened(document: Any, path: Path) -> tuple[Any, Any]:
@@ -721,7 +721,7 @@ def removed(document: Any, path: Path) -> Any:
 def changes(document: Any) -> Iterator[Any]:
     """The document with one change, for every place and every change."""
     for path in paths(document):
-        yield from (replaced(document, path, each) for each in SWAPS)
+        yield from (replaced(document, path, swap) for swap in SWAPS)
         if path:
             yield removed(document, path)
         if isinstance(at(document, path), dict):
@@ -742,11 +742,11 @@ def fields(rule: Any, root: Any) -> Iterator[str]:
 @all_of("name", NAMES)
 def test_the_samples_are_valid_and_complete(name):
     """Every sample is accepted, and no field of a schema is missing in the first."""
-    assert all(agree(name, each) for each in VALID[name])
+    assert all(agree(name, item) for item in VALID[name])
     document = schema.document(name)
     present = {shown(path) for path in paths(VALID[name][0])}
     named = MAPPINGS.get(name, "none")
-    present = {re.sub(r"\[\d+\]", "", re.sub(rf"({named})\.[^.\[]+", r"\1.*", each)) for each in present}
+    present = {re.sub(r"\[\d+\]", "", re.sub(rf"({named})\.[^.\[]+", r"\1.*", item)) for item in present}
     assert set(fields(document, document)) <= present
 
 
@@ -754,7 +754,7 @@ def test_the_samples_are_valid_and_complete(name):
 def test_one_change_at_every_place_is_judged_alike(name):
     """A field that is missing, unknown, of a wrong type, out of range or badly formed gets the library's verdict."""
     library = Remembering(name)
-    verdicts = [agree(name, each, library) for document in VALID[name] for each in changes(document)]
+    verdicts = [agree(name, change, library) for document in VALID[name] for change in changes(document)]
     assert verdicts.count(False) > 60
 
 
@@ -796,9 +796,9 @@ def _of_kind(kind: str, rule: Any, root: Any) -> st.SearchStrategy[Any]:
     if kind == "object":
         if "properties" not in rule:
             return st.dictionaries(st.sampled_from(["a", "b", "c-d"]), documents(rule["additionalProperties"], root))
-        made = {key: documents(each, root) for key, each in rule["properties"].items()}
-        needed = {key: each for key, each in made.items() if key in rule["required"]}
-        return st.fixed_dictionaries(needed, optional={key: each for key, each in made.items() if key not in needed})
+        made = {key: documents(value, root) for key, value in rule["properties"].items()}
+        needed = {key: value for key, value in made.items() if key in rule["required"]}
+        return st.fixed_dictionaries(needed, optional={key: value for key, value in made.items() if key not in needed})
     if kind == "array":
         return st.lists(documents(rule["items"], root), max_size=3)
     if kind == "string":
@@ -827,7 +827,7 @@ def test_any_document_is_judged_alike(name, data):
 
 def _ends_in_a_line_break(value: Any) -> bool:
     inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
-    return (isinstance(value, str) and value.endswith("\n")) or any(_ends_in_a_line_break(each) for each in inner)
+    return (isinstance(value, str) and value.endswith("\n")) or any(_ends_in_a_line_break(item) for item in inner)
 
 
 def test_defaults_are_filled_in_anew_each_time():
@@ -874,7 +874,7 @@ PRINTED = """{
 
 
 def test_the_notes_of_the_specification_are_valid(tmp_path, bare_repo):
-    """The session of notes that the specification of completion drive prints validates as it stands."""
+    """The session of notes that the specification of completion drive prints validates as it is."""
     assert agree("notes", json.loads(PRINTED))
     folder = tmp_path / "completion_drive"
     folder.mkdir()

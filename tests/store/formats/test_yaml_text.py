@@ -1,4 +1,4 @@
-"""What our writer wrote reads the same everywhere, and no text of another hand gets a second meaning."""
+"""YAML that sow writes reads the same everywhere, and no other text gets a second meaning."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRICKY = [
 
 TEXTS = st.one_of(st.sampled_from(TRICKY), st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 KEYS = st.one_of(
-    st.sampled_from([each for each in TRICKY if len(each) < 100]), TEXTS.filter(lambda key: len(key) < 100)
+    st.sampled_from([item for item in TRICKY if len(item) < 100]), TEXTS.filter(lambda key: len(key) < 100)
 )
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1), TEXTS)
 
@@ -124,8 +124,8 @@ def scanned(tmp_path: Path, texts: list[str]) -> str:
 
 def test_what_we_wrote_is_never_scanned(tmp_path, task_repo: Repo):
     """A file of our own hand is read by the fast parser alone, whatever texts it holds."""
-    plain = [each for each in TRICKY if not set("&*!") & set(each) and "<<<<<<<" not in each]
-    texts = [yaml_text.dump({"key": each, each[:100]: [each, {"a": each}]}) for each in plain]
+    plain = [text for text in TRICKY if not set("&*!") & set(text) and "<<<<<<<" not in text]
+    texts = [yaml_text.dump({"key": item, item[:100]: [item, {"a": item}]}) for item in plain]
     texts += [path.read_text() for path in task_repo.project.rglob("*.yaml")]
     texts.append((task_repo.root / ".sow" / "config.yaml").read_text())
     assert len(texts) > 60
@@ -287,7 +287,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 
 
 def test_a_merge_key_is_a_key_like_others():
-    """YAML 1.2 has no merge: what stands below << does not slip into the mapping around it."""
+    """YAML 1.2 has no merge: what is below << does not slip into the mapping around it."""
     assert yaml_text.load("<<: {a: 1}\nb: 2\n", "f.yaml") == {"<<": {"a": 1}, "b": 2}
 
 

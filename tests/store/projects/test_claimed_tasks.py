@@ -1,4 +1,4 @@
-"""A task that somebody works on is not decided on by anybody else."""
+"""Nobody else decides about a task while an agent works on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 from conftest import Repo
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 
 from sow.domain.actor import PERSON, Actor
 from sow.store.files.checkout_home import find
@@ -18,15 +18,15 @@ ENDS = [("completed", ""), ("abandoned", "enough")]
 
 @pytest.mark.parametrize(("status", "reason"), ENDS)
 def test_another_process_has_it(task_repo: Repo, status: str, reason: str):
-    """Approving and abandoning wait for whoever has the task, with the holder's name; nothing is changed."""
+    """Approving and abandoning are refused while a process holds the task, with its name; nothing is changed."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     before = task_repo.snapshot()
-    words = ("--reason", reason) if reason else ()
-    with held(task_repo, "task-010") as pid:
-        result = task_repo.sow("task", "set", "--id", "010", "status", status, *words)
+    arguments = ("--reason", reason) if reason else ()
+    with hold_claim(task_repo, "task-010") as pid:
+        result = task_repo.sow("task", "set", "--id", "010", "status", status, *arguments)
         assert (result.code, task_repo.snapshot()) == (4, before)
         assert result.err.startswith(f"error: task 010 is claimed by pid {pid} on {os.uname().nodename} since ")
-    task_repo.ok("task", "set", "--id", "010", "status", status, *words)
+    task_repo.ok("task", "set", "--id", "010", "status", status, *arguments)
 
 
 @pytest.mark.parametrize(("status", "reason"), ENDS)
@@ -41,5 +41,5 @@ def test_its_holder_may(task_repo: Repo, status: str, reason: str):
 
 def test_a_worker_moves_its_own_task_while_it_is_claimed(task_repo: Repo):
     """A claim keeps nobody from the moves of a turn."""
-    with held(task_repo, "task-010"):
+    with hold_claim(task_repo, "task-010"):
         task_repo.ok("task", "set", "status", "needs_review", SOW_TASK="010", SOW_AGENT="implementer")

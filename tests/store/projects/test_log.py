@@ -1,4 +1,4 @@
-"""A log reads back as it was written, whatever its texts hold, whoever else writes, and wherever it was torn."""
+"""A log reads back as written, with any text, several writers, and torn lines."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def as_read(written: Any) -> Any:
 @settings(max_examples=5000 if FULL else 200)
 def test_what_is_written_reads_back(entries, heading):
     """Entries of any texts and files, below a heading or not, are read back one by one."""
-    text = heading + "".join(log.render(each) for each in entries)
-    assert log.parse(text) == [as_read(each) for each in entries]
+    text = heading + "".join(log.render(entry) for entry in entries)
+    assert log.parse(text) == [as_read(entry) for entry in entries]
     log.validate_text(text, "log.md")
 
 
@@ -86,20 +86,20 @@ def test_a_torn_entry_hurts_no_other(cut):
     """The entries before and after one that was cut off at any byte are still there."""
     torn = log.render(entry("torn é 🙂 ### text", agent="b-1")).encode()[:cut].decode("utf-8", "replace")
     text = log.render(entry("first")) + torn + log.render(entry("last", files=["a.py"]))
-    found = log.parse(text)
-    assert found[0]["text"].startswith("first")
-    assert found[-1] == entry("last", files=["a.py"])
-    assert len(found) in (2, 3)
+    result = log.parse(text)
+    assert result[0]["text"].startswith("first")
+    assert result[-1] == entry("last", files=["a.py"])
+    assert len(result) in (2, 3)
 
 
 def test_a_log_that_ends_in_half_a_character_is_read(task_repo: Repo):
     """A writer that died in the middle of a character leaves the log readable, and the next entry complete."""
     task_repo.ok("log", "--task", "010", "before")
-    path = task_repo.desk("010") / "log.md"
+    path = task_repo.task_folder("010") / "log.md"
     path.write_bytes(path.read_bytes() + log.render(entry("torn 🙂")).encode()[:-3])
     task_repo.ok("log", "--task", "010", "after")
-    found = task_repo.ok("log", "--task", "010", "--list", "--json").json["entries"]
-    assert [each["text"] for each in found if each["agent"] == "implementer-1"] == ["before", "after"]
+    entries = task_repo.ok("log", "--task", "010", "--list", "--json").json["entries"]
+    assert [entry["text"] for entry in entries if entry["agent"] == "implementer-1"] == ["before", "after"]
 
 
 def home(repo: Repo) -> Home:
@@ -153,15 +153,15 @@ for number in range(int(count)):
 
 def test_parallel_writers_never_mix_their_entries(task_repo: Repo):
     """Eight processes that write short and long entries to one log at once leave every entry whole, in their order."""
-    path = task_repo.desk("010") / "log.md"
+    path = task_repo.task_folder("010") / "log.md"
     count = 200 if FULL else 25
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(task_repo.root), str(path), f"w{n}", str(count)])
         for n in range(8)
     ]
     assert [writer.wait(timeout=300) for writer in writers] == [0] * 8
-    found = log.parse(path.read_text())
+    result = log.parse(path.read_text())
     for name in (f"w{n}" for n in range(8)):
-        texts = [each["text"] for each in found if each["agent"] == name]
+        texts = [entry["text"] for entry in result if entry["agent"] == name]
         assert texts == [f"{name} {n}\n" + "\n".join([name] * (n * 997 % 9000 or 1)) for n in range(count)]
-    assert len(found) == 8 * count
+    assert len(result) == 8 * count

@@ -1,4 +1,4 @@
-"""Plan files on disk: all that is wrong is said at once, and a file that somebody changed is not overwritten."""
+"""Plan files on disk: all errors are reported at once, and a changed file is not overwritten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one_error(folder: Path, *paths: str) -> PlanFinding:
     """The only finding, which is an error; nothing was read."""
     sources, findings = read(folder, *paths)
     assert sources == []
-    assert [each.error for each in findings] == [True]
+    assert [finding.error for finding in findings] == [True]
     assert findings[0].hint
     return findings[0]
 
@@ -55,11 +55,11 @@ def test_a_folder_stands_for_its_plan_files(tmp_path):
     names = ["10.yml", "2.MD", "a.markdown", "b.yaml"]
     for name in [*names, ".hidden.md", "notes.txt", "md", "a.md~", ".b.md.1.ff.tmp"]:
         (folder / name).write_text(TASK)
-    for given in ("plans", "plans/", "./plans", "plans//"):
-        sources, findings = read(tmp_path, given)
+    for text in ("plans", "plans/", "./plans", "plans//"):
+        sources, findings = read(tmp_path, text)
         assert findings == []
         assert [(source.name, source.in_folder) for source in sources] == [
-            (f"{given.rstrip('/')}/{name}", True) for name in names
+            (f"{text.rstrip('/')}/{name}", True) for name in names
         ]
     assert [source.name for source in read(folder, ".")[0]] == [f"./{name}" for name in names]
 
@@ -71,15 +71,17 @@ def test_a_readme_without_tasks_is_only_a_warning(tmp_path):
     for given, error in ((["."], False), (["a.md", "README.md"], True)):
         sources, findings = read(tmp_path, *given)
         plan = reader.read(sources, findings=findings)
-        assert [(each.message, each.error) for each in plan.findings] == [("there are no tasks in this file", error)]
+        assert [(finding.message, finding.error) for finding in plan.findings] == [
+            ("there are no tasks in this file", error)
+        ]
 
 
 def test_a_folder_without_plan_files_is_an_error(tmp_path):
     """A folder in which there is none names the endings that are looked for."""
     (tmp_path / "notes.txt").write_text("x")
-    found = one_error(tmp_path, ".")
-    assert (found.location, found.message) == (".", "there is no plan file in this folder")
-    assert ".md, .markdown, .yaml, .yml" in found.hint
+    result = one_error(tmp_path, ".")
+    assert (result.location, result.message) == (".", "there is no plan file in this folder")
+    assert ".md, .markdown, .yaml, .yml" in result.hint
 
 
 def test_every_problem_of_every_file_is_said(tmp_path):
@@ -95,7 +97,7 @@ def test_every_problem_of_every_file_is_said(tmp_path):
     texts = ["empty.md", "binary.md", "none", "good.md", "latin.md", "utf16.md", "lost.md", "loop.md"]
     sources, findings = read(tmp_path, "", "gone.md", *texts, "good.md/x", "x" * 300)
     assert [source.name for source in sources] == ["good.md"]
-    assert [(each.location, each.message) for each in findings] == [
+    assert [(finding.location, finding.message) for finding in findings] == [
         ("''", "there is no such file"),
         ("gone.md", "there is no such file"),
         ("empty.md", "this file is empty"),
@@ -108,7 +110,7 @@ def test_every_problem_of_every_file_is_said(tmp_path):
         ("good.md/x", "cannot read it: a part of the path is not a folder"),
         ("x" * 300, "cannot read it: File name too long"),
     ]
-    assert all(each.error and each.hint for each in findings)
+    assert all(finding.error and finding.hint for finding in findings)
 
 
 def test_what_may_not_be_read_is_said(tmp_path):
@@ -124,10 +126,10 @@ def test_what_may_not_be_read_is_said(tmp_path):
         "print(len(sources), *((each.location, each.error, each.message) for each in findings))"
     )
     tmp_path.chmod(0o755)
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=300)
-    assert done.stderr == ""
+    result = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert result.stderr == ""
     denied = "cannot read it: permission denied"
-    assert done.stdout == f"0 {('a.md', True, denied)} {('plans', True, denied)}\n"
+    assert result.stdout == f"0 {('a.md', True, denied)} {('plans', True, denied)}\n"
 
 
 def test_the_same_file_is_read_once(tmp_path):
@@ -139,7 +141,7 @@ def test_the_same_file_is_read_once(tmp_path):
     sources, findings = read(tmp_path, "a.md", *again)
     assert [source.name for source in sources] == ["a.md"]
     expected = [(name, "this is the same file as a.md", False) for name in again]
-    assert [(each.location, each.message, each.error) for each in findings] == expected
+    assert [(finding.location, finding.message, finding.error) for finding in findings] == expected
     sources, findings = read(tmp_path, ".")
     assert ([source.name for source in sources], len(findings)) == (["./a.md"], 2)
 
@@ -163,9 +165,9 @@ def test_special_files_are_refused_at_once(tmp_path):
         with contextlib.chdir(tmp_path):  # a socket takes no long path
             server.bind("socket.md")
         start = time.monotonic()
-        for given in (["pipe.md", "device.md", "socket.md", "terminal.md"], ["."]):
-            sources, findings = read(tmp_path, *given)
-            assert (sources, {each.message for each in findings}) == ([], {"this is not a regular file"})
+        for item in (["pipe.md", "device.md", "socket.md", "terminal.md"], ["."]):
+            sources, findings = read(tmp_path, *item)
+            assert (sources, {finding.message for finding in findings}) == ([], {"this is not a regular file"})
             assert len(findings) == 4
         assert time.monotonic() - start < 60
 
@@ -180,7 +182,7 @@ def test_all_files_together_are_bounded(tmp_path):
     assert [len(source.text) for source in read(tmp_path, "a.md", "b.md")[0]] == [half, half]
     sources, findings = read(tmp_path, ".", "gone.md")
     assert [source.name for source in sources] == ["./a.md", "./b.md"]
-    assert [(each.location, each.message) for each in findings] == [
+    assert [(finding.location, finding.message) for finding in findings] == [
         ("./c.md", "with this file the plan is larger than 4 MiB"),
         ("gone.md", "there is no such file"),
     ]
@@ -197,12 +199,12 @@ def test_a_huge_file_is_not_read_whole(tmp_path):
 
 
 def test_a_folder_with_too_many_files(tmp_path):
-    """No more than the limit is read, and the error is said once."""
+    """No more than the limit is read, and the error is reported once."""
     for number in range(MAX_FILES + 5):
         (tmp_path / f"{number:04}.md").write_text("x")
     sources, findings = read(tmp_path, ".", "gone.md")
     assert len(sources) == MAX_FILES
-    assert [each.message for each in findings] == ["there are more than 1,000 plan files"]
+    assert [finding.message for finding in findings] == ["there are more than 1,000 plan files"]
 
 
 def test_names_that_are_not_utf8(tmp_path):
@@ -320,10 +322,10 @@ def test_a_file_that_was_changed_is_left_alone(repo, plan, change):
     change(plan)
     before = plan.read_bytes() if plan.is_file() else b""
     names = listing(repo.root)
-    with pytest.raises(SowError) as caught:
+    with pytest.raises(SowError) as excinfo:
         replace(home_of(repo), str(plan), "old\r\n", "new")
-    assert caught.value.message == f"{plan} was changed meanwhile: nothing is written"
-    assert caught.value.hint == "run the command again"
+    assert excinfo.value.message == f"{plan} was changed meanwhile: nothing is written"
+    assert excinfo.value.hint == "run the command again"
     assert (plan.read_bytes() if plan.is_file() else b"", listing(repo.root)) == (before, names)
 
 
@@ -364,7 +366,7 @@ def test_writers_take_turns(repo, plan):
 def test_what_the_machine_refuses_is_said(repo, plan, call, number):
     """No space, no permission: a clear error that names the file, which is as it was, and nothing beside it."""
     names = listing(repo.root)
-    with pytest.raises(SystemFailure) as caught:
+    with pytest.raises(SystemFailure) as excinfo:
         replace(home_of(repo, Refusing(call, number)), str(plan), "old\r\n", "new")
-    assert caught.value.message.startswith(f"cannot write {plan}: ")
+    assert excinfo.value.message.startswith(f"cannot write {plan}: ")
     assert (plan.read_bytes(), listing(repo.root)) == (b"\xef\xbb\xbfold\r\n", names)

@@ -1,4 +1,4 @@
-"""The project of a branch on disk: what is made, where it may live, and who finds it."""
+"""The project of a branch on disk: its files, its place, and how it is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.samples import NOW, phase
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home, find
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
+from sow.store.projects import task_folder
 
 UUID = "0b5f1c7e-4f0a-4d7b-9a51-6f1f2f3c9d10"
 
@@ -172,7 +172,7 @@ def test_switching_branches_switches_projects(repo):
 
 
 def test_each_worktree_has_its_own_project(repo, tmp_path):
-    """Linked worktrees hold different projects side by side, and their copies lie in the folder that they share."""
+    """Linked worktrees hold different projects side by side, and their copies are in the folder that they share."""
     repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", repo.environment)
     linked.ok("init", "--project", "Linked")
@@ -203,14 +203,14 @@ def test_tasks_are_found_in_the_order_of_their_numbers(repo):
     for odd in (".new-ab.tmp", "0010", "notes", "1e3", "٠١٠"):
         (repo.project / "phases" / "test" / "tasks" / odd).mkdir()
     home = home_of(repo)
-    assert [desk.id for desk in desks.all_folders(home, projects.load(home))] == ["011", "020", "990", "1000"]
+    assert [folder.id for folder in task_folder.all_folders(home, projects.load(home))] == ["011", "020", "990", "1000"]
 
 
 def test_a_phase_without_a_folder_has_no_tasks(repo):
     """Git keeps no empty folders: a phase whose folder did not come along is an empty one."""
     shutil.rmtree(repo.project / "phases")
     home = home_of(repo)
-    assert desks.all_folders(home, projects.load(home)) == []
+    assert task_folder.all_folders(home, projects.load(home)) == []
     assert repo.ok("task", "create", "--name", "First").out.startswith("task 010 in implementation")
 
 

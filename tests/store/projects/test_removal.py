@@ -1,4 +1,4 @@
-"""Taking a project away: nothing is lost, and nobody's work is pulled from under their hands."""
+"""Removing a project loses nothing, and is refused while an agent works."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import os
 
 import pytest
-from support.claim_holder import held
+from support.claim_holder import hold_claim
 from support.old_projects import digest
 
 from sow.errors import SowError, SystemFailure
@@ -31,7 +31,7 @@ def finish(repo) -> None:
 def test_a_copy_with_every_byte_is_kept(task_repo, words):
     """What is removed is in .sow/local/removed, whole: states, logs, notes, outputs, odd files and links."""
     finish(task_repo)
-    output = task_repo.desk("010") / "task_output"
+    output = task_repo.task_folder("010") / "task_output"
     output.mkdir()
     (output / "binary").write_bytes(bytes(range(256)))
     (output / "link").symlink_to("binary")
@@ -91,7 +91,7 @@ def test_nothing_of_a_new_sow_folder_is_left_for_git(repo, own):
 def test_a_project_that_somebody_runs_is_not_removed(task_repo, words):
     """While another process has the project, every removal waits and names it, --yes or not."""
     before = task_repo.snapshot()
-    with held(task_repo) as pid:
+    with hold_claim(task_repo) as pid:
         result = task_repo.sow(*words)
         assert result.code == 4
         assert f"error: project is claimed by pid {pid} on {os.uname().nodename} since " in result.err
@@ -117,7 +117,7 @@ def test_open_tasks_are_not_removed_unasked(task_repo, words):
 def test_what_cannot_be_read_is_not_removed_unasked(task_repo, words):
     """A task that cannot be read may be open: it stays unless --yes says otherwise, and then it is in the copy."""
     finish(task_repo)
-    (task_repo.desk("010") / "state.yaml").write_text("task: [\n")
+    (task_repo.task_folder("010") / "state.yaml").write_text("task: [\n")
     before = task_repo.snapshot()
     result = task_repo.sow(*words)
     assert (result.code, result.err.startswith("error: task 010 cannot be read: ")) == (2, True)

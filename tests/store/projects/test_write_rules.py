@@ -1,4 +1,4 @@
-"""The bounds of a desk: everything of ours that is not this worker's, and nothing of the work itself."""
+"""The files of sow that a worker must not write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sow.executors.write_rules import pattern_regex
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder as desks
-from sow.store.projects import write_rules
+from sow.store.projects import task_folder, write_rules
 
 TASKS = "phases/implementation/tasks"
 
@@ -31,7 +30,7 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
 
 
 def is_closed(path: str, found: list[str]) -> bool:
-    return any(re.match(pattern_regex(each) + ("" if each.endswith("/**") else "$"), path) for each in found)
+    return any(re.match(pattern_regex(text) + ("" if text.endswith("/**") else "$"), path) for text in found)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +63,17 @@ def is_closed(path: str, found: list[str]) -> bool:
         ("sow/config.yaml", False),
     ],
 )
-def test_only_its_own_desk_is_open(task_repo: Repo, path: str, closed: bool) -> None:
-    """Settings, sessions, the project's state, other desks, worktrees and kept copies are closed; the work is open."""
+def test_only_its_own_folder_is_open(task_repo: Repo, path: str, closed: bool) -> None:
+    """Settings, sessions, the project's state, other tasks, worktrees and backups are closed; the work is open."""
     assert is_closed(f"{task_repo.root}/{path}", patterns(task_repo)) is closed
 
 
 def test_other_phases_are_closed(task_repo: Repo) -> None:
-    """A desk in another phase is another's, whatever its id."""
+    """A task folder in another phase belongs to another task, whatever its id."""
     task_repo.ok("phase", "add", "review", "--reason", "to be sure", "--yes")
-    found = patterns(task_repo)
-    assert is_closed(f"{task_repo.project}/phases/review/tasks/010/state.yaml", found)
-    assert not is_closed(f"{task_repo.desk('010')}/state.yaml", found)
+    result = patterns(task_repo)
+    assert is_closed(f"{task_repo.project}/phases/review/tasks/010/state.yaml", result)
+    assert not is_closed(f"{task_repo.task_folder('010')}/state.yaml", result)
 
 
 def test_the_git_folder_of_a_linked_checkout_is_closed_where_it_is(task_repo: Repo, tmp_path: Path) -> None:
@@ -83,11 +82,11 @@ def test_the_git_folder_of_a_linked_checkout_is_closed_where_it_is(task_repo: Re
     task_repo.git("commit", "-q", "-m", "state")
     task_repo.git("switch", "-q", "main")
     task_repo.git("worktree", "add", "-q", str(tmp_path / "other"), "feat/auth")
-    found = patterns(task_repo, tmp_path / "other")
-    assert is_closed(f"{task_repo.root}/.git/sow/x/010.yaml", found)
-    assert is_closed(f"{task_repo.root}/.git/worktrees/other/sow/claims/x", found)
-    assert is_closed(f"{tmp_path}/other/.sow/config.yaml", found)
-    assert not is_closed(f"{task_repo.root}/.git/index", found)
+    result = patterns(task_repo, tmp_path / "other")
+    assert is_closed(f"{task_repo.root}/.git/sow/x/010.yaml", result)
+    assert is_closed(f"{task_repo.root}/.git/worktrees/other/sow/claims/x", result)
+    assert is_closed(f"{tmp_path}/other/.sow/config.yaml", result)
+    assert not is_closed(f"{task_repo.root}/.git/index", result)
 
 
 IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03d}")
@@ -97,13 +96,13 @@ IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03
 @example(mine="18299", other="182")
 def test_every_id_but_its_own_fits(mine: str, other: str) -> None:
     """The patterns of other ids fit all of them, and never the task's own."""
-    fits = any(re.fullmatch(pattern_regex(each), other) for each in write_rules.other_ids(mine))
+    fits = any(re.fullmatch(pattern_regex(other_ident), other) for other_ident in write_rules.other_ids(mine))
     assert fits is (mine != other)
 
 
 @given(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1))
 def test_a_name_fits_itself_and_no_other(name: str) -> None:
     """A name with signs that patterns use is still only a name."""
-    found = pattern_regex(write_rules.literal(name))
-    assert re.fullmatch(found, name)
-    assert not re.fullmatch(found, f"{name}x")
+    result = pattern_regex(write_rules.literal(name))
+    assert re.fullmatch(result, name)
+    assert not re.fullmatch(result, f"{name}x")

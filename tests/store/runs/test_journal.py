@@ -1,4 +1,4 @@
-"""A journal that is followed by its bytes: each entry once, from any place, however it was written."""
+"""Following a journal: each entry is read once, from any position."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def test_every_entry_comes_once(tmp_path_factory, cuts: list[int], start: int):
     path = tmp_path_factory.mktemp("tail") / "journal.jsonl"
     whole = b"".join(lines(6))
     path.write_bytes(b"")
-    tail, found, done = JournalTail(str(path)), [], 0
+    tail, result, done = JournalTail(str(path)), [], 0
     for cut in [*cuts, len(whole)]:
         with path.open("ab") as file:
             file.write(whole[done : max(cut, done)])
         done = max(cut, done)
-        found += tail.read_new_with_offsets() or []
-    assert [entry["n"] for _, entry in found] == list(range(6))
-    assert all(whole[:end].endswith(b"\n") and whole[:end].count(b"\n") == entry["n"] + 1 for end, entry in found)
+        result += tail.read_new_with_offsets() or []
+    assert [entry["n"] for _, entry in result] == list(range(6))
+    assert all(whole[:end].endswith(b"\n") and whole[:end].count(b"\n") == entry["n"] + 1 for end, entry in result)
     assert tail.line_start == len(whole)
     place = start if start >= 0 else max(len(whole) + start, 0)
     late = JournalTail(str(path), start).read_new() or []
-    assert [entry["n"] for entry in late] == [entry["n"] for end, entry in found if _begin(whole, end) >= place]
+    assert [entry["n"] for entry in late] == [entry["n"] for end, entry in result if _begin(whole, end) >= place]
 
 
 def _begin(whole: bytes, end: int) -> int:

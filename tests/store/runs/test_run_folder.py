@@ -1,4 +1,4 @@
-"""Run folders: their ids."""
+"""The ids of runs."""
 
 from __future__ import annotations
 

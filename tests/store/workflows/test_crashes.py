@@ -1,4 +1,4 @@
-"""Killed between any two changes of the disk, an act of a workflow is whole or not done, and can be made again."""
+"""An act of a workflow that is killed between any two writes is done or not done, and can be repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.workflow_store import ADA, TIME, Flow, begun, deaths, itself, result
+from support.workflow_store import ADA, TIME, StoredWorkflow, begun, deaths, itself, result
 
 from sow.domain.documents.state import RunSettings
 from sow.domain.workflows import escalation
@@ -26,44 +26,44 @@ NAME = "database_agent"
 OTHER = "00000000-0000-4000-8000-000000000000"  # another project
 
 
-def started(flow: Flow) -> None:
+def started(flow: StoredWorkflow) -> None:
     flow.start()
 
 
-def asking(flow: Flow) -> None:
+def asking(flow: StoredWorkflow) -> None:
     flow.start()
     flow.block()
 
 
-def asked(flow: Flow) -> None:
+def asked(flow: StoredWorkflow) -> None:
     asking(flow)
     question_updates.ask_person(flow.home, NAME, "Unique?", kind="user")
 
 
-def ready(flow: Flow) -> None:
+def ready(flow: StoredWorkflow) -> None:
     flow.start()
     flow.note()
     note_updates.resolve(flow.home, NAME, "1", resolution="ok", actor=ADA)
     flow.hand_in()
 
 
-def refused(flow: Flow) -> None:
+def refused(flow: StoredWorkflow) -> None:
     ready(flow)
     members.record_verification(flow.home, NAME, result("failed"), feedback="no")
     flow.hand_in()
 
 
-def passed(flow: Flow) -> None:
+def passed(flow: StoredWorkflow) -> None:
     ready(flow)
     members.record_verification(flow.home, NAME, result("passed"))
 
 
-def note_resolved(flow: Flow) -> bool:
+def note_resolved(flow: StoredWorkflow) -> bool:
     session = json.loads(flow.notes().read_text())
     return flow.member()["status"] == "working" and session["notes"][0]["status"] == "resolved"
 
 
-Act = tuple[Callable[[Flow], object], Callable[[Home], object], Callable[[Flow], bool]]
+Act = tuple[Callable[[StoredWorkflow], object], Callable[[Home], object], Callable[[StoredWorkflow], bool]]
 ACTS: dict[str, Act] = {
     "begin": (
         lambda flow: None,
@@ -93,7 +93,7 @@ ACTS: dict[str, Act] = {
     "refuse": (
         ready,
         lambda home: members.record_verification(home, NAME, result("failed"), feedback="no"),
-        lambda flow: flow.member()["rounds"] == 1 and (flow.desk() / "verification_results.json").is_file(),
+        lambda flow: flow.member()["rounds"] == 1 and (flow.member_folder() / "verification_results.json").is_file(),
     ),
     "pass": (
         refused,
@@ -124,7 +124,7 @@ def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name:
     died = 0
     for at in deaths_on_copies(repo.root, tmp_path, act):
         died += 1
-        flow = Flow(at)
+        flow = StoredWorkflow(at)
         members.recover(flow.home)
         assert notes_anywhere(at) >= before
         if not is_done(flow):
@@ -132,7 +132,7 @@ def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name:
         assert is_done(flow)
         assert flow.folder.view_text() == flow.folder.view(flow.folder.load())
         assert members.recover(flow.home) == []
-        assert not (flow.desk() / "set_aside").exists(), "a change of our own was taken for an edit by hand"
+        assert not (flow.member_folder() / "set_aside").exists(), "a change of our own was taken for an edit by hand"
         shutil.rmtree(at)
     assert died >= 3
 
@@ -144,19 +144,19 @@ def deaths_on_copies(root: Path, folder: Path, act: Callable[[Home], object]):
         number += 1
         copy = folder / f"copy-{number}"
         shutil.copytree(root, copy, symlinks=True)
-        if dies(Flow(copy), act, number):
+        if dies(StoredWorkflow(copy), act, number):
             yield copy
         else:
             shutil.rmtree(copy)
             return
 
 
-def dies(flow: Flow, act: Callable[[Home], object], at: int) -> bool:
-    from support.workflow_store import Dying, Gone
+def dies(flow: StoredWorkflow, act: Callable[[Home], object], at: int) -> bool:
+    from support.workflow_store import DiskStopped, StoppingDisk
 
     try:
-        act(flow.with_disk(Dying(at)))
-    except Gone:
+        act(flow.with_disk(StoppingDisk(at)))
+    except DiskStopped:
         return True
     return False
 
@@ -167,7 +167,7 @@ def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
     passed(flow)
     died = list(deaths(flow, lambda home: members.complete_member(home, NAME)))
     assert len(died) >= 3
-    files = list((flow.desk() / "completion_drive").glob("session_*.json"))
+    files = list((flow.member_folder() / "completion_drive").glob("session_*.json"))
     assert len(files) == 1
     assert notes_anywhere(flow.root) == 1
     (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
@@ -175,7 +175,7 @@ def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
     assert entry["notes"] == 1
     assert not flow.notes().exists()
     log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
-    assert [each.get("file") for each in log["entries"]] == [entry["file"]]
+    assert [entry.get("file") for entry in log["entries"]] == [entry["file"]]
 
 
 def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
@@ -184,9 +184,15 @@ def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
     ours = f".state.yaml.{dead.pid}.0123abcd.tmp"
-    left = [flow.root / "orchestration" / ours, flow.desk() / "completion_drive" / ours]
-    stay = [flow.desk() / "task_output" / ours, flow.desk() / f".state.yaml.{os.getpid()}.0123abcd.tmp"]
-    stay += [flow.desk() / name for name in (".tmp", ".notes.tmp", "x.1.0123abcd.tmp", f".x.{dead.pid}.0123abcz.tmp")]
+    left = [flow.root / "orchestration" / ours, flow.member_folder() / "completion_drive" / ours]
+    stay = [
+        flow.member_folder() / "task_output" / ours,
+        flow.member_folder() / f".state.yaml.{os.getpid()}.0123abcd.tmp",
+    ]
+    stay += [
+        flow.member_folder() / name
+        for name in (".tmp", ".notes.tmp", "x.1.0123abcd.tmp", f".x.{dead.pid}.0123abcz.tmp")
+    ]
     for path in (*left, *stay):
         path.touch()
     members.archive_leftover_sessions(flow.home)
@@ -205,7 +211,7 @@ def test_an_answer_that_nobody_gave_is_no_answer(repo: Repo):
     answer = {"status": "resolved", "resolution": "No", "resolved_by": "user", "resolution_timestamp": 1727539300}
     session["notes"][0] |= answer
     flow.notes().write_text(json.dumps(session))
-    assert any("against the rules" in each for each in members.recover(flow.home))
+    assert any("against the rules" in text for text in members.recover(flow.home))
     assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
 
 
@@ -213,13 +219,13 @@ def test_a_session_that_a_crash_left_is_archived_at_the_start(repo: Repo):
     """An agent that has not started, but has a session, lost it to a crash: it is archived, and begun anew."""
     flow = begun(repo)
     flow.notes().write_text('{"task_id": "old_1727539200", "session_start": 1, "notes": []}\n')
-    said = members.archive_leftover_sessions(flow.home)
-    assert any("its session is archived as" in each for each in said)
+    output = members.archive_leftover_sessions(flow.home)
+    assert any("its session is archived as" in text for text in output)
     assert not flow.notes().exists()
     (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
     assert entry["task_id"] == "old_1727539200"
     log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
-    assert [(each["action"], each["reason"]) for each in log["entries"]] == [("archived", "left_over")]
+    assert [(entry["action"], entry["reason"]) for entry in log["entries"]] == [("archived", "left_over")]
     assert members.archive_leftover_sessions(flow.home) == []
 
 
@@ -249,8 +255,8 @@ def test_a_failed_archival_is_said_and_logged(repo: Repo):
     passed(flow)
     flow.notes().unlink()
     flow.notes().mkdir()
-    said = note_archive.archive(flow.folder.agent_folder(NAME), reason="session_complete")
-    assert "was not archived" in said[0]
+    output = note_archive.archive(flow.folder.agent_folder(NAME), reason="session_complete")
+    assert "was not archived" in output[0]
     log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
     assert log["entries"][-1]["action"] == "failed"
     assert "error" in log["entries"][-1]
@@ -306,9 +312,9 @@ def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
         )
         folder.append_event("task_ended", task=NAME, t=7.5, status="paused")
     assert list(deaths(flow, away))
-    own, other = run_folder.listed(flow.home)
+    own, other = run_folder.all_folders(flow.home)
     assert (own.run["status"], other.run["status"]) == ("ended", "waiting")
-    assert [(each["task"], each["status"], each["t"]) for each in own.journal()] == [
+    assert [(entry["task"], entry["status"], entry["t"]) for entry in own.journal()] == [
         (NAME, "paused", 7.5),
         *((name, "abandoned", 7.5) for name in names),
     ]

@@ -1,4 +1,4 @@
-"""A workflow on disk: one state, a view that follows it, a gate that holds, and hands that break nothing."""
+"""A workflow on disk: one state, a view that follows it, a gate, and hand edits that break nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from support.workflow_store import ADA, CREW, Flow, begun, itself, result
+from support.workflow_store import ADA, CREW, StoredWorkflow, begun, itself, result
 
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.workflows.escalation import EscalationDecision
@@ -20,24 +20,24 @@ from sow.store.workflows import design_state, members, question_updates
 
 
 @pytest.fixture
-def flow(repo: Repo) -> Flow:
+def flow(repo: Repo) -> StoredWorkflow:
     """A workflow with a database agent, and an API agent that waits for it."""
     return begun(repo)
 
 
-def resolve(flow: Flow, note: str, words: str = "Yes", by: str = "user") -> None:
+def resolve(flow: StoredWorkflow, note: str, words: str = "Yes", by: str = "user") -> None:
     question_updates.resolve_notes(flow.home, "database_agent", {note: (words, by)})
 
 
-def edit_view(flow: Flow, **statuses: str) -> None:
+def edit_view(flow: StoredWorkflow, **statuses: str) -> None:
     shown = flow.view()
     for name, status in statuses.items():
         shown["agents"][name]["status"] = status
     (flow.root / "orchestration/shared_status.json").write_text(json.dumps(shown))
 
 
-def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: Flow):
-    """The folder, the desks and the fields of the view, in their order, are those that the protocol prints."""
+def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: StoredWorkflow):
+    """The folder, the agent folders and the fields of the view, in their order, are those that the protocol prints."""
     shown = flow.view()
     assert list(shown) == ["task_id", "status", "agents", "verification", "overall_completion_drive_gate"]
     assert list(shown["agents"]["api_agent"]) == [
@@ -46,11 +46,11 @@ def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: Flow):
     assert shown["agents"]["database_agent"]["last_update"] is None
     assert shown["verification"]["api_verifier"] == {"status": "pending", "assigned_agents": ["api_agent"]}
     assert shown["overall_completion_drive_gate"] == "clear"
-    assert (flow.desk() / "task_output").is_dir()
+    assert (flow.member_folder() / "task_output").is_dir()
     assert (flow.root / "orchestration/conversation_summary_user_management.md").is_file()
 
 
-def test_one_workflow_at_a_time(flow: Flow):
+def test_one_workflow_at_a_time(flow: StoredWorkflow):
     """A second one is refused, and says what to do with the first."""
     with pytest.raises(SowError, match="there is a workflow already: user_management"):
         design_state.create(flow.home, "other", "")
@@ -60,12 +60,12 @@ def test_one_workflow_at_a_time(flow: Flow):
 def test_a_workflow_has_a_name_that_is_fit_for_a_folder(repo: Repo, name: str):
     """Any other name is refused, and nothing is made."""
     with pytest.raises(SowError, match="is not the name of a workflow"):
-        design_state.create(Flow(repo.root).home, name, "")
+        design_state.create(StoredWorkflow(repo.root).home, name, "")
     assert not (repo.root / "orchestration").exists()
 
 
-def test_nobody_starts_before_what_it_depends_on_is_verified(flow: Flow):
-    """The store itself refuses, whoever asks."""
+def test_nobody_starts_before_what_it_depends_on_is_verified(flow: StoredWorkflow):
+    """The store itself refuses every caller."""
     with pytest.raises(SowError, match=r"api_agent waits for database_agent \(pending\)"):
         flow.start("api_agent")
     flow.start()
@@ -77,7 +77,7 @@ def test_nobody_starts_before_what_it_depends_on_is_verified(flow: Flow):
     assert flow.member("api_agent")["status"] == "working"
 
 
-def test_the_session_of_notes_is_there_when_an_agent_begins(flow: Flow):
+def test_the_session_of_notes_is_there_when_an_agent_begins(flow: StoredWorkflow):
     """It has the plan's task id and the moment of the start, and follows its schema."""
     flow.start()
     session = json.loads(flow.notes().read_text())
@@ -93,7 +93,7 @@ def test_the_session_of_notes_is_there_when_an_agent_begins(flow: Flow):
 
 
 @pytest.mark.parametrize("escalated", [False, True])
-def test_the_gate_holds_in_code(flow: Flow, escalated: bool):
+def test_the_gate_holds_in_code(flow: StoredWorkflow, escalated: bool):
     """With an open or an escalated note no agent is ready for verification, and the view says blocked."""
     flow.start()
     flow.note()
@@ -109,7 +109,7 @@ def test_the_gate_holds_in_code(flow: Flow, escalated: bool):
         members.infer_status(flow.home, "database_agent", "ready_for_verification")
 
 
-def test_an_agent_is_blocked_only_with_a_question(flow: Flow):
+def test_an_agent_is_blocked_only_with_a_question(flow: StoredWorkflow):
     """Blocked needs an escalated note; with one, the question is in the history."""
     flow.start()
     flow.note()
@@ -122,7 +122,7 @@ def test_an_agent_is_blocked_only_with_a_question(flow: Flow):
 
 
 @pytest.mark.parametrize("status", ["verified", "session_complete", "failed", "pending", "nonsense"])
-def test_an_agent_never_verifies_ends_or_fails_itself(flow: Flow, status: str):
+def test_an_agent_never_verifies_ends_or_fails_itself(flow: StoredWorkflow, status: str):
     """Such a status is refused from every place in which an agent works, and changes nothing."""
     flow.start()
     for before in ("working", "completion_drive_review", "ready_for_verification"):
@@ -133,7 +133,7 @@ def test_an_agent_never_verifies_ends_or_fails_itself(flow: Flow, status: str):
         assert flow.member()["status"] == before
 
 
-def test_nobody_moves_another(flow: Flow):
+def test_nobody_moves_another(flow: StoredWorkflow):
     """An agent's move counts for itself alone, and the orchestrator and a person have no say in it."""
     flow.start()
     for actor in (itself("api_agent"), Actor(kind=ORCHESTRATOR, name="orchestrator"), ADA):
@@ -142,8 +142,8 @@ def test_nobody_moves_another(flow: Flow):
     assert flow.member()["status"] == "working"
 
 
-def test_three_bad_turns_are_a_failure_and_a_question(flow: Flow):
-    """Tries count in a row; the third makes the agent failed with a question, and the answer sends it back."""
+def test_three_bad_turns_are_a_failure_and_a_question(flow: StoredWorkflow):
+    """Failed turns count in a row; after the third the agent has failed and asks, and the answer sends it back."""
     flow.start()
     for _ in range(2):
         members.fail_try(flow.home, "database_agent", "it crashed")
@@ -162,8 +162,8 @@ def test_three_bad_turns_are_a_failure_and_a_question(flow: Flow):
     assert flow.folder.workflow()["answers"][0]["answer"] == "Use less memory"
 
 
-def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flow: Flow):
-    """Every round is kept, the results lie on the desk while they count, and the feedback is for the next turn."""
+def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flow: StoredWorkflow):
+    """All verifications are kept, results stay in the folder while they count, and the next turn gets the feedback."""
     flow.start()
     flow.hand_in()
     members.record_verification(flow.home, "database_agent", result("failed"), feedback="run the tests")
@@ -171,18 +171,18 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
     assert (member["status"], member["rounds"], member["iteration"], member["feedback"]) == (
         "working", 1, 2, "run the tests",
     )  # fmt: skip
-    assert json.loads((flow.desk() / "verification_results.json").read_text())["missing_evidence"]
+    assert json.loads((flow.member_folder() / "verification_results.json").read_text())["missing_evidence"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "failed"
     flow.hand_in()
     members.record_verification(flow.home, "database_agent", result("passed", 2))
-    assert not (flow.desk() / "verification_results.json").exists()
-    assert sorted(os.listdir(flow.desk() / "verification_history")) == ["round_001.json", "round_002.json"]
+    assert not (flow.member_folder() / "verification_results.json").exists()
+    assert sorted(os.listdir(flow.member_folder() / "verification_history")) == ["round_001.json", "round_002.json"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "verified"
     assert "feedback" not in flow.member()
 
 
-def test_five_refusals_are_a_question(flow: Flow):
-    """The fifth asks a person and blocks the agent (C17); the answer is the feedback, and rounds are counted anew."""
+def test_five_refusals_are_a_question(flow: StoredWorkflow):
+    """The fifth asks a person and blocks the agent (C17); the answer is the feedback, and the count starts anew."""
     flow.start()
     for number in range(1, 6):
         flow.hand_in()
@@ -195,7 +195,7 @@ def test_five_refusals_are_a_question(flow: Flow):
     assert (flow.member()["rounds"], flow.member()["feedback"]) == (0, "Leave the index out")
 
 
-def test_a_verifier_without_a_result_verifies_nobody(flow: Flow):
+def test_a_verifier_without_a_result_verifies_nobody(flow: StoredWorkflow):
     """After three such turns a person is asked, and the agent is as ready as before."""
     flow.start()
     flow.hand_in()
@@ -212,7 +212,7 @@ def test_a_verifier_without_a_result_verifies_nobody(flow: Flow):
     assert "verifier_tries" not in flow.member()
 
 
-def test_nobody_verifies_its_own_work(flow: Flow):
+def test_nobody_verifies_its_own_work(flow: StoredWorkflow):
     """A result that names the agent itself as its verifier is refused."""
     flow.start()
     flow.hand_in()
@@ -220,7 +220,7 @@ def test_nobody_verifies_its_own_work(flow: Flow):
         members.record_verification(flow.home, "database_agent", result("passed", verifier="database_agent"))
 
 
-def test_an_answer_goes_through_the_architect(flow: Flow):
+def test_an_answer_goes_through_the_architect(flow: StoredWorkflow):
     """A person's answer waits for the architect, and is in the note only when it is written there."""
     flow.start()
     note = flow.block()
@@ -238,7 +238,7 @@ def test_an_answer_goes_through_the_architect(flow: Flow):
     assert (entry["route"], entry["question"], entry["resolution"]) == ("user", "Unique?", "Yes, also for guests")
 
 
-def test_a_person_does_not_write_into_an_escalated_note(flow: Flow):
+def test_a_person_does_not_write_into_an_escalated_note(flow: StoredWorkflow):
     """`sow note resolve` of a person is for open notes; what was escalated goes the way of all answers."""
     flow.start()
     flow.note("a detail")
@@ -249,7 +249,7 @@ def test_a_person_does_not_write_into_an_escalated_note(flow: Flow):
 
 
 @pytest.mark.parametrize("category", ["technology", "architecture", "security", "requirements", "conflict"])
-def test_what_is_beyond_an_agent_it_cannot_resolve(flow: Flow, category: str):
+def test_what_is_beyond_an_agent_it_cannot_resolve(flow: StoredWorkflow, category: str):
     """Such a note must be escalated; a detail is the agent's own."""
     flow.start()
     flow.note(category=category)
@@ -260,7 +260,7 @@ def test_what_is_beyond_an_agent_it_cannot_resolve(flow: Flow, category: str):
     assert done["resolved_by"] == "agent_self"
 
 
-def test_no_note_is_written_on_work_that_is_handed_in(flow: Flow):
+def test_no_note_is_written_on_work_that_is_handed_in(flow: StoredWorkflow):
     """Before the start and after the hand-in notes are refused: nobody would look at them."""
     with pytest.raises(SowError, match="is pending"):
         flow.note()
@@ -270,7 +270,7 @@ def test_no_note_is_written_on_work_that_is_handed_in(flow: Flow):
         flow.note()
 
 
-def test_outputs_get_a_version_when_they_change(flow: Flow):
+def test_outputs_get_a_version_when_they_change(flow: StoredWorkflow):
     """A dependent reads from the view what is newer than what it has read."""
     flow.start()
     members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
@@ -280,7 +280,7 @@ def test_outputs_get_a_version_when_they_change(flow: Flow):
     assert (output["version"], output["digest"]) == (2, "1" * 64)
 
 
-def test_a_workflow_ends_only_when_all_of_it_is_done(flow: Flow):
+def test_a_workflow_ends_only_when_all_of_it_is_done(flow: StoredWorkflow):
     """Neither with an agent that is not complete, nor with an unresolved note."""
     flow.start()
     with pytest.raises(SowError, match="not done: database_agent, api_agent"):
@@ -294,7 +294,7 @@ def test_a_workflow_ends_only_when_all_of_it_is_done(flow: Flow):
     assert flow.view()["status"] == "completed"
 
 
-def test_a_new_plan_keeps_what_was_done(flow: Flow):
+def test_a_new_plan_keeps_what_was_done(flow: StoredWorkflow):
     """A new agent is pending, one in progress keeps its state with the new fields, one that never began goes."""
     from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 
@@ -314,7 +314,7 @@ def test_a_new_plan_keeps_what_was_done(flow: Flow):
     assert members["frontend_agent"]["agent"] == "frontend_agent"
 
 
-def test_approval_is_of_what_was_checked(flow: Flow):
+def test_approval_is_of_what_was_checked(flow: StoredWorkflow):
     """A design that was not checked, did not pass, or has changed since cannot be approved."""
     facts = {"sections": {"database_agent": "1" * 64}}
     for digest, passed in (("", False), ("0" * 64, False), ("1" * 64, True)):
@@ -328,39 +328,39 @@ def test_approval_is_of_what_was_checked(flow: Flow):
 
 
 @pytest.mark.parametrize("damage", ["gone", "", "{", '{"a": 1}', "\xff", "[[[["])
-def test_a_view_that_is_gone_or_torn_is_made_anew(flow: Flow, damage: str):
+def test_a_view_that_is_gone_or_torn_is_made_anew(flow: StoredWorkflow, damage: str):
     """The state is the truth: whatever became of the view, the next act makes it anew and says so."""
     flow.start()
     good = flow.view()
     path = flow.root / "orchestration/shared_status.json"
     path.unlink() if damage == "gone" else path.write_bytes(damage.encode("latin-1"))
-    said = members.recover(flow.home)
+    output = members.recover(flow.home)
     assert flow.view() == good
-    assert "shared_status.json was" in said[0]
+    assert "shared_status.json was" in output[0]
     kept = list(flow.root.rglob("set_aside/*_shared_status.json"))
-    assert [each.read_bytes() for each in kept] == ([] if damage == "gone" else [damage.encode("latin-1")])
+    assert [path.read_bytes() for path in kept] == ([] if damage == "gone" else [damage.encode("latin-1")])
     assert members.recover(flow.home) == []
 
 
 @pytest.mark.parametrize("status", ["verified", "session_complete", "failed", "pending", "ready_for_verification"])
-def test_a_forbidden_edit_of_the_view_is_set_aside(flow: Flow, status: str):
+def test_a_forbidden_edit_of_the_view_is_set_aside(flow: StoredWorkflow, status: str):
     """A status that the agent may not set, or that its notes forbid, is not taken from the file; the edit is kept."""
     flow.start()
     flow.note()
     edit_view(flow, database_agent=status)
     with flow.turn():
-        said = members.recover(flow.home)
+        output = members.recover(flow.home)
     assert flow.member()["status"] == "working"
     assert flow.view()["agents"]["database_agent"]["status"] == "working"
-    assert any("was not taken from it" in each for each in said)
-    assert len(list((flow.desk() / "set_aside").iterdir())) == 1
+    assert any("was not taken from it" in text for text in output)
+    assert len(list((flow.member_folder() / "set_aside").iterdir())) == 1
 
 
-def test_a_lawful_edit_counts_for_an_agent_at_work(flow: Flow):
+def test_a_lawful_edit_counts_for_an_agent_at_work(flow: StoredWorkflow):
     """An agent that knows nothing of sow may write its status into the view, all the way to its hand-in."""
     flow.start()
     edit_view(flow, database_agent="ready_for_verification")
-    assert any("no turn of this agent is in progress" in each for each in members.recover(flow.home))
+    assert any("no turn of this agent is in progress" in text for text in members.recover(flow.home))
     assert flow.member()["status"] == "working"
     edit_view(flow, database_agent="ready_for_verification")
     with flow.turn():
@@ -369,8 +369,8 @@ def test_a_lawful_edit_counts_for_an_agent_at_work(flow: Flow):
 
 
 @pytest.mark.parametrize("more", [0, 900], ids=["as old as the last one", "newer than the last one"])
-def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: Flow, more: int):
-    """Whatever its revision is, what stands in the state during a turn and has no copy is not kept by a call of sow."""
+def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: StoredWorkflow, more: int):
+    """Whatever its revision is, what is in the state during a turn and has no copy is not kept by a call of sow."""
     flow.start()
     path = flow.home.root + "/orchestration/state.yaml"
     text = Path(path).read_text()
@@ -378,12 +378,12 @@ def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: Flow, more: 
     forged = text.replace("status: working", "status: verified")
     Path(path).write_text(forged.replace(f"\nrevision: {revision}\n", f"\nrevision: {revision + more}\n"))
     with flow.turn():
-        said = members.recover(flow.home)
-    assert said == ["orchestration/state.yaml was edited by hand; the last good state is back"]
+        output = members.recover(flow.home)
+    assert output == ["orchestration/state.yaml was edited by hand; the last good state is back"]
     assert (flow.member()["status"], Path(path).read_text()) == ("working", text)
 
 
-def test_the_edit_of_one_agent_moves_no_other(flow: Flow):
+def test_the_edit_of_one_agent_moves_no_other(flow: StoredWorkflow):
     """Entries of others in the same edit are not taken, though the agent's own is."""
     flow.start()
     edit_view(flow, database_agent="completion_drive_review", api_agent="working")
@@ -404,22 +404,22 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("way", BROKEN)
-def test_broken_notes_of_one_agent_hurt_nobody_else(flow: Flow, way: str):
+def test_broken_notes_of_one_agent_hurt_nobody_else(flow: StoredWorkflow, way: str):
     """They are set aside, the last good ones come back, and other agents never notice."""
     flow.start()
     flow.note()
     good = flow.notes().read_text()
     flow.notes().write_text(BROKEN[way])
     assert flow.folder.notes(flow.folder.load())["api_agent"] == []
-    said = members.recover(flow.home)
+    output = members.recover(flow.home)
     assert flow.notes().read_text() == good
-    assert "the last good notes are back" in said[0]
-    (aside,) = (flow.desk() / "set_aside").iterdir()
+    assert "the last good notes are back" in output[0]
+    (aside,) = (flow.member_folder() / "set_aside").iterdir()
     assert aside.read_text() == BROKEN[way]
     assert flow.view()["agents"]["database_agent"]["unresolved_notes"] == 1
 
 
-def test_an_agent_cannot_answer_its_own_question_by_hand(flow: Flow):
+def test_an_agent_cannot_answer_its_own_question_by_hand(flow: StoredWorkflow):
     """A note that was escalated and says resolved in the file is escalated again, so the gate stays closed."""
     flow.start()
     flow.note()
@@ -432,19 +432,19 @@ def test_an_agent_cannot_answer_its_own_question_by_hand(flow: Flow):
         flow.set("ready_for_verification")
 
 
-def test_a_note_that_an_agent_writes_by_hand_counts(flow: Flow):
-    """The file is its own desk: a lawful note in it is as good as one through sow."""
+def test_a_note_that_an_agent_writes_by_hand_counts(flow: StoredWorkflow):
+    """The file is its own folder: a lawful note in it is as good as one through sow."""
     flow.start()
     session = json.loads(flow.notes().read_text())
     new = {"note_id": "note_001", "timestamp": 1, "description": "d", "context": "c", "status": "open"}
     session["notes"].append(new)
     flow.notes().write_text(json.dumps(session))
-    assert any("its notes count" in each for each in members.recover(flow.home))
+    assert any("its notes count" in text for text in members.recover(flow.home))
     assert flow.view()["agents"]["database_agent"]["unresolved_notes"] == 1
 
 
 @pytest.mark.parametrize("way", ["edited", "torn", "gone", "older"])
-def test_the_state_comes_back_from_its_copy(flow: Flow, way: str):
+def test_the_state_comes_back_from_its_copy(flow: StoredWorkflow, way: str):
     """A state that a hand or git changed, broke or took away is what it was at the next act."""
     flow.start()
     path = flow.root / "orchestration/state.yaml"
@@ -458,23 +458,23 @@ def test_the_state_comes_back_from_its_copy(flow: Flow, way: str):
         path.write_text(
             {"edited": good.replace("completion_drive_review", "verified"), "torn": good[:90]}.get(way, older)
         )
-    said = members.recover(flow.home)
+    output = members.recover(flow.home)
     assert path.read_text() == good
-    assert said
+    assert output
 
 
-def test_no_write_goes_through_a_link(flow: Flow, tmp_path):
-    """A desk that is a link is refused, and nothing is written where it leads."""
+def test_no_write_goes_through_a_link(flow: StoredWorkflow, tmp_path):
+    """A folder that is a link is refused, and nothing is written where it leads."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    (flow.desk() / "completion_drive").rmdir()
-    (flow.desk() / "completion_drive").symlink_to(outside)
+    (flow.member_folder() / "completion_drive").rmdir()
+    (flow.member_folder() / "completion_drive").symlink_to(outside)
     with pytest.raises(SowError, match="symbolic link"):
         flow.start()
     assert list(outside.iterdir()) == []
 
 
-def test_every_file_of_a_workflow_is_known_by_its_name(flow: Flow):
+def test_every_file_of_a_workflow_is_known_by_its_name(flow: StoredWorkflow):
     """`sow validate` tells the kind of each file that the store writes, and each follows its schema."""
     flow.start()
     flow.hand_in()

@@ -1,4 +1,4 @@
-"""A turn's supervisor for tests: it runs in a process of its own, because it inherits orphans and changes its name."""
+"""A turn's supervisor for tests, in its own process, because it inherits orphans and changes its name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from support.paths import TESTS
 
-MARK = uuid.uuid4().hex  # another one in every process, since whoever carries it is swept
+MARK = uuid.uuid4().hex  # another one in every process, because every process with it is killed
 PATIENCE = 60
 
 
 def supervise(code: str, folder: Path) -> Any:
     """What Python code, with the names of this module and of sow's process door in it, tells at its end."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", f"from system.process.supervisor import *\n{code}"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{TESTS}"},
@@ -27,8 +27,8 @@ def supervise(code: str, folder: Path) -> Any:
         text=True,
         timeout=PATIENCE,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def start(

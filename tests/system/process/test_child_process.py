@@ -1,4 +1,4 @@
-"""The process door: lines are whole, a child always ends, and what kept one from starting is said."""
+"""Child processes: lines are complete, a child always ends, and a failed start names its reason."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def test_a_long_line_takes_no_other_with_it(tmp_path: Path, layout: str) -> None
 
 
 def test_the_last_lines_come_to_an_end(tmp_path: Path) -> None:
-    """Somebody who goes on writing does not keep us reading."""
+    """Somebody who continues writing does not keep us reading."""
     path = tmp_path / "out"
     path.write_text("one\ntwo\n")
     lines = GrowingLines(str(path))
-    found = []
+    result = []
     with path.open("a") as file:
         for line in lines.rest():
-            found.append(line)
-            assert len(found) < 100
+            result.append(line)
+            assert len(result) < 100
             file.write("more\n")
             file.flush()
     lines.close()
-    assert found[:2] == ["one", "two"]
+    assert result[:2] == ["one", "two"]
 
 
 def test_a_flood_of_lines_is_read_in_parts(tmp_path: Path) -> None:
@@ -71,12 +71,12 @@ def test_the_end_of_a_flood_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"".join(b"%d\n" % number for number in range(100_000)) + b"the end")
     lines = GrowingLines(str(path))
     try:
-        found = list(lines.rest(seconds=-1))
+        result = list(lines.rest(seconds=-1))
     finally:
         lines.close()
-    assert found[-2:] == ["99999", "the end"]
-    assert 1000 < len(found) < 20_000
-    assert found[:-1] == [str(number) for number in range(100_001 - len(found), 100_000)]
+    assert result[-2:] == ["99999", "the end"]
+    assert 1000 < len(result) < 20_000
+    assert result[:-1] == [str(number) for number in range(100_001 - len(result), 100_000)]
 
 
 def test_a_child_that_nobody_follows_any_more_is_ended(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_child_that_nobody_follows_any_more_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_child_that_nobody_follows_any_more_is_asked_first(tmp_path: Path) -> None:
-    """close() asks politely, and one that ends within its grace ends in its own way."""
+    """close() sends SIGTERM first, and a process that ends within its grace ends in its own way."""
     code = f"child = start(['sh', '-c', {POLITE!r}], grace=50); there('ready'); tell(child.close())"
     assert supervise(code, tmp_path) == 7
 
@@ -99,7 +99,7 @@ def test_closing_after_the_end_asks_nobody(tmp_path: Path) -> None:
 
 
 def test_a_second_interrupt_leaves_no_grace(tmp_path: Path) -> None:
-    """Whoever asks twice does not wait for the grace."""
+    """A second stop does not wait for the grace."""
     asked = "child.stop('interrupt'); child.stop('interrupt'); follow(child); tell([child.close(), child.stopped])"
     code = f"child = start(['sh', '-c', {DEAF!r}], grace=10_000); there('ready'); {asked}"
     assert supervise(code, tmp_path) == [-9, "interrupt"]
@@ -174,11 +174,11 @@ for number, (word, folder) in enumerate({list(cases)!r}):
     os.chdir("..")
 tell([said, name(), len(os.listdir("/proc/self/fd"))])
 """
-    said, name, handles = supervise(code, tmp_path)
-    assert [message[: len(wanted)] for (message, _), wanted in zip(said, cases.values(), strict=True)] == [
+    output, name, handles = supervise(code, tmp_path)
+    assert [message[: len(wanted)] for (message, _), wanted in zip(output, cases.values(), strict=True)] == [
         *cases.values()
     ]
-    assert all(hint for _, hint in said)
+    assert all(hint for _, hint in output)
     assert not name.startswith("sow-turn-")
     assert handles < 8, "files were left open"
 

@@ -1,4 +1,4 @@
-"""Exit codes as people read them."""
+"""Exit codes as text."""
 
 from __future__ import annotations
 

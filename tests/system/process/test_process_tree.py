@@ -1,4 +1,4 @@
-"""Families of processes, by /proc and by `ps`, which machines without /proc have."""
+"""Process trees, from /proc and from `ps`, which machines without /proc have."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_nothing_is_left_of_a_child_that_ended(tmp_path: Path, census: str, left
     """Whom a child leaves behind is found by its group, its mark or its descent, and killed."""
     script = f"{LEFT[left]}; echo done"
     code = f"child = start(['sh', '-c', {script!r}], census={CENSUSES[census]})"
-    told = f"{code}; lines = follow(child); code = child.close(); tell([lines, code, state(there('left'))])"
-    lines, code, state = supervise(told, tmp_path)
+    messages = f"{code}; lines = follow(child); code = child.close(); tell([lines, code, state(there('left'))])"
+    lines, code, state = supervise(messages, tmp_path)
     assert (lines, code) == (["done"], 0)
     assert state in GONE
 
@@ -46,8 +46,8 @@ def test_a_deaf_child_is_killed_with_its_family(tmp_path: Path, census: str) -> 
     """When the grace is over, the child and all below it are killed, whatever the machine tells us by."""
     script = "trap '' TERM INT; setsid sleep 300 & echo $! > left; wait; sleep 300"
     code = f"child = start(['sh', '-c', {script!r}], grace=0.3, census={CENSUSES[census]}); there('left')"
-    told = f"{code}; child.stop('timeout'); follow(child); code = child.close(); tell([code, state(there('left'))])"
-    code, state = supervise(told, tmp_path)
+    messages = f"{code}; child.stop('timeout'); follow(child); code = child.close(); tell([code, state(there('left'))])"
+    code, state = supervise(messages, tmp_path)
     assert code == -signal.SIGKILL
     assert state in GONE
 
@@ -98,7 +98,7 @@ def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
     """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
     root, pids = kin
     proc, ps = ProcTable().all_processes(), PsTable().all_processes()
-    facts = [{pid: (each[pid].parent, each[pid].group) for pid in (root, *pids)} for each in (proc, ps)]
+    facts = [{pid: (item[pid].parent, item[pid].group) for pid in (root, *pids)} for item in (proc, ps)]
     assert facts[0] == facts[1]
     assert facts[0][root] == (os.getpid(), root)
     assert ProcTable().marked("SOW_MARK", MARK) - pids == PsTable().marked("SOW_MARK", MARK) - pids == {root}
@@ -118,9 +118,9 @@ def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
 def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: ProcTable | PsTable) -> None:
     """A number that was seen before counts only for the process that had it then."""
     _, pids = kin
-    known = {pid: census.all_processes()[pid].start_time for pid in pids}
-    assert process_tree.process_tree(-1, "", known, census) == pids
-    assert process_tree.process_tree(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
+    start_times = {pid: census.all_processes()[pid].start_time for pid in pids}
+    assert process_tree.process_tree(-1, "", start_times, census) == pids
+    assert process_tree.process_tree(-1, "", {pid: born - 100 for pid, born in start_times.items()}, census) == set()
 
 
 @pytest.mark.parametrize("census", [ProcTable(), PsTable()], ids=["proc", "ps"])
@@ -157,12 +157,12 @@ def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Pat
     """Children that ended before one of them was closed need one look, and nothing is left of any of them."""
     script = f"{LEFT[left]}; echo done"
     code = f"first, second = start(['true']), start(['sh', '-c', {script!r}])"
-    told = f"{code}; follow(first); follow(second); codes = [first.close(), second.close()]"
-    assert supervise(f"{told}; tell([codes, state(there('left')) in {GONE}])", tmp_path) == [[0, 0], True]
+    messages = f"{code}; follow(first); follow(second); codes = [first.close(), second.close()]"
+    assert supervise(f"{messages}; tell([codes, state(there('left')) in {GONE}])", tmp_path) == [[0, 0], True]
 
 
 def test_a_look_is_as_new_as_it_has_to_be() -> None:
-    """A table of processes serves whoever ended before it was made, and nobody who ended after that."""
+    """A table of processes is used for children that ended before it was made, and for no others."""
     nursery, before = process_tree.SupervisedChildren(), time.monotonic()
     table = nursery.process_table(ProcTable(), before)
     assert nursery.process_table(ProcTable(), before) is table
@@ -176,14 +176,14 @@ def test_a_look_is_as_new_as_it_has_to_be() -> None:
 
 def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path) -> None:
     """A program whose command is killed would do its next step: no order of dying leaves time for that."""
-    told = tmp_path / "told"
-    parent = subprocess.Popen(["sh", "-c", f"sleep 1000; echo on > {told}"])
+    messages = tmp_path / "told"
+    parent = subprocess.Popen(["sh", "-c", f"sleep 1000; echo on > {messages}"])
     between = [subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     child = int(wait_for(lambda: children.read_text()))
-    process_tree.kill_all([child, *(each.pid for each in between), parent.pid])
-    assert [each.wait(60) for each in (parent, *between)] == [-signal.SIGKILL] * 301
-    assert not told.exists()
+    process_tree.kill_all([child, *(process.pid for process in between), parent.pid])
+    assert [process.wait(60) for process in (parent, *between)] == [-signal.SIGKILL] * 301
+    assert not messages.exists()
 
 
 @pytest.mark.parametrize(("script", "looks"), [("true", False), ("setsid env -i sleep 300 & echo $! > left", True)])

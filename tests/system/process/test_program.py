@@ -1,4 +1,4 @@
-"""A program in front of the person: what is done meanwhile, and that it does not outlive us."""
+"""A program in the foreground: what sow does meanwhile, and that it does not outlive sow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process is at the other end of a connection: found by both tables, and also where it hides its files."""
+"""The process at the other end of a connection, found in both tables, also if it hides its files."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def connection(family: socket.AddressFamily = socket.AF_INET, address: str = "12
 def test_the_other_end_is_found(family: socket.AddressFamily):
     """Whatever way the client writes the address, it is found with its user and its process."""
     with connection(family, "127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1") as ends:
-        found = socket_owner._find_connection(*ends)
-        assert found is not None
-        assert found[0] == os.getuid()
-        assert os.getpid() in socket_owner._holders(found[1], found[0])
+        result = socket_owner._find_connection(*ends)
+        assert result is not None
+        assert result[0] == os.getuid()
+        assert os.getpid() in socket_owner._holders(result[1], result[0])
         assert socket_owner.refusal(*ends) == ""
     assert socket_owner._find_connection(*ends) is None
     assert socket_owner.refusal(*ends) == socket_owner.NOBODY_SEEN
@@ -72,14 +72,14 @@ def test_the_other_end_is_found(family: socket.AddressFamily):
 def test_everybody_who_has_it_open_counts():
     """A connection that an agent shares with its parent is the agent's: one mark is enough."""
     with connection() as ends:
-        found = socket_owner._find_connection(*ends)
-        assert found is not None
+        result = socket_owner._find_connection(*ends)
+        assert result is not None
         pipe = os.pipe()
         child = os.fork()
         if not child:
             os.read(pipe[0], 1)
             os._exit(0)
-        assert {os.getpid(), child} <= socket_owner._holders(found[1], found[0])
+        assert {os.getpid(), child} <= socket_owner._holders(result[1], result[0])
         os.write(pipe[1], b"x")
         os.waitpid(child, 0)
         os.close(pipe[0])
@@ -90,9 +90,9 @@ def test_everybody_who_has_it_open_counts():
 def test_one_that_hides_its_files(name: str):
     """A process that lets nobody look is among those who could have sent it; one below a live turn is an agent's."""
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    words = [sys.executable, "-c", HIDING, name]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["child"] in told["found"]
-    assert told["said"] == ("" if name == "python" else "an agent sent it")
+    text = [sys.executable, "-c", HIDING, name]
+    result = subprocess.run(text, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    data = json.loads(result.stdout)
+    assert data["child"] in data["found"]
+    assert data["said"] == ("" if name == "python" else "an agent sent it")
