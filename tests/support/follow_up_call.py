@@ -17,12 +17,12 @@ from sow.store.runs import run_folder
 
 
 def main(path: str) -> int:
-    given = json.loads(Path(path).read_text())
+    data = json.loads(Path(path).read_text())
     home = checkout_home.find(option="", environment=os.environ, cwd=os.getcwd())
-    findings = [RequestFinding(**each) for each in given["findings"]]
-    delivered = run_folder.load(home, given["run"])
+    findings = [RequestFinding(**finding) for finding in data["findings"]]
+    delivered = run_folder.load(home, data["run"])
     try:
-        results = run_follow_ups(home, os.environ, delivered, findings, given["head"], verbs=run_forwarded)
+        results = run_follow_ups(home, os.environ, delivered, findings, data["head"], verbs=run_forwarded)
     except SowError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code

@@ -125,7 +125,7 @@ def _broken_by_user(run: Mapping[str, Any]) -> str:
 
 
 def without_project(workflow: Mapping[str, Any] | None, inbox: Sequence[Item], start_command: str) -> Step:
-    """Return the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
+    """Returns the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
     for item in inbox:
         if _asks_planner(item):
             return _step(f"answer the planner: {without_details(item['text'])}", item["do"])
@@ -148,7 +148,7 @@ def resume_command(task: Task, *, resumes: bool) -> str:
 
 
 def _asks_planner(item: Item) -> bool:
-    """Return whether a planner asks: its questions have numbers such as p1."""
+    """Returns whether a planner asks: its questions have numbers such as p1."""
     return str(item["number"]).startswith("p")
 
 

@@ -241,12 +241,12 @@ def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str
 
 
 def worktree_name(task: Task) -> str:
-    """Return the name of the task's worktree. A follow-up that continues a conversation works in its owner's."""
+    """Returns the name of the task's worktree. A follow-up that continues a conversation works in its owner's."""
     return task["follows"].get("worktree", task["id"]) if "follows" in task else task["id"]
 
 
 def unused_worktrees(tasks: Iterable[Task]) -> dict[str, Task]:
-    """Return the ended tasks by id, except those in whose worktree a follow-up is done."""
+    """Returns the ended tasks by id, except those in whose worktree a follow-up is done."""
     loaded = list(tasks)
     used = {worktree_name(task) for task in loaded if task["status"] not in ENDED_STATUSES}
     return {task["id"]: task for task in loaded if task["status"] in ENDED_STATUSES and task["id"] not in used}

@@ -60,15 +60,15 @@ class Request:
         self.plan_repo.settings["agents"]["bindings"]["integrator"] = "worker"
         self.plan_repo.configure()
 
-    def deliver(self, *words: str) -> None:
+    def deliver(self, *arguments: str) -> None:
         self.plan_repo.plan({"name": "First", "test_commands": ["test -f a.py"]}, "Second < 1")
-        result = self.plan_repo.run(*words)
+        result = self.plan_repo.run(*arguments)
         assert result.code == 0, result
 
     def head(self) -> str:
         """A commit on top of the user's branch without state files, as it is pushed."""
         entries = self.repo.git("ls-tree", "HEAD").splitlines(keepends=True)
-        text = "".join(each for each in entries if not each.endswith("\t.sow\n"))
+        text = "".join(entry for entry in entries if not entry.endswith("\t.sow\n"))
         made = subprocess.run(
             ["git", "mktree"], cwd=self.repo.root, input=text, capture_output=True, text=True, check=True
         )
@@ -92,15 +92,15 @@ class Request:
         """Settle findings; returns what became of each by its key."""
         out, err = self.start(*findings, head=head).communicate(timeout=120)
         assert out, err
-        return {each["key"]: each for each in json.loads(out)}
+        return {load["key"]: load for load in json.loads(out)}
 
     def started(self) -> list[tuple[str, str, str]]:
         """Each turn of a worker: task, turn of its conversation, and the name of its folder."""
-        words = [line.split() for line in self.ledger.read_text().splitlines()]
-        return [(task, turn, Path(folder).name) for task, turn, folder in words]
+        lines = [line.split() for line in self.ledger.read_text().splitlines()]
+        return [(task, turn, Path(folder).name) for task, turn, folder in lines]
 
     def description(self, task: str) -> str:
-        return (self.repo.desk(task) / "description.md").read_text()
+        return (self.repo.task_folder(task) / "description.md").read_text()
 
 
 @pytest.fixture
@@ -119,14 +119,14 @@ def test_each_owner_goes_on_in_its_own_session(request_: Request, history: str) 
     log = 'Traceback:\n  File "/home/runner/work/x/x/b.py", line 1, in f\n/usr/lib/python3.11/a.py:1: in g\n'
     findings = [comment("a.py", 5, HOSTILE), comment("a.py", 1), check(log)]
     results = request_.settle(*findings)
-    assert {key: (each["task"], each["outcome"]) for key, each in results.items()} == {
+    assert {key: (turn["task"], turn["outcome"]) for key, turn in results.items()} == {
         "comment-a.py-5": ("030", "fixed"),
         "comment-a.py-1": ("040", "fixed"),
         "check-unit": ("040", "fixed"),
     }
     repo = request_.repo
-    for each in results.values():
-        repo.git("merge-base", "--is-ancestor", each["commit"], "HEAD")
+    for result in results.values():
+        repo.git("merge-base", "--is-ancestor", result["commit"], "HEAD")
     assert (repo.root / "a.py").read_text().splitlines()[4] == "third"
     after = request_.plan_repo.task("010")
     kept = set(before) - {"evidence", "updated_at"}  # its checks ran again on the final tree
@@ -134,8 +134,8 @@ def test_each_owner_goes_on_in_its_own_session(request_: Request, history: str) 
     assert sorted(request_.started()[2:]) == [("030", "2", "010"), ("040", "2", "020")]
     follow_up = request_.plan_repo.task("030")
     assert (follow_up["depends_on"], follow_up["follows"]["task"]) == (["010"], "010")
-    assert [each["passed"] for each in follow_up["evidence"] if each["kind"] == "test"] == [True]
-    assert [each["verdict"] for each in follow_up["reviews"]] == ["GREEN"]
+    assert [evidence["passed"] for evidence in follow_up["evidence"] if evidence["kind"] == "test"] == [True]
+    assert [review["verdict"] for review in follow_up["reviews"]] == ["GREEN"]
     assert "| first 3" in request_.description("030")
     assert not list((repo.root / ".sow/local/worktrees").glob("0*"))
     calls = len(request_.started())
@@ -165,7 +165,7 @@ def test_what_has_no_single_owner_goes_to_the_integrator(request_: Request) -> N
     repo.git("commit", "-q", "-m", "Mine")
     request_.play("030", ["echo all >> b.py"])
     results = request_.settle(comment(), comment("mine.py", 1), check("a.py:1: error\nb.py(1,7): error TS1\na.py:7"))
-    assert {(each["task"], each["outcome"]) for each in results.values()} == {("030", "fixed")}
+    assert {(result["task"], result["outcome"]) for result in results.values()} == {("030", "fixed")}
     task = request_.plan_repo.task("030")
     assert (task["assigned_agent"], task["depends_on"], "task" in task["follows"]) == (
         "integrator",
@@ -207,7 +207,7 @@ def test_a_killed_call_goes_on(request_: Request) -> None:
     results = request_.settle(comment("b.py", 1), head=head)
     assert results["comment-b.py-1"]["outcome"] == "fixed"
     assert (request_.repo.root / "b.py").read_text() == "two\nmore\n"
-    assert [each for each in request_.started() if each[0] == "030"] == [("030", "2", "020"), ("030", "3", "020")]
+    assert [item for item in request_.started() if item[0] == "030"] == [("030", "2", "020"), ("030", "3", "020")]
     assert sorted(request_.plan_repo.statuses()) == ["010", "020", "030"]
     assert request_.plan_repo.task("020")["status"] == "completed"
     runs = request_.plan_repo.runs()
@@ -244,6 +244,6 @@ def test_the_budget_of_the_run_holds_for_its_follow_ups(request_: Request) -> No
     request_.play("030", ["echo more >> b.py"])
     result = request_.settle(comment("b.py", 1))["comment-b.py-1"]
     assert (result["task"], result["outcome"]) == ("030", "waiting")
-    assert [each for each in request_.started() if each[0] == "030"] == []
+    assert [item for item in request_.started() if item[0] == "030"] == []
     state = yaml.safe_load((max((request_.repo.root / ".sow/local/runs").iterdir()) / "state.yaml").read_text())
     assert state["run"]["settings"]["max_cost"] == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sow.executors.write_rules import pattern_regex
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder, write_rules
+from sow.store.projects import write_rules
 
 TASKS = "phases/implementation/tasks"
 
@@ -24,7 +24,7 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
     project = projects.load(home)
     return list(
         write_rules.write_protected(
-            desks.find(home, project, "010"), [each["name"] for each in project["phases"]], "010"
+            desks.find(home, project, "010"), [phase["name"] for phase in project["phases"]], "010"
         )
     )
 

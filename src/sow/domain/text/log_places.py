@@ -20,7 +20,7 @@ FOREIGN = re.compile(r"(^|/)(site-packages|dist-packages|node_modules|lib/python
 
 
 def places(log: str, files: Collection[str]) -> list[tuple[str, int]]:
-    """Return the lines of these files that a log names, each once, in the order of the log."""
+    """Returns the lines of these files that a log names, each once, in the order of the log."""
     found: dict[tuple[str, int], None] = {}
     for text in log.splitlines():
         for form in FORMS:
@@ -34,7 +34,7 @@ def places(log: str, files: Collection[str]) -> list[tuple[str, int]]:
 
 
 def _file(path: str, files: Collection[str]) -> str:
-    """Return the file of the repository that a path means, or "".
+    """Returns the file of the repository that a path means, or "".
 
     A relative path means the file of that name. An absolute one was written on another machine, so that the longest
     end of it that is a file counts, unless it is below a folder of installed packages.

@@ -74,7 +74,7 @@ def run_follow_ups(
     listeners: Iterable[Listener] = (),
     tick: Callable[[float], None] = lambda now: None,
 ) -> list[FollowUpResult]:
-    """Settle findings on the pushed head of a delivered run; returns what became of each.
+    """Settles findings on the pushed head of a delivered run; returns what became of each.
 
     The tasks run in a run of their own, which has no plan. After a crash the same call finds the tasks by the keys of
     their findings, and continues their run.
@@ -118,13 +118,13 @@ def run_follow_ups(
 
 
 def _unfinished(home: Home, project_id: str) -> dict[str, None]:
-    """Return the tasks of the last run of follow-ups, if it has not ended."""
+    """Returns the tasks of the last run of follow-ups, if it has not ended."""
     unfinished = run_folder.unfinished_run(home, project_id)
     return dict.fromkeys(unfinished.run["tasks"] if unfinished is not None and not unfinished.run["plans"] else ())
 
 
 def _has_work(home: Home, task_ids: Iterable[str]) -> bool:
-    """Tell whether a task can go on, or its merged work is not on the user's branch yet."""
+    """Tells whether a task can go on, or its merged work is not on the user's branch yet."""
     merged = {merge["task"]: folder for folder in _runs(home) for merge in folder.run.get("merges", ())}
     if any(ident in merged and merged[ident].run["status"] != "ended" for ident in task_ids):
         return True
@@ -138,7 +138,7 @@ def _runs(home: Home) -> list[RunFolder]:
 
 
 def _settings(home: Home, config: Config, delivered: RunFolder) -> RunSettings:
-    """Return the settings of the delivered run, with what is left of its budget."""
+    """Returns the settings of the delivered run, with what is left of its budget."""
     settings: RunSettings = {**delivered.run["settings"], "isolation": "worktree"}
     settings.pop("agent", None)  # the worker of the owner, or the integrator, does the work
     limit = settings.get("max_cost", config.setting("budgets", "run_usd"))
@@ -166,7 +166,7 @@ class _FollowUps:
         self.tasks = {task["id"]: task for _, task in task_folder.load_readable(home, project)[0]}
 
     def ensure(self, findings: Sequence[RequestFinding]) -> dict[str, str]:
-        """Return the task of each finding by its key; makes those that are missing."""
+        """Returns the task of each finding by its key; makes those that are missing."""
         task_ids = {
             key: task["id"] for task in self.tasks.values() for key in task.get("follows", {}).get("findings", ())
         }
@@ -183,7 +183,7 @@ class _FollowUps:
         return task_ids
 
     def _read(self, finding: RequestFinding) -> tuple[list[Place], set[str]]:
-        """Return the lines of the head that a finding is about, and the completed tasks that wrote them."""
+        """Returns the lines of the head that a finding is about, and the completed tasks that wrote them."""
         places: list[Place] = []
         if finding.path and finding.line:
             place = self.owners.moved(finding.commit, (finding.path, finding.line))
@@ -210,7 +210,7 @@ class _FollowUps:
         )
 
     def _session(self, owner: Task) -> dict[str, Any]:
-        """Return the owner, and its session and worktree unless they are gone or another open task works there."""
+        """Returns the owner, and its session and worktree unless they are gone or another open task works there."""
         records = sessions.records(task_folder.TaskFolder(self.home, "", owner["id"]))
         own = [record.session for record in records if record.session["role"] == owner["assigned_agent"]]
         follows = {"task": owner["id"]}
@@ -224,7 +224,7 @@ class _FollowUps:
         return follows | {"session": own[-1]["key"], "worktree": name}
 
     def _checks(self, tasks: Iterable[str]) -> list[Check]:
-        """Return the checks of these tasks, each once. The commands of the forge's own checks are never run."""
+        """Returns the checks of these tasks, each once. The commands of the forge's own checks are never run."""
         by_command = {check["command"]: check for task in tasks for check in check_list.checks_of(self.tasks[task])}
         return list(by_command.values())
 
@@ -254,7 +254,7 @@ class _FollowUps:
 
 
 def _result(home: Home, key: str, ident: str, remarks: Sequence[str]) -> FollowUpResult:
-    """Return what became of a finding, from the state of its task and the user's branch."""
+    """Returns what became of a finding, from the state of its task and the user's branch."""
     project = projects.load(home)
     folder = task_folder.find(home, project, ident)
     task = folder.task()

@@ -125,7 +125,7 @@ def _open_isolation(home: Home, folder: RunFolder) -> Isolation | None:
 
 
 def _worktree_names(home: Home, folder: RunFolder) -> dict[str, str]:
-    """Return the worktree of each follow-up of the run; only a run without a plan has follow-ups."""
+    """Returns the worktree of each follow-up of the run; only a run without a plan has follow-ups."""
     if folder.run["plans"]:
         return {}
     tasks = task_folder.load_readable_or_raise(home, projects.load(home), folder.run["tasks"])

@@ -129,7 +129,7 @@ class TaskJob(RunJob):
         return isolation is not None and collect.changed_by_person(isolation.repository, self.folder, task)
 
     def _hand_in(self, task: Task, reason: str) -> None:
-        """Hand in work that needs no worker any more, so that it is checked and reviewed."""
+        """Hands in work that needs no worker any more, so that it is checked and reviewed."""
         self.context.progress(self.id, reason)
         if self.context.isolation is not None:
             collect.commit_resolved_merge(self.context.isolation.repository, task)

@@ -30,7 +30,7 @@ GO_ON = "Your last turn was interrupted. Look at what is there (git status, git 
 
 
 def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
-    """Start a new session, with the feedback on an earlier iteration if there is some.
+    """Starts a new session, with the feedback on an earlier iteration if there is some.
 
     A follow-up begins in the session of the task that it follows, if that can continue here.
     """
@@ -74,7 +74,7 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
 
 
 def _owner_session(job: TaskJob, task: Task) -> tuple[SessionRecord | None, ExecutorConfig | None]:
-    """Return the session that a follow-up continues, and its executor, or None if it cannot continue here."""
+    """Returns the session that a follow-up continues, and its executor, or None if it cannot continue here."""
     follows = task.get("follows", {})
     if "session_id" in task or not ("task" in follows and "session" in follows):
         return None, None

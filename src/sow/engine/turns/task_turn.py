@@ -154,7 +154,7 @@ def follow(
     *,
     actor: Actor,
 ) -> Steps[FinishedTurn]:
-    """Begin a task in the session of another one, whose worker wrote what the task is about.
+    """Begins a task in the session of another one, whose worker wrote what the task is about.
 
     The task gets a record of its own for the session, with its own turns. The other task's record stays as it is.
     """

@@ -193,7 +193,7 @@ class AgentTurn:
         return commands_text(self.allowed_commands(folder))
 
     def open_session(self, kind: str, continued: Session | None = None) -> SessionRecord:
-        """Create a new session with its first turn on disk, before the task's state names it.
+        """Creates a new session with its first turn on disk, before the task's state names it.
 
         If another task's session is continued, the CLI knows the new one by the same names.
         """
