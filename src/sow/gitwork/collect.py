@@ -231,7 +231,7 @@ class WorktreeIndex:
         return self.worktree.git("write-tree", index=self.index).strip()
 
     def reset_excluded(self) -> None:
-        """Resets the state files in the index to the base, and leaves out the files that we put into the folder."""
+        """Resets the state files in the index to the base, and leave out the files that we put into the folder."""
         paths = (*STATE_PATHS, *setup_paths(self.worktree))
         entries = self.repository.tree_entries(self.base, *paths)
         self.repository.set_index_entries(entries, index=self.index, where=lambda path: is_below(path, paths))
@@ -352,7 +352,8 @@ class WorktreeIndex:
 
 MARK = "sow-asked"
 MERGE = "merge"
-CONFLICT = b"
+CONFLICT = b"<<<<<<< "  # starts a line where git left a conflict
+
 
 def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> None:
     """Records the current state of a task's worktree and the number of turns so far."""
@@ -365,8 +366,7 @@ def record_worktree(repository: Repository, folder: TaskFolder, task: Task) -> N
 
 
 def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) -> bool:
-<<<<<<< HEAD
-    """Whether a person has changed the work since then and resolved all conflicts."""
+    """Returns whether a person has changed the work since then and resolved all conflicts."""
     worktree = Worktree(repository, worktree_name(task))
     mark = git_worktree_files.first_line(f"{worktree.git_dir}/{MARK}") if worktree.is_ready else ""
     since = _work_and_turns(folder, task) if mark else ""
@@ -377,7 +377,7 @@ def changed_by_person(repository: Repository, folder: TaskFolder, task: Task) ->
 
 
 def commit_resolved_merge(repository: Repository, task: Task) -> None:
-    """Commit a merge that a person has resolved but not committed, because collecting would abort it."""
+    """Commits a merge that a person has resolved but not committed, because collecting would abort it."""
     with repository.locked():
         worktree = Worktree(repository, worktree_name(task))
         if not git_worktree_files.unfinished_operations(worktree.git_dir) or not _is_resolved(worktree):

@@ -41,7 +41,7 @@ def with_quotes(
 
 
 def with_quote(repository: Repository, tree: str, comment: LineComment) -> LineComment:
-    """Return the comment with the line of a tree that it is about."""
+    """Returns the comment with the line of a tree that it is about."""
     return comment.quoting(_line(_blob_text(repository, tree, comment.file), comment))
 
 

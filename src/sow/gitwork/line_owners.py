@@ -29,13 +29,13 @@ class LineOwners:
         self.looked_up = False  # whether the commits below merge commits are known, too
 
     def files(self) -> set[str]:
-        """Return the files of the commit."""
+        """Returns the files of the commit."""
         return {
             path for path in self.repository.git("ls-tree", "-r", "-z", "--name-only", self.head).split("\0") if path
         }
 
     def moved(self, commit: str, place: Place) -> Place | None:
-        """Return where a line of another commit is in this one, or None if it was changed or is gone."""
+        """Returns where a line of another commit is in this one, or None if it was changed or is gone."""
         if not commit or commit == self.head:
             return place
         if not self.repository.find_commit(commit):
@@ -44,7 +44,7 @@ class LineOwners:
         return map_lines(self.repository, old, new, [place])[place]
 
     def owner(self, place: Place) -> str:
-        """Return the task that wrote a line, or "" if no task did."""
+        """Returns the task that wrote a line, or "" if no task did."""
         path, line = place
         arguments = ["blame", "--no-textconv", "--porcelain", "-L", f"{line},{line}", self.head, "--", path]
         done = self.repository.run_git(arguments, options=OPTIONS)
@@ -54,7 +54,7 @@ class LineOwners:
         return self.by_commit.get(commit, "")
 
     def _look_up(self) -> None:
-        """Find the commits of workers that came with each merge, as with `history: full`."""
+        """Finds the commits of workers that came with each merge, as with `history: full`."""
         self.looked_up = True
         known = set(self.repository.only_commits(merge["commit"] for merge in self.merges))
         for merge in self.merges:

@@ -34,7 +34,7 @@ class Worktrees:
         self.names = names or {}  # of worktrees that are not named for their task
 
     def path(self, task: str) -> str:
-        """Return the folder of a task's worktree, whether it exists or not."""
+        """Returns the folder of a task's worktree, whether it exists or not."""
         return f"{self.repository.home.sow}/local/worktrees/{self._name(task)}"
 
     def _name(self, task: str) -> str:
@@ -55,7 +55,7 @@ class Worktrees:
         return KeptCommits(self.repository, self.run, _check_task_id(task))
 
     def _worktree(self, task: str) -> Worktree:
-        """Return a task's worktree, with the commits that a killed sow left in the sandbox of its worker."""
+        """Returns a task's worktree, with the commits that a killed sow left in the sandbox of its worker."""
         worktree = Worktree(self.repository, self._name(task))
         PrivateGit(worktree).take_over()
         return worktree

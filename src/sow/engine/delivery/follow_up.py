@@ -134,7 +134,7 @@ def _has_work(home: Home, task_ids: Iterable[str]) -> bool:
 
 def _runs(home: Home) -> list[RunFolder]:
     project_id = projects.load(home)["project_id"]
-    return [folder for folder in run_folder.listed(home) if folder.run["project_id"] == project_id]
+    return [folder for folder in run_folder.all_folders(home) if folder.run["project_id"] == project_id]
 
 
 def _settings(home: Home, config: Config, delivered: RunFolder) -> RunSettings:
