@@ -24,7 +24,7 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
     project = projects.load(home)
     return list(
         write_rules.write_protected(
-            desks.find(home, project, "010"), [phase["name"] for phase in project["phases"]], "010"
+            task_folder.find(home, project, "010"), [phase["name"] for phase in project["phases"]], "010"
         )
     )
 
