@@ -88,14 +88,14 @@ def by_id(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_reasons_are_told_once(crew):
     """A task that failed in an earlier run has its reason, and a question is not repeated as one (C16)."""
-    tale = Tale(crew, ["010", "040"])
-    tale.begin()
-    tale.work(5, 8, "040", "paused")
-    tale.end(9, "waiting", 4)
-    put(crew, tale, "010", status="failed", failed_reason="there is no such library")
+    journal = MadeUpRun(crew, ["010", "040"])
+    journal.begin()
+    journal.work(5, 8, "040", "paused")
+    journal.end(9, "waiting", 4)
+    put(crew, journal, "010", status="failed", failed_reason="there is no such library")
     asked = {"number": 3, "text": "the review is RED", "asked_at": stamp(8)}
-    put(crew, tale, "040", status="paused", question=asked, review_feedback="the review is RED")
-    document = run_report.report_data(tale.home, tale.folder)
+    put(crew, journal, "040", status="paused", question=asked, review_feedback="the review is RED")
+    document = run_report.report_data(journal.home, journal.folder)
     assert by_id(document)["010"]["why"] == "there is no such library"
     lines = run_report.render_markdown(document).partition("## What is not done")[2].split("\n")
     assert next(line for line in lines if "Sessions" in line).count("the review is RED") == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sow.executors.write_rules import pattern_regex
 from sow.store.files import checkout_home as homes
 from sow.store.projects import project as projects
-from sow.store.projects import write_rules
+from sow.store.projects import task_folder, write_rules
 
 TASKS = "phases/implementation/tasks"
 
