@@ -10,10 +10,10 @@ Finding = dict[str, Any]
 
 
 def found(state: str, text: str, hint: str = "") -> Finding:
-    """Return a finding; its state is ok, warning or problem."""
+    """Returns a finding; its state is ok, warning or problem."""
     return {"state": state, "what": text, "hint": hint}
 
 
 def of_error(state: str, error: SowError) -> Finding:
-    """Return the finding for an error."""
+    """Returns the finding for an error."""
     return found(state, error.message, error.hint)
