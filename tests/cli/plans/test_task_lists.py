@@ -169,6 +169,15 @@ def test_a_run_goes_through_a_task_list(plan_repo: PlanRepo):
     assert "nothing to do" in again.out
 
 
+def test_a_run_warns_once_and_shows_paths_as_they_were_given(plan_repo: PlanRepo):
+    """The write-back at the end repeats no warning of the start."""
+    put_samples(plan_repo.repo)
+    result = plan_repo.repo.sow("run", "backlog", "--update-plan", "--yes")
+    assert result.code == 0, result
+    assert result.err.count("onStatusChange") == 1
+    assert "\nbacklog/tasks/task-2 - Search-the-notes.md  2 " in result.out
+
+
 def test_a_run_asks_about_doubtful_warnings(plan_repo: PlanRepo):
     """A doubtful dependency stops a run that nobody watches, and the hint repeats the options."""
     put_samples(plan_repo.repo)

@@ -34,11 +34,13 @@ PLAN_STATUS = {
 
 def update(context: Context, *, plan: list[str], dry_run: bool, json: bool) -> int:
     context.require_non_worker("write into a plan")
-    return write_statuses(context, plan, dry_run=dry_run, json=json)
+    return write_statuses(context, plan, dry_run=dry_run, json=json, warns=True)
 
 
-def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
-    """Writes the statuses into the given plans, or into all imported ones."""
+def write_statuses(
+    context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False, warns: bool = False
+) -> int:
+    """Writes the statuses into the given plans, or into all imported ones; `warns` prints the plans' warnings."""
     home = context.project_home()
     project = projects.load(home)
     plan_paths = paths or [os.path.join(home.root, plan["path"]) for plan in project.get("plans", [])]
@@ -46,7 +48,7 @@ def write_statuses(context: Context, paths: list[str], *, dry_run: bool, json: b
         raise SowError("this project has no imported plan", "import one: sow plan import PLAN")
     sources, findings = plan_files.load(plan_paths, context.cwd)
     errors = [finding for finding in findings if finding.error]
-    if not quiet:
+    if warns:
         print_warnings(reader.read(sources, agents=known_agents(context), findings=findings))
     for error in errors:
         print_finding(error)

@@ -99,7 +99,7 @@ class TerminalDisplay:
     def write_back(self) -> None:
         """Writes the statuses into the plan with --update-plan."""
         if "update_plan" in self.request.typed_options:
-            files = [self.request.reading.path_of(name) for name in self.request.reading.plan.files]
+            files = self.request.reading.plan.files
             write_statuses(self.context, files, dry_run=False, json=False, quiet=self.request.json)
 
     def ask_questions(self, tasks: Collection[str]) -> bool:
