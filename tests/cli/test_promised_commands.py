@@ -74,7 +74,7 @@ def test_task_create_over_four_lines(created: Repo):
 
 @pytest.mark.full
 def test_log_over_five_lines(created: Repo):
-    """The entry of the text goes to the worker's task, signed with role and iteration."""
+    """The entry of the text goes to the worker's task, signed with role and iteration; a person's has their name."""
     typed(created, f"export {IMPLEMENTER}; {LOG}")
     (entry,) = created.task("010")["log"]
     assert entry["agent"] == "implementer-1"
@@ -85,7 +85,7 @@ def test_log_over_five_lines(created: Repo):
         "Implemented token generation",
     )
     typed(created, LOG)
-    assert created.ok("log", "--list", "--json").json["entries"][-1]["agent"] == "orchestrator"
+    assert created.ok("log", "--list", "--json").json["entries"][-1]["agent"] == "ada"
 
 
 @pytest.mark.parametrize("name", ["project", "task", "sink-index"])

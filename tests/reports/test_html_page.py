@@ -280,6 +280,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
         "cost_unknown_turns": 1, "input_tokens": 3, "output_tokens": 4, "tokens_unknown_turns": 0, "status": six,
         "concerns": [{"kind": "no_changes", "text": seven}],
         "refusals": [{"tool": one, "command": two, "reason": three, "count": 2, "executor": four}],
+        "comments": [{"by": one, "file": two, "line": 3, "text": four}],
     }  # fmt: skip
     group = {**row, "turns": 2, "work_seconds": 3.0, "tasks": 1}
     counts = {"total": 1, **dict.fromkeys(html_page.OUTCOME_BADGES, 0), "failed": 1}
