@@ -31,8 +31,8 @@ cli.agents cli.project cli.tasks cli.open_cli cli.progress cli.output cli.contex
 dashboard.server dashboard.data dashboard
 engine.delivery engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork forge config
-executors.clis executors.mock executors.probe executors.executor_registry executors.executor executors.interface
-executors.command_runner executors.write_rules executors.settings executors.executor_types executors.plugins
+executors.clis executors.library executors.probe executors.binary executors.write_rules
+executors.settings executors.executor_types executors.plugins
 executors.adapter executors.json_lines executors.events executors
 agents knowledge simulated
 store.health store.migration store.state_commit store.note_updates store.inbox store.planning store.conflicts

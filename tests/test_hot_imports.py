@@ -34,7 +34,7 @@ cli.command cli.context cli.main cli.project.log cli.tasks.note cli.tasks.task c
 domain.ids domain.inputs domain.lifecycle domain.note domain.phase domain.task engine.turns.allowed_commands
 engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.settle
 engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
-executors.clis.claude executors.events executors.executor executors.executor_types executors.json_lines
+executors.binary executors.clis.claude executors.events executors.executor_types executors.json_lines
 executors.settings record store.files.backup store.files.checkout_home store.files.disk store.files.locks
 store.files.repair
 store.files.state_file store.formats.json_text store.formats.validation store.formats.yaml_text

@@ -113,7 +113,7 @@ class ExecutorConfig:
 
     def find_program(self, environment: Mapping[str, str]) -> str:
         """Returns the path of its program, or "" if it is not installed."""
-        from sow.executors.executor import find_binary
+        from sow.executors.binary import find_binary
 
         return find_binary(self.program, environment)
 
@@ -208,7 +208,7 @@ class Config:
         path = executor.find_program(environment)
         if path:
             return path
-        from sow.executors.executor import missing_binary
+        from sow.executors.binary import missing_binary
         from sow.executors.executor_types import adapter
 
         bound, origin = self.binding(role)

@@ -167,13 +167,13 @@ def test_a_first_prompt_names_folder_task_and_how_to_end() -> None:
 
 
 def test_news_has_what_changed_and_nothing_else() -> None:
-    """Resolutions, feedback, changed inputs, broken files and a lost session are told; nothing new is no text."""
+    """Resolutions, feedback, changed inputs and a lost session are told; nothing new is no text."""
     assert crew_briefing.changes_since_last_turn() == ""
     messages = crew_briefing.changes_since_last_turn(
         feedback="created_at is missing", resolutions={"note_001": "unique"}, outputs=["a.sql: version 2"],
-        broken=["set_aside/x.json"], why="the CLI does not know it",
+        why="the CLI does not know it",
     )  # fmt: skip
-    for name in ("created_at is missing", "note_001: unique", "a.sql: version 2", "set_aside/x.json", "does not know"):
+    for name in ("created_at is missing", "note_001: unique", "a.sql: version 2", "does not know"):
         assert name in messages
 
 

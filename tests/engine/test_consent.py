@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from sow.domain.checks.consent import Consent
-from sow.engine.checks.check_list import run_check
+from sow.engine.checks.check_list import CheckFolder
 from sow.engine.consent import NotAgreed
 from sow.system.process.child_process import ProcessLimits
 from sow.system.process.generator_steps import run_to_end
@@ -15,18 +17,15 @@ from sow.system.process.generator_steps import run_to_end
 
 def run(command: str, agreed: Consent, folder: Path) -> int:
     limits = ProcessLimits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
-    steps = run_check(
-        {"kind": "test", "command": command},
+    context: Any = SimpleNamespace(  # what a command needs of its run
         agreed=agreed,
-        iteration=1,
-        tree="",
-        cwd=str(folder),
-        folder=str(folder),
-        environment={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        limits=limits,
-        box=None,
+        checks_folder=lambda name: str(folder),
+        check_limits=lambda: limits,
+        check_box=lambda *_, **__: None,
     )
-    return run_to_end(steps).evidence["exit"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    check_folder = CheckFolder(context, str(folder), environment, "baseline", 1, network="all")
+    return run_to_end(check_folder.run({"kind": "test", "command": command})).evidence["exit"]
 
 
 def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 
 import pytest
 from support.quick_cases import few_of
@@ -112,18 +111,6 @@ def test_pruning_keeps_what_is_contained_nowhere_else(done: WorktreeRepo) -> Non
     assert not (done.root / ".sow/local/worktrees/010").exists()
     asked = prune(done, unmerged=True)
     assert asked.removed == [f"{RUN}/020/1"]
-
-
-def test_pruning_removes_the_worktree_of_an_integration_branch(done: WorktreeRepo) -> None:
-    """The worktree that sow had for merges before 1.0 goes, unless a process works in it."""
-    where = done.root / f".sow/local/worktrees/integration-{RUN}"
-    done.git("worktree", "add", "-q", "--detach", str(where), f"sow/int/{RUN}")
-    with subprocess.Popen(["sleep", "60"], cwd=where) as busy:
-        assert "works there" in prune(done).kept[where.name]
-        busy.kill()
-    assert where.name in prune(done).removed
-    assert not where.exists()
-    assert str(where) not in done.git("worktree", "list")
 
 
 @pytest.mark.full

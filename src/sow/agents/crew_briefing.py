@@ -58,7 +58,6 @@ def changes_since_last_turn(
     feedback: str = "",
     resolutions: Mapping[str, str] | None = None,
     outputs: Sequence[str] = (),
-    broken: Sequence[str] = (),
     why: str = "",
 ) -> str:
     """Lists what changed since the agent's last turn; empty if nothing did."""
@@ -71,9 +70,8 @@ def changes_since_last_turn(
     if feedback:
         parts.append(f"Your work was sent back. Do first what this asks for:\n{feedback.strip()}")
     if outputs:
-        parts.append("Inputs that have changed since you read them; read them again:\n" + _lines(outputs))
-    if broken:
-        parts.append("Files in your folder that could not be read. sow set them aside:\n" + _lines(broken))
+        changed = "\n".join(f"- {path}" for path in outputs)
+        parts.append(f"Inputs that have changed since you read them; read them again:\n{changed}")
     return "\n\n".join(parts)
 
 
@@ -91,7 +89,3 @@ def reminder(name: str, sow: str) -> str:
             *end_of_turn(sow),
         ]
     )
-
-
-def _lines(items: Sequence[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)

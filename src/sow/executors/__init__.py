@@ -9,28 +9,27 @@ if TYPE_CHECKING:
     from sow.executors.adapter import AgentCommand as AgentCommand
     from sow.executors.adapter import Capabilities as Capabilities
     from sow.executors.adapter import Request as Request
-    from sow.executors.command_runner import DefaultCommandRunner as DefaultCommandRunner
     from sow.executors.events import Event as Event
-    from sow.executors.executor import ClaudeExecutor as ClaudeExecutor
-    from sow.executors.executor import CliExecutor as CliExecutor
-    from sow.executors.executor import CursorExecutor as CursorExecutor
-    from sow.executors.executor_registry import ExecutorRegistry as ExecutorRegistry
-    from sow.executors.executor_registry import load_executors as load_executors
-    from sow.executors.interface import CommandRunner as CommandRunner
-    from sow.executors.interface import Executor as Executor
-    from sow.executors.mock import MockCommandRunner as MockCommandRunner
-    from sow.executors.mock import MockExecutor as MockExecutor
+    from sow.executors.library import ClaudeExecutor as ClaudeExecutor
+    from sow.executors.library import CliExecutor as CliExecutor
+    from sow.executors.library import CommandRunner as CommandRunner
+    from sow.executors.library import CursorExecutor as CursorExecutor
+    from sow.executors.library import DefaultCommandRunner as DefaultCommandRunner
+    from sow.executors.library import Executor as Executor
+    from sow.executors.library import ExecutorRegistry as ExecutorRegistry
+    from sow.executors.library import MockCommandRunner as MockCommandRunner
+    from sow.executors.library import MockExecutor as MockExecutor
+    from sow.executors.library import load_executors as load_executors
 
 # module → the names that it exports here
 EXPORTS = {
     "adapter": ("GIVEN", "Adapter", "AgentCommand", "Capabilities", "Request"),
-    "command_runner": ("DefaultCommandRunner",),
     "events": ("Event",),
-    "executor": ("ClaudeExecutor", "CliExecutor", "CursorExecutor"),
-    "executor_registry": ("ExecutorRegistry", "load_executors"),
-    "interface": ("CommandRunner", "Executor"),
-    "mock": ("MockCommandRunner", "MockExecutor"),
-}
+    "library": (
+        "ClaudeExecutor", "CliExecutor", "CommandRunner", "CursorExecutor", "DefaultCommandRunner", "Executor",
+        "ExecutorRegistry", "MockCommandRunner", "MockExecutor", "load_executors",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

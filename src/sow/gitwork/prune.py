@@ -7,11 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sow.gitwork.kept_commits import KEEP
-from sow.gitwork.repository import DeliveryRefused, Repository
+from sow.gitwork.repository import Repository
 from sow.gitwork.salvage import (
     BRANCH,
     HEADS,
-    INTEGRATION,
     INTEGRATIONS,
     JUDGE,
     PIN,
@@ -56,7 +55,7 @@ def prune(
         pruning.task_worktrees()
         pruning.pins()
         pruning.branches()
-        pruning.integration_worktrees()
+        pruning.planner_worktrees()
         pruning.slots()
     return pruning.result
 
@@ -86,11 +85,11 @@ class _Pruning:
     dry_run: bool = False
     result: PruneResult = field(default_factory=PruneResult)
 
-    def integration_worktrees(self) -> None:
-        """Removes worktrees of integration branches, which sow had until version 1.0, and those of killed planners."""
+    def planner_worktrees(self) -> None:
+        """Removes the worktrees of killed planners."""
         folder = f"{self.repository.home.sow}/local/worktrees"
         for name in list_folder(folder):
-            if not name.startswith((INTEGRATION, PREFIX)):
+            if not name.startswith(PREFIX):
                 continue
             for pid, process in process_tree.processes_in_folder(f"{folder}/{name}").items():
                 self.result.kept[name] = f"process {pid} ({process}) works there"
@@ -114,13 +113,11 @@ class _Pruning:
             worktrees = Worktrees(self.repository, run)
             if name.endswith(JUDGE) and not self.dry_run:
                 worktrees.remove_judge_checkout(task)
-            self._record(name, worktrees.remove(task, dry_run=self.dry_run) if name == task else None)
-
-    def _record(self, name: str, refused: DeliveryRefused | None) -> None:
-        if refused:
-            self.result.kept[name] = refused.reason
-        else:
-            self.result.removed.append(name)
+            refused = worktrees.remove(task, dry_run=self.dry_run) if name == task else None
+            if refused:
+                self.result.kept[name] = refused.reason
+            else:
+                self.result.removed.append(name)
 
     def pins(self) -> None:
         """Removes the pins that are old and not needed any more."""

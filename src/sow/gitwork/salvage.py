@@ -23,7 +23,6 @@ INTEGRATIONS = f"{HEADS}sow/int/"
 FORMAT = "--format=%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents:subject)"
 SHORTEST = 7  # shortest part of a commit id that can name it
 JUDGE = "-review"
-INTEGRATION = "integration-"
 
 
 @dataclass

@@ -43,7 +43,7 @@ def install_setup_files(worktree: Worktree, settings: Mapping[str, Any]) -> list
         link_into(worktree.repository.home.root, worktree.path, path)
     for path in copies:
         copy_into(worktree.repository.home.root, worktree.path, path)
-    if _read(f"{worktree.git_dir}/{SETUP_MARK}") == _digest(settings):
+    if git_worktree_files.first_line(f"{worktree.git_dir}/{SETUP_MARK}") == _digest(settings):
         return []
     return [list(command) for command in settings.get("setup") or ()]
 
@@ -145,11 +145,3 @@ def _problem(act: str, path: str, error: OSError) -> EnvironmentProblem:
 def _digest(settings: Mapping[str, Any]) -> str:
     text = json.dumps({key: settings.get(key) for key in ("link", "copy", "setup", "key")}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read(200)
-    except FileNotFoundError:
-        return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.repository import STATE_PATHS, Repository, is_below
@@ -46,7 +46,7 @@ class Worktree:
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the folder exists and was filled completely."""
+        """Whether the folder exists and was filled completely."""
         return bool(self.git_dir) and os.path.exists(self.index) and os.path.isdir(self.path)
 
     def run_git(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> GitResult:
@@ -101,16 +101,24 @@ class Worktree:
         git_worktree_files.remove(f"{self.git_dir}/info/sparse-checkout")
         index = self.new_index(commit)
         self._remove_old_files(index)
-        arguments = ["checkout-index", "--all", "--force", "--index", "--quiet"]
+        self.write_files(index)
+        self.commit_index(index)
+
+    def write_files(self, index: str) -> None:
+        """Writes the files of an index that differ, and record in it how they look."""
+        self.change_files(["checkout-index", "--all", "--force", "--index", "--quiet"], index)
+
+    def change_files(self, arguments: Sequence[str], index: str = "") -> None:
+        """Runs a git command that writes or removes files; once more if somebody removed permissions."""
         done = self.run_git(arguments, index=index)
-        if done.code and NOT_PERMITTED in done.err:
+        if done.code:
+            _permit(self.path, 0o700)
             make_readable(self.path)
             done = self.run_git(arguments, index=index)
         if done.code:
             raise EnvironmentProblem(
                 f"cannot fill the worktree {self.name}: {done.message}", git_error_hint(done.message)
             )
-        self.commit_index(index)
 
     def new_index(self, commit: str) -> str:
         """Makes an index of the commit's files that keeps what our index knows about the folder."""
@@ -172,17 +180,14 @@ class Worktree:
         entries = self.git(*args, index=index).split("\0")
         return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
 
-    def clean(self, *, spare: Sequence[str], ignored: bool = False) -> None:
-        """Removes what is not in the worktree's index, except the paths to spare and nested repositories."""
-        arguments = ["clean", "-fd", "--quiet", *(["-x"] if ignored else [])]
-        arguments += [argument for path in spare for argument in ("-e", f"/{_escaped(path)}")]
-        if self.run_git(arguments).code:
-            make_readable(self.path)
-            self.git(*arguments)
+    def clean(self, *, spare: Collection[str], index: str = "", options: str = "-fdx") -> None:
+        """Removes what is not in an index, by default the worktree's, except the paths to spare."""
+        patterns = [argument for path in spare for argument in ("-e", f"/{_escaped(path)}")]
+        self.change_files(["clean", options, "--quiet", *patterns], index)
 
 
 def is_behind_link(root: str, path: str) -> bool:
-    """Returns whether a folder on the way from the root to the path is a link."""
+    """Whether a folder on the way from the root to the path is a link."""
     parts = path.split("/")
     return any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(1, len(parts)))
 
@@ -300,7 +305,7 @@ def _refuse_link(worktree: Worktree) -> None:
 
 
 def _has_files(worktree: Worktree) -> bool:
-    """Returns whether the folder contains anything except git's pointer."""
+    """Whether the folder contains anything except git's pointer."""
     try:
         with os.scandir(worktree.path) as entries:
             return any(entry.name != ".git" for entry in entries) or bool(git_worktree_files.pointer(worktree.path))
@@ -311,7 +316,7 @@ def _has_files(worktree: Worktree) -> bool:
 
 
 def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
-    """Has git make the record. If the folder has files but git has lost its record, the files stay as they are."""
+    """Have git make the record. If the folder has files but git has lost its record, the files stay as they are."""
     adopted = _has_files(worktree)
     target = _temporary_path(worktree) if adopted else worktree.path
     arguments = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]

@@ -149,7 +149,7 @@ class Worktrees:
         self.repository.set_ref(ref, base, why="started again")
         worktree.git("symbolic-ref", "-m", "sow: started again", "HEAD", ref)
         worktree.checkout_files(base)
-        worktree.clean(spare=setup_files.setup_paths(worktree), ignored=True)
+        worktree.clean(spare=setup_files.setup_paths(worktree))
         git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
         git_worktree_files.remove(mark)
 

@@ -13,7 +13,7 @@ from sow.cli.context import Context
 from sow.config import Config
 from sow.domain.health_finding import Finding, found
 from sow.errors import InvalidFile, suggestion
-from sow.executors.executor import find_binary, program_advice
+from sow.executors.binary import find_binary, program_advice
 from sow.executors.executor_types import adapter
 from sow.store.formats.all_problems import all_problems, line_of, without_problems
 from sow.store.validators.user_config import validate

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sow.domain.checks import check_list, test_counts
-from sow.domain.checks.consent import Consent
 from sow.domain.checks.missing_program import missing_program
 from sow.domain.documents.state import Check, Evidence, TestCounts
 from sow.domain.ids import is_task_id
@@ -28,7 +27,6 @@ from sow.gitwork.slots import Slot
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.system import clock, git_worktree_files, plain_file
 from sow.system.process import child_process
-from sow.system.process.child_process import ProcessLimits
 from sow.system.process.exit_code import exit_text
 from sow.system.process.steps import Steps
 from sow.system.sandbox import Box
@@ -178,28 +176,74 @@ class CheckFolder:
         return ALL if check["kind"] == "dependency" else self.network or network_of_checks(self.context)
 
     def run(self, check: Check, *, setting_up: bool = False) -> Steps[CheckResult]:
-        """Runs one command; one that a person stopped has no result."""
-        context, about_task = self.context, is_task_id(self.name)
+        """Runs one command that the user agreed to, with exactly this environment; one that a person stopped raises."""
+        context, command, about_task = self.context, check["command"], is_task_id(self.name)
         if about_task:
-            verb = "setting up:" if setting_up else "running"
-            context.progress(self.name, f"{verb} {check['command']}"[:120])
-        ran = yield from run_check(
-            check,
-            agreed=context.agreed,
-            iteration=self.iteration,
-            tree=self.tree,
-            cwd=self.cwd,
-            folder=context.checks_folder(self.name),
-            environment=self.environment,
-            limits=context.check_limits(),
-            box=context.check_box(self.cwd, setting_up=setting_up, network=self._network(check)),
-        )
-        if ran.interrupted:
-            raise Interrupted(f"interrupted: `{check['command']}` was not ended", "run the same command again")
+            context.progress(self.name, f"{'setting up:' if setting_up else 'running'} {command}"[:120])
+        require(context.agreed, command)
+        box = context.check_box(self.cwd, setting_up=setting_up, network=self._network(check))
+        ran = yield from self._start(check, box)
         if about_task:
             facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
             context.journal("check", task=self.name, **facts | ({"kind": "setup"} if setting_up else {}))
         return ran
+
+    def _start(self, check: Check, box: Box | None) -> Steps[CheckResult]:
+        """Runs a command to its end; its output goes to files."""
+        command = check["command"]
+        name = f"{self.context.checks_folder(self.name)}/{check['kind']}-{clock.stamp()}-{os.urandom(3).hex()}"
+        out, err = f"{name}.out", f"{name}.err"
+        started = time.monotonic()
+        with CheckMark(name) as mark:
+            try:
+                child = child_process.Child(
+                    command_arguments(command),
+                    cwd=self.cwd,
+                    environment=self.environment,
+                    stdin_path=os.devnull,
+                    stdout_path=out,
+                    stderr_path=err,
+                    mark=mark.mark,
+                    limits=self.context.check_limits(),
+                    box=box,
+                )
+            except SowError as problem:
+                return self._result(check, NOT_FOUND, 0.0, problem.message)
+            try:
+                while child.step(_ignore_line):
+                    reason = yield
+                    if reason:
+                        child.stop(reason)
+            finally:
+                code = child.close()
+        if child.stopped == child_process.INTERRUPT:
+            raise Interrupted(f"interrupted: `{command}` was not ended", "run the same command again")
+        if child.box_failed:
+            reason = child.stderr_tail().strip().partition("\n")[0]
+            raise EnvironmentProblem(
+                f"the sandbox of `{command}` did not start: {reason}", "see what sow doctor says about the sandbox"
+            )
+        text = read_output(out, err) + (f"\n(stopped: {child.stopped})" if child.stopped else "")
+        ran = self._result(check, STOPPED if child.stopped else code, time.monotonic() - started, text)
+        counts = _counts(command, (out, err), passed=ran.evidence["passed"])
+        if counts is not None:
+            ran.evidence["tests"] = counts
+        return ran
+
+    def _result(self, check: Check, code: int, seconds: float, text: str) -> CheckResult:
+        evidence: Evidence = {
+            "kind": check["kind"],
+            "command": check["command"],
+            "exit": code,
+            "passed": code == command_line.expected_exit_code(check.get("expected", "")),
+            "seconds": round(seconds, 3),
+            "output": hashlib.sha256(text.encode()).hexdigest(),
+            "iteration": self.iteration,
+            "at": clock.now(),
+        }
+        if self.tree:
+            evidence["tree"] = self.tree
+        return CheckResult(evidence, escape_control(text)[-TAIL:])
 
 
 def _run_all(
@@ -312,11 +356,10 @@ TAIL = 4000
 
 @dataclass
 class CheckResult:
-    """The evidence of one command and the end of its output; a command that a person stopped proves nothing."""
+    """The evidence of one command and the end of its output."""
 
     evidence: Evidence
     tail: str
-    interrupted: bool = False
 
 
 def failed_evidence(kind: str, command: str, iteration: int) -> Evidence:
@@ -332,64 +375,6 @@ def command_arguments(command: str) -> list[str]:
         return words
     shell = next((path for path in SHELLS if os.access(path, os.X_OK)), SHELLS[-1])
     return [shell, "-c", command]
-
-
-def run_check(
-    check: Check,
-    *,
-    agreed: Consent,
-    iteration: int,
-    tree: str,
-    cwd: str,
-    folder: str,
-    environment: Mapping[str, str],
-    limits: ProcessLimits,
-    box: Box | None,
-) -> Steps[CheckResult]:
-    """Runs one command that the user agreed to, with exactly this environment; its output goes to files in `folder`."""
-    require(agreed, check["command"])
-    name = f"{folder}/{check['kind']}-{clock.stamp()}-{os.urandom(3).hex()}"
-    out, err = f"{name}.out", f"{name}.err"
-    started = time.monotonic()
-    stopped = ""
-    with CheckMark(name) as mark:
-        try:
-            child = child_process.Child(
-                command_arguments(check["command"]),
-                cwd=cwd,
-                environment=environment,
-                stdin_path=os.devnull,
-                stdout_path=out,
-                stderr_path=err,
-                mark=mark.mark,
-                limits=limits,
-                box=box,
-            )
-        except SowError as problem:
-            return _ran(check, NOT_FOUND, 0.0, problem.message, iteration=iteration, tree=tree)
-        try:
-            while child.step(_ignore_line):
-                reason = yield
-                if reason:
-                    child.stop(reason)
-        finally:
-            code = child.close()
-            stopped = child.stopped
-    seconds = time.monotonic() - started
-    if child.box_failed:
-        reason = child.stderr_tail().strip().partition("\n")[0]
-        raise EnvironmentProblem(
-            f"the sandbox of `{check['command']}` did not start: {reason}", "see what sow doctor says about the sandbox"
-        )
-    text = read_output(out, err)
-    if stopped:
-        text += f"\n(stopped: {stopped})"
-    ran = _ran(check, STOPPED if stopped else code, seconds, text, iteration=iteration, tree=tree)
-    counts = _counts(check["command"], (out, err), passed=ran.evidence["passed"])
-    if counts is not None:
-        ran.evidence["tests"] = counts
-    ran.interrupted = stopped == child_process.INTERRUPT
-    return ran
 
 
 def _ignore_line(line: str) -> None:
@@ -416,21 +401,3 @@ def _ending(path: str) -> str:
     with open(plain_file.open_to_read(path), "rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - test_counts.MOST_BYTES, 0))
         return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")
-
-
-def _ran(check: Check, code: int, seconds: float, text: str, *, iteration: int, tree: str) -> CheckResult:
-    import hashlib
-
-    evidence: Evidence = {
-        "kind": check["kind"],
-        "command": check["command"],
-        "exit": code,
-        "passed": code == command_line.expected_exit_code(check.get("expected", "")),
-        "seconds": round(seconds, 3),
-        "output": hashlib.sha256(text.encode()).hexdigest(),
-        "iteration": iteration,
-        "at": clock.now(),
-    }
-    if tree:
-        evidence["tree"] = tree
-    return CheckResult(evidence, escape_control(text)[-TAIL:])

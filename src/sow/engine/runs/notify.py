@@ -11,7 +11,7 @@ from typing import Any
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError
-from sow.executors.executor import find_binary
+from sow.executors.binary import find_binary
 from sow.reports import event_text
 from sow.reports.run_history import RunHistory
 from sow.system.process.exit_code import ending_text

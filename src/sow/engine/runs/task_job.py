@@ -22,9 +22,8 @@ from sow.engine.checks.check_list import (
 )
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
-from sow.engine.runs.job import JobEnd, RunJob
 from sow.engine.runs.review_stage import review
-from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_context import JobEnd, RunContext, RunJob
 from sow.errors import Interrupted, SowError
 from sow.executors.events import MOST_REFUSALS, Event
 from sow.gitwork import collect, diffs
@@ -173,7 +172,7 @@ class TaskJob(RunJob):
     def ask(
         self, text: str, *, findings: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
     ) -> JobEnd:
-        """Asks a person and ends the job."""
+        """Asks a person and end the job."""
         facts = {"findings": findings, "more": more, "outcome": outcome}
         number = task_updates.ask(self.folder, self.project, text, **facts, evidence=evidence)
         self.context.journal("question", task=self.id, number=number, text=text)
@@ -192,7 +191,7 @@ class TaskJob(RunJob):
         return (yield from work_stage.resume_worker(self, task))
 
     def on_worker_event(self, event: Event) -> None:
-        """Shows the last line of the worker's output, and reports each refused command once."""
+        """Shows the last line of the worker's output, and report each refused command once."""
         if event.kind != "refused":
             self.context.listener(self.id)(event)
             return
@@ -203,14 +202,14 @@ class TaskJob(RunJob):
             self.context.journal("refused", task=self.id, **facts)
 
     def concern(self, kind: str, text: str) -> None:
-        """Records a fact that keeps the result from being GREEN without a review, and tells it once."""
+        """Records a fact that keeps the result from being GREEN without a review, and tell it once."""
         before = task_updates.load_trusted(self.folder, self.project)
         after = task_updates.add_concern(self.folder, self.project, kind, text)
         if after.get("concerns") != before.get("concerns"):
             self.context.journal("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
 
     def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
-        """Prepares the worktree of the task and sets it up; with `fresh` nothing of earlier work stays.
+        """Prepares the worktree of the task and set it up; with `fresh` nothing of earlier work stays.
 
         Returns False if a person stopped it.
         """
@@ -252,7 +251,7 @@ class TaskJob(RunJob):
         return None
 
     def _collect(self, task: Task) -> None:
-        """Collects what the worker left into one commit and pins it."""
+        """Collects what the worker left into one commit and pin it."""
         isolation = self.context.isolation
         if isolation is None:
             return
@@ -287,51 +286,43 @@ class TaskJob(RunJob):
         if self.context.stopping:
             return JobEnd("stopped")
         work = task["work"] if self.context.isolation is not None else None
+        commit, tree = (work["commit"], work["tree"]) if work else ("", "")
         evidence: list[Evidence] = []
-        imports_outside = False
         broken_lists = [(broken, "final") for broken, _ in final_checks.broken_by(self.context, task)]
         for current, kind in [(checks, ""), *broken_lists]:
             try:
-                result = yield from run_list(
-                    self.context,
-                    current,
-                    commit=work["commit"] if work else "",
-                    tree=work["tree"] if work else "",
-                    iteration=task["iteration"],
-                    name=self.id,
-                    kind=kind,
-                )
+                result = yield from self.run_list(task, current, commit, tree, kind)
             except EnvironmentProblem:
                 self.context.baselines.forget(self.context, checks)
                 raise
             if result.interrupted:
                 return JobEnd("stopped")
             evidence += result.evidence
-            imports_outside = imports_outside or result.imports_outside
-            self.keep_outputs(result)
             if not result.passed:
                 break
-        if not (
-            yield from concerns.record_test_concerns(
-                self, task_updates.load_trusted(self.folder, self.project), evidence
-            )
-        ):
+        task = task_updates.load_trusted(self.folder, self.project)
+        if not (yield from concerns.record_test_concerns(self, task, evidence)):
             return JobEnd("stopped")
         task_updates.add_evidence(self.folder, self.project, evidence)
-        if imports_outside:
-            outside_imports.record_concern(self.folder, self.project)
         return None
 
-    def keep_outputs(self, result: CheckListResult) -> None:
-        """Saves the output of failed commands before their evidence, because a list with evidence is not run again."""
-        for entry in result.evidence:
-            if not entry["passed"]:
-                task_updates.save_output(
-                    self.context.checks_folder(self.id), entry["command"], result.tails[entry["command"]]
-                )
+    def run_list(
+        self, task: Task, checks: Sequence[Check], commit: str, tree: str, kind: str
+    ) -> Steps[CheckListResult]:
+        """Runs a list; the output of what failed is saved before its evidence, as a list with evidence is not run again."""
+        context, iteration = self.context, task["iteration"]
+        result = yield from run_list(
+            context, checks, commit=commit, tree=tree, iteration=iteration, name=self.id, kind=kind
+        )
+        if not result.interrupted:
+            for command in (entry["command"] for entry in result.evidence if not entry["passed"]):
+                task_updates.save_output(context.checks_folder(self.id), command, result.tails[command])
+            if result.imports_outside:
+                outside_imports.record_concern(self.folder, self.project)
+        return result
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
-        """Sends the work back to its session with all feedback, or asks if a check fails with the same output again."""
+        """Sends the work back to its session with all feedback, or ask if a check fails with the same output again."""
         folder = self.context.checks_folder(self.id)
         text = task_updates.feedback_text(task, folder, reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)
@@ -363,7 +354,7 @@ class TaskJob(RunJob):
 
 
 def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """Tries the merge, checks it and records it."""
+    """Tries the merge, check it and record it."""
     work = task["work"]["commit"]
     tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
@@ -401,13 +392,9 @@ def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> 
         evidence: list[Evidence] = [{**entry, "kind": "merge", "iteration": task["iteration"]} for entry in earlier]
         task_updates.add_evidence(job.folder, job.project, evidence)
         return True
-    facts = {"commit": tried.commit, "tree": tried.tree, "iteration": task["iteration"]}
-    result = yield from run_list(job.context, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
+    result = yield from job.run_list(task, checks, tried.commit, tried.tree, "merge")
     if result.interrupted:
         return False
-    job.keep_outputs(result)
-    if result.imports_outside:
-        outside_imports.record_concern(job.folder, job.project)
     task_updates.add_evidence(job.folder, job.project, result.evidence)
     return result.passed
 

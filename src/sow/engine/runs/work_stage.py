@@ -6,8 +6,7 @@ import os
 
 from sow.domain.runs.stages import needs_integrator
 from sow.engine.runs import budget
-from sow.engine.runs.job import LIMITED, JobEnd, did_nothing
-from sow.engine.runs.run_context import INTEGRATOR, RUNNER, turn_fields
+from sow.engine.runs.run_context import INTEGRATOR, LIMITED, RUNNER, JobEnd, did_nothing, turn_fields
 from sow.engine.turns import recovery, task_turn
 from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.folder_changes import HomeSnapshot
@@ -56,14 +55,19 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
     unread = task_turn.unread_feedback(job.folder, text)
     text = "\n\n".join([text or GO_ON, task_turn.UNREAD, *unread]) if unread else text
     record = sessions.current(job.folder, task.get("session_id", ""))
-    if record is not None and _settle(job, record):
+    own = _executor(job, record)
+    allow_empty = own is not None and bool(own.settings.get("allow_empty"))
+    if record is not None and recovery.settle_unrecorded_turn(job.folder, record, allow_empty=allow_empty):
         return None
     if needs_integrator(task) and (record is None or record.session["role"] != INTEGRATOR):
         return (yield from _spawn(job, task, context.agents.get(INTEGRATOR), context.executors_of(INTEGRATOR), text))
     role = _role(job, task, record)
     executor = job.session_executor(record) if _is_in_folder(job, record) else None
     if executor is None:
-        return (yield from _spawn(job, task, role, _fallback_executors(job, role, _executor(job, record)), text))
+        executors = context.executors_of(role.name)
+        # The session's own executor can wait for the end of its limit.
+        waiting = [own] if own is not None and own.name not in [each.name for each in executors] else []
+        return (yield from _spawn(job, task, role, [*executors, *waiting], text))
     taken = yield from _take_executor(job, task, [executor])
     if isinstance(taken, JobEnd):
         return taken
@@ -86,13 +90,6 @@ def _owner_session(job: TaskJob, task: Task) -> tuple[SessionRecord | None, Exec
     return task_turn.resumable(record, executor)[0], executor
 
 
-def _settle(job: TaskJob, record: SessionRecord) -> bool:
-    """Tells whether the last turn ended well before a crash, so that it is not repeated."""
-    executor = _executor(job, record)
-    allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
-    return recovery.settle_unrecorded_turn(job.folder, record, allow_empty=allow_empty)
-
-
 def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
     """Returns the role of the session, else the task's role."""
     role = job.context.agents.agents.get(record.session["role"]) if record is not None else None
@@ -107,14 +104,6 @@ def _is_in_folder(job: TaskJob, record: SessionRecord | None) -> bool:
     """Tells whether a session works in the folder that this run has for the task."""
     folder = os.path.realpath(job.context.folder_of(job.id))
     return record is not None and os.path.realpath(record.session["cwd"]) == folder
-
-
-def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
-    """Returns the executors that may take a session over, and its own, which can wait for the end of its limit."""
-    executors = job.context.executors_of(role.name)
-    if executor is None or executor.name in [candidate.name for candidate in executors]:
-        return executors
-    return [*executors, executor]
 
 
 def _spawn(
@@ -151,7 +140,7 @@ def _take_executor(job: TaskJob, task: Task, executors: Sequence[ExecutorConfig]
 def _run_turn(
     job: TaskJob, task: Task, turn: Steps[FinishedTurn], role: str, executor: ExecutorConfig, kind: str
 ) -> Steps[JobEnd | None]:
-    """Takes one turn and decides what its end means for the job."""
+    """Takes one turn and decide what its end means for the job."""
     context = job.context
     task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor.name, "kind": kind}

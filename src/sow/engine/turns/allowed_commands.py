@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from sow.engine.turns.sow_command import PLAIN, sow_path
+from sow.engine.turns.sow_command import PLAIN, read_small, sow_path
 from sow.errors import SowError
-from sow.store.files.disk import Disk, list_folder, read_text
+from sow.store.files.disk import list_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ STARTS = tuple(f"{command} " for command in (*ALL_RUNNERS, *SCRIPT_RUNNERS, *PYT
 NAMABLE = (PLAIN - {","}) | {" "}  # characters that have no special meaning in the rules of any CLI
 # A script or target with such a name has effects outside of the checkout.
 OUTWARD = ("deploy", "publish", "release", "upload", "push", "install")
-MOST_FILE = 1 << 20
 MOST_FOLDERS = 100
 MOST_COMMANDS = 200
 MOST_LISTED = 60  # commands that a prompt names
@@ -91,12 +90,12 @@ def _declared(folder: str) -> list[str]:
     for name in files:
         commands += [*RUNNERS.get(name, ()), *RUNNERS.get(os.path.splitext(name)[1], ())]
         if name in ("pyproject.toml", "setup.cfg", ".pre-commit-config.yaml"):
-            text = _text(f"{folder}/{name}")
+            text = read_small(f"{folder}/{name}")
             commands += [command for tool in PYTHON_TOOLS if tool in text for command in (tool, f"python -m {tool}")]
         elif name == "package.json":
-            commands += _package_scripts(_text(f"{folder}/{name}"), files)
+            commands += _package_scripts(read_small(f"{folder}/{name}"), files)
         elif name in MAKEFILES:
-            commands += [f"make {target}" for target in _make_targets(_text(f"{folder}/{name}"))]
+            commands += [f"make {target}" for target in _make_targets(read_small(f"{folder}/{name}"))]
     missing = tuple(f"{name}/" for name in (".venv", "venv") if name not in files)
     return [command for command in commands if _is_local(command) and not command.startswith(missing)]
 
@@ -133,10 +132,3 @@ def _names(folder: str) -> list[str]:
         return list_folder(folder)
     except SowError:  # it cannot be read, so it declares nothing
         return []
-
-
-def _text(path: str) -> str:
-    try:
-        return read_text(Disk(), path, MOST_FILE)
-    except (OSError, SowError):
-        return ""

@@ -16,7 +16,6 @@ from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import Interrupted, SystemFailure
 from sow.executors.adapter import Request, Role
 from sow.executors.events import Event, TurnSummary
-from sow.executors.executor import CliExecutor
 from sow.executors.executor_types import adapter as find_adapter
 from sow.knowledge.descriptions import Description, read_answer
 from sow.store.files.disk import PrivateDisk, make_folders, remove_tree_quietly, replace_file
@@ -97,10 +96,10 @@ class DescriptionTurn:
             tamper_proof=True,
         )
         request = self._request(folder)
-        executor = CliExecutor(self.executor.name, self.adapter, binary=self.binary)
         summary = TurnSummary()
-        call, text = executor.spawn_call(request, prompt)
-        ending = yield from runner.run(call, request, text, summary)
+        call = self.adapter.spawn_command(request)
+        call.arguments.insert(0, self.binary)
+        ending = yield from runner.run(call, request, self.adapter.first_prompt(request, prompt), summary)
         outcome = self.adapter.outcome(ending, summary)
         if outcome.kind == "interrupted":
             raise Interrupted("interrupted", "the files are installed; describe them later: sow sinks describe NAME")

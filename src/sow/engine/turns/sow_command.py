@@ -6,7 +6,7 @@ import os
 import sys
 
 from sow.errors import SowError
-from sow.executors.executor import find_binary
+from sow.executors.binary import find_binary
 from sow.store.files.disk import Disk, is_folder, read_text
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def session_command(environment: Mapping[str, str]) -> str:
     return "sow" if program and os.path.realpath(program) == os.path.realpath(sow_path()) else sow_command()
 
 
-MAX_FILE = 64 << 10
+MAX_FILE = 1 << 20
 
 
 def holds_only_installed_files(root: str, folder: str) -> bool:
@@ -52,12 +52,13 @@ def holds_only_installed_files(root: str, folder: str) -> bool:
         for name in names:
             path = f"{parent}/{name}"
             expected = ours.get(path.removeprefix(f"{root}/"))
-            if expected is None or _text(path) != expected:
+            if expected is None or read_small(path) != expected:
                 return False
     return True
 
 
-def _text(path: str) -> str:
+def read_small(path: str) -> str:
+    """Returns the text of a small file of the repository; empty if it cannot be read or is large."""
     try:
         return read_text(Disk(), path, MAX_FILE)
     except (OSError, SowError):

@@ -14,7 +14,7 @@ from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
-from sow.executors.executor import no_resumption
+from sow.executors.binary import no_resumption
 from sow.executors.executor_types import adapter as find_adapter
 from sow.record import Record
 from sow.store.files.disk import list_folder

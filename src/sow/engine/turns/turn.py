@@ -14,7 +14,6 @@ from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role
 from sow.executors.events import Event, TurnSummary
-from sow.executors.executor import CliExecutor
 from sow.executors.executor_types import adapter as find_adapter
 from sow.store.files.checkout_home import REDACTED_VARIABLES
 from sow.store.projects import write_rules
@@ -237,7 +236,6 @@ class AgentTurn:
         request = self.request(record)
         self._record_state_before(request.cwd)
         runner = self._runner(record, turn)
-        executor = CliExecutor(self.executor.name, self.adapter, binary=self.binary())
         summary = TurnSummary()
         self.settings.turns.append(turn)
         self.settings.on_event(Event("start", self._start_text(record.session, kind)))
@@ -246,9 +244,7 @@ class AgentTurn:
                 StoredCaches(self.settings.home, request.cwd, self.adapter.capabilities.leaves),
                 self._sandbox(record, request) as runner.sandbox,
             ):
-                outcome = yield from self._run(
-                    executor, runner, request, prompt, summary, resuming=kind in RESUMING_KINDS
-                )
+                outcome = yield from self._run(runner, request, prompt, summary, resumes=kind in RESUMING_KINDS)
         except SowError as error:  # such as a program that cannot be started
             record_turn(record, turn, self._redacted(Outcome("failed", reason=error.message)), TurnSummary(), runner)
             raise
@@ -278,35 +274,29 @@ class AgentTurn:
         return f"{self.agent.name}{verb} on {self.executor.name} ({model}), {name}"
 
     def _run(
-        self,
-        executor: CliExecutor,
-        runner: SupervisedRunner,
-        request: Request,
-        prompt: str,
-        summary: TurnSummary,
-        *,
-        resuming: bool,
+        self, runner: SupervisedRunner, request: Request, prompt: str, summary: TurnSummary, *, resumes: bool
     ) -> Steps[Outcome]:
-        lost = executor.lost(request) if resuming else ""
-        if lost:
-            return Outcome("not_found", reason=lost)
-        call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
+        adapter = self.adapter
+        if resumes and (reason := adapter.lost_session_reason(request)):
+            return Outcome("not_found", reason=reason)
+        call = adapter.resume_command(request) if resumes else adapter.spawn_command(request)
+        text = prompt if resumes else adapter.first_prompt(request, prompt)
+        call.arguments.insert(0, self.binary())
         ending = yield from runner.run(call, request, text, summary)
-        return self.adapter.outcome(ending, summary)
+        return adapter.outcome(ending, summary)
 
     def _record_state_before(self, folder: str) -> None:
         """Records the state before the turn. Watch the folder only if nothing else shows what the worker did."""
         home = self.settings.home
         self.other_session_id, self.busy_since = "", 0.0
         skip_watch = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
-        self.watch = None if skip_watch else self._watch(folder)
+        self.watch = None
+        if not skip_watch:
+            from sow.gitwork.folder_changes import FolderWatch  # here, because it loads git
+
+            self.watch = FolderWatch(home, folder, self.folder.id)
         with home.lock():
             self.snapshot = Snapshot(home, seen=self.settings.state_watcher)
-
-    def _watch(self, folder: str) -> FolderWatch:
-        from sow.gitwork.folder_changes import FolderWatch
-
-        return FolderWatch(self.settings.home, folder, self.folder.id)
 
     def _runner(self, record: SessionRecord, turn: SessionTurn) -> SupervisedRunner:
         return SupervisedRunner(

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import sow
 from sow.domain.actor import WORKER, Actor
@@ -44,16 +45,14 @@ MOST_FILES = 1000  # of a folder of settings, such as skills
 HOME_DAYS = 30
 
 
+@dataclass
 class OpenBox:
     """The sandbox of one turn: what the process sees, and the variables that it needs there."""
 
-    __slots__ = ("box", "home", "remarks", "variables")
-
-    def __init__(self, box: Box, variables: Mapping[str, str], home: str) -> None:
-        self.box = box
-        self.home = home  # the folder that the worker sees as its home
-        self.variables = dict(variables)
-        self.remarks: list[str] = []
+    box: Box
+    variables: dict[str, str]
+    home: str  # the folder that the worker sees as its home
+    remarks: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -167,7 +166,7 @@ def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
 
 
 def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None, crew: CrewFiles | None) -> None:
-    """Shows the repository, and opens what this turn may write. Later mounts win."""
+    """Shows the repository, and open what this turn may write. Later mounts win."""
     settings, home = turn.settings, turn.settings.home
     common, git = home.checkout.common, home.checkout.git
     box.show(home.root, common, git, os.path.dirname(os.path.dirname(sow.__file__)))
@@ -233,8 +232,6 @@ def _write_git_settings(home: Home, folder: str) -> None:
 class Logins:
     """The settings and logins of an agent CLI in a private home. Logins are there only while a turn runs."""
 
-    __slots__ = ("before", "files", "target", "variables")
-
     def __init__(self, wanted: PrivateHome | None, environment: Mapping[str, str], folder: str) -> None:
         self.variables: dict[str, str] = {}
         self.files: list[tuple[str, str, bool]] = []  # source, target, is a login
@@ -267,7 +264,7 @@ class Logins:
                     _write(self.target, target, _without_history(data) if target.endswith("/.claude.json") else data)
 
     def copy_back(self) -> None:
-        """Copies a login back that the CLI refreshed, and removes it from the private home.
+        """Copies a login back that the CLI refreshed, and remove it from the private home.
 
         It must look like the old one and be of the same account, and the user's own must not have changed meanwhile.
         """
