@@ -309,7 +309,7 @@ class TaskJob(RunJob):
     def run_list(
         self, task: Task, checks: Sequence[Check], commit: str, tree: str, kind: str
     ) -> Steps[CheckListResult]:
-        """Runs a list; the output of what failed is saved before its evidence, as a list with evidence is not run again."""
+        """Runs a list, and saves the output of what failed before its evidence, with which no list runs again."""
         context, iteration = self.context, task["iteration"]
         result = yield from run_list(
             context, checks, commit=commit, tree=tree, iteration=iteration, name=self.id, kind=kind
