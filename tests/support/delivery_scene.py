@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import yaml
 from conftest import Result
 
+from sow.store.formats import yaml_text
 from support.forge_server import ForgeServer
 from support.plan_repo import PlanRepo
 
@@ -47,6 +49,13 @@ class Scene:
         """The record of the delivery."""
         (result,) = (run["delivery"] for run in self.plans.runs() if "delivery" in run)
         return dict(result)
+
+    def change_delivery(self, **fields: Any) -> None:
+        """Change the record as a call of sow would."""
+        (path,) = (self.repo.root / ".sow/local/runs").glob("*/state.yaml")
+        state = yaml.safe_load(path.read_text())
+        state["run"]["delivery"] |= fields
+        path.write_text(yaml_text.dump(state))
 
     def pushed_files(self, branch: str = "feat/harbour") -> list[str]:
         return self.server.git("ls-tree", "-r", "--name-only", branch).split()

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """An option `--name VALUE`, or a flag if it has no metavar."""
+    """An option `--name VALUE`, or a flag if it has no metavar. With `implied` the value may be left out."""
 
-    __slots__ = ("choices", "completes", "default", "flag", "help", "metavar", "name", "repeat", "required")
+    __slots__ = ("choices", "completes", "default", "flag", "help", "implied", "metavar", "name", "repeat", "required")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Option:
         choices: tuple[str, ...] = (),
         default: str = "",
         completes: str = "",
+        implied: str = "",
     ) -> None:
         self.flag = flag
         self.name = flag.lstrip("-").replace("-", "_")
@@ -39,6 +40,7 @@ class Option:
         self.choices = choices
         self.default = default
         self.completes = completes
+        self.implied = implied
 
 
 class Argument:
@@ -313,9 +315,9 @@ def _store(
             raise usage(command, f"{option.flag} takes no value")
         values[option.name] = True
         return
-    if not equals and (not remaining or remaining[0].startswith("--")):
+    if not equals and not option.implied and (not remaining or remaining[0].startswith("--")):
         raise usage(command, f"{option.flag} needs a value; write one that starts with -- as {option.flag}=VALUE")
-    value = attached if equals else remaining.pop(0)
+    value = attached if equals else option.implied or remaining.pop(0)
     if not value:
         raise usage(command, f"{option.flag} is empty")
     if option.choices and value not in option.choices:
@@ -382,4 +384,6 @@ def _repeated_usage(option: Option) -> str:
 
 
 def option_usage(option: Option) -> str:
+    if option.implied:
+        return f"{option.flag}[={option.metavar}]"
     return f"{option.flag} {option.metavar}" if option.metavar else option.flag

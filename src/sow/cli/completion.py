@@ -67,7 +67,7 @@ def candidates(context: Context, typed_words: list[str]) -> list[str]:
 def _values(context: Context, command: Command, previous: list[str], current: str) -> list[str]:
     options = {option.flag: option for option in (*command.options, *GLOBAL)}
     last = options.get(previous[-1]) if previous else None
-    if last is not None and last.metavar:
+    if last is not None and last.metavar and not last.implied:
         return _completions_of(context, last)
     if current.startswith("-"):
         return [flag for flag, option in options.items() if option.repeat or flag not in previous]
@@ -77,7 +77,7 @@ def _values(context: Context, command: Command, previous: list[str], current: st
         if skip:
             skip = False
         elif word in options:
-            skip = bool(options[word].metavar)
+            skip = bool(options[word].metavar and not options[word].implied)
         else:
             position += 1
     return _completions_of(context, command.arguments[position]) if position < len(command.arguments) else []

@@ -65,7 +65,7 @@ TOPICS: dict[str, dict[str, str]] = {
         "runs": "List, show, verify and stop runs",
         "workflow": "Design, verify and run a crew of agents",
         "integrate": "",
-        "deliver": "",
+        "deliver": "Open a pull request, and watch it until it is merged",
         "revert": "",
         "salvage": "List, restore and delete the work that runs kept",
     },

@@ -6,6 +6,15 @@ from sow.cli.command import ISSUE_OPTIONS, LIST_OPTIONS, PLAN_OR_ISSUES, Argumen
 
 RUN = Argument("run", "The run's id, its beginning, or last (default: last)", optional=True, completes="runs")
 
+MERGE = Option(
+    "--merge",
+    "METHOD",
+    "Merge the request when all checks passed (without METHOD: merge)",
+    choices=("merge", "squash", "rebase"),
+    implied="merge",
+)
+MAX_WATCH = Option("--max-wait", "TIME", "Stop watching after this time, such as 2h")
+
 COMMANDS = (
     Command(
         "run",
@@ -137,11 +146,27 @@ COMMANDS = (
         Option("--remote", "NAME", "The remote with the repository of the request", default="origin"),
         Option("--title", "TEXT", "The title (default: the name of the plan)"),
         Option("--draft", help="Open it as a draft; it is one anyway while something waits for you"),
+        Option("--watch", help="Follow the request until it is merged or closed, or needs you"),
+        MERGE,
+        MAX_WATCH,
         json=True,
         details="sow pushes without force, and leaves its state files out of the pushed branch.\n"
+        "With --watch, failed checks and comments of people with write access become follow-up tasks.\n"
+        "Their result is checked, reviewed and pushed.\n"
+        "sow merges only with --merge, and only the commit whose checks all passed.\n"
         "It talks to GitHub with your gh, and to GitLab with your glab.\n"
         "If it is interrupted, run the same command to continue.\n"
         "Exit codes: 0 done, 1 a remote or a forge failed, 4 something needs you, 130 interrupted.",
+    ),
+    Command(
+        "deliver watch",
+        "runs.deliver:watch",
+        "Follow the pull request that sow deliver opened",
+        RUN,
+        MERGE,
+        MAX_WATCH,
+        json=True,
+        details="Exit codes: 0 it is merged, 1 a remote or a forge failed, 4 it needs you, 130 interrupted.",
     ),
     Command("salvage", "runs.salvage:list_kept", "List the work that runs kept, newest first", json=True),
     Command(

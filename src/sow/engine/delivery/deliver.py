@@ -10,7 +10,7 @@ from sow.domain.documents.state import ProjectState
 from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record
 from sow.errors import SowError, Waiting
 from sow.forge import connect, forge
-from sow.forge.forge import CLOSED, ChangeRequest, Forge
+from sow.forge.forge import CLOSED, ChangeRequest, Forge, ForgeError
 from sow.gitwork.delivered_branch import HEADS, DeliveredBranch
 from sow.gitwork.repository import Repository
 from sow.reports import request_text, run_report
@@ -68,11 +68,17 @@ class BranchDelivery:
             self._require_result()
             data = self.record.data
             request = self._recorded()
-            if request is not None and request.state == MERGED and not self._has_news():
+            if request is not None and request.state == MERGED and not self.has_news():
                 self.tell(f"{self.noun} {request.number} is merged: {escape_line(request.url)}")
                 return request
-            if not data or (request is not None and request.state != forge.OPEN and self._has_news()):
+            if not data or (request is not None and request.state != forge.OPEN and self.has_news()):
                 self._begin()
+            self._push()
+            return self._request()
+
+    def update(self) -> ChangeRequest:
+        """Push what is new on the branch, and bring the open request up to date."""
+        with self.record.claimed():
             self._push()
             return self._request()
 
@@ -88,8 +94,8 @@ class BranchDelivery:
             self.record.update(state=request.state)
         return request
 
-    def _has_news(self) -> bool:
-        """Tells whether the branch has commits that were not delivered."""
+    def has_news(self) -> bool:
+        """Tell whether the branch has commits that were not delivered."""
         return self.record.data.get("source") != self._source()
 
     def _source(self) -> str:
@@ -212,10 +218,20 @@ class BranchDelivery:
             self.forge.update_request(request, title=title, body=body)
             self.record.journal("request_updated", number=request.number)
         if wants_draft != request.is_draft and (wants_draft or data.get("drafted")):
-            self.forge.set_draft(request, wants_draft)
-            self.record.update(drafted=wants_draft)
+            self._set_draft(request, wants_draft)
         self.tell(f"{self.noun} {request.number}: {escape_line(request.url)}")
         return request
+
+    def _set_draft(self, request: ChangeRequest, draft: bool) -> None:
+        """Make the request a draft or ready; a forge without drafts keeps it as it is."""
+        try:
+            self.forge.set_draft(request, draft)
+        except ForgeError as problem:
+            if problem.status or problem.exit_code == 1:
+                raise
+            self.tell(f"it cannot be a draft: {problem.message}")
+            return
+        self.record.update(drafted=draft)
 
     def _find(self) -> ChangeRequest | None:
         """Returns the recorded request, or the open one of the branch."""

@@ -10,7 +10,7 @@ from sow.forge.forge import Comment, ForgeCheck
 CHECK, COMMENT = "check", "comment"
 MOST_TEXT = 8_000  # characters of a comment, or of the end of a log
 MOST_TITLE = 150
-MOST_KEY = 400  # as in the schema of runs
+MOST_KEY = 330  # a run's state has room for 400, with more words before it
 TIME_STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ", re.MULTILINE)
 RUN_GROUP = re.compile(r"^##\[group\]Run (.+)$", re.MULTILINE)
 
