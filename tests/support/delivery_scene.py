@@ -20,12 +20,12 @@ class Scene:
         self.server = server
         self.repo = plans.repo
 
-    def run(self, *tasks: Any) -> None:
+    def run(self, *tasks: Any, **settings: Any) -> None:
         """Run a plan on the branch feat/harbour, and push main before that."""
         self.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
-        self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)))
-        result = self.plans.run()
-        assert result.code == 0, result
+        self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)), **settings)
+        done = self.plans.run()
+        assert done.code == 0, done
 
     def deliver(self, *arguments: str, **options: Any) -> Result:
         return self.repo.sow("deliver", *arguments, **options)

@@ -28,6 +28,7 @@ REMOVED |= {"GITLAB_URI", "GL_HOST", "GITLAB_REPO", "CLICOLOR_FORCE"}
 SET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_PROMPT": "1", "NO_COLOR": "1", "LC_ALL": "C"}
 SET |= {"GLAB_CHECK_UPDATE": "false", "GH_SPINNER_DISABLED": "1"}
 STATUS = re.compile(r"\AHTTP/[\d.]+ (\d{3})[^\n]*\n")
+VERSION = re.compile(r"\d+\.\d+\.\d+")
 NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
 # Tokens of forges and of their CI, and passwords in URLs: they are removed even if no variable of ours holds them.
 TOKENS = re.compile(
@@ -93,6 +94,11 @@ class ForgeApi:
     def is_logged_in(self) -> bool:
         """Returns whether the user is logged in to the host."""
         return self._run(["auth", "status", "--hostname", self.host]).code == 0
+
+    def version(self) -> tuple[int, ...]:
+        """Return the version of gh or glab, or () if it does not say."""
+        found = VERSION.search(self._run(["--version"]).text)
+        return tuple(map(int, found[0].split("."))) if found else ()
 
     def get(self, path: str) -> Any:
         """Returns what a path holds; an answer that did not change is not sent again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from sow.errors import SowError
@@ -18,6 +19,17 @@ SCP = re.compile(r"(?:[^@/:]+@)?([^:/@\[\]]+):(?!/)(.+)")  # git@host:owner/name
 # ssh over the port of https has a host of its own.
 SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 CLASSES: dict[str, type[GitHub] | type[GitLab]] = {GITHUB: GitHub, GITLAB: GitLab}
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeReadiness:
+    """Whether the program of a forge is there, and the user logged in with it."""
+
+    program: str
+    host: str
+    is_installed: bool = False
+    is_logged_in: bool = False
+    version: tuple[int, ...] = ()
 
 
 def connect(root: str, environment: Mapping[str, str], remote: str = "origin") -> Forge:
@@ -69,8 +81,27 @@ def hide_password(url: str) -> str:
     return escape_line(re.sub(r"(?<=://)[^/@]*@", "", url))[:200]
 
 
+def readiness(root: str, environment: Mapping[str, str], remote: str = "origin") -> ForgeReadiness | None:
+    """Return whether the program of a remote's forge can be used, or None if the remote is on no forge."""
+    try:
+        host, _ = parse_url(remote_url(root, remote))
+    except SowError:
+        return None
+    api = _api(host, environment)
+    if not api.is_installed():
+        return ForgeReadiness(api.program, host)
+    return ForgeReadiness(api.program, host, is_installed=True, is_logged_in=api.is_logged_in(), version=api.version())
+
+
 def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
-    """Returns the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
+    """Return the calls to a host to which the user is logged in."""
+    api = _api(host, environment)
+    api.require_login()
+    return api
+
+
+def _api(host: str, environment: Mapping[str, str]) -> ForgeApi:
+    """Return the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
     name = host.partition(":")[0]
     apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS]
     if name == "github.com" or name.endswith(".ghe.com"):
@@ -78,6 +109,4 @@ def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
     elif "gitlab" in name.split("."):
         apis = apis[1:]
     installed = [api for api in apis if api.is_installed()] or apis[:1]
-    api = next((api for api in installed[1:] if api.is_logged_in()), installed[0])
-    api.require_login()
-    return api
+    return next((api for api in installed[1:] if api.is_logged_in()), installed[0])

@@ -17,6 +17,7 @@ from sow.gitwork.salvage import (
     TASKS,
     KeptItem,
     kept_refs,
+    merged_requests,
     merged_works,
     parse_ref,
     works_by_merge,
@@ -146,6 +147,7 @@ class _Pruning:
         """Returns the user's own refs, and the commits of workers that are merged there."""
         refs = self.repository.refs(HEADS, "refs/tags/", "refs/remotes/")
         user_refs = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
+        user_refs += merged_requests(self.repository)
         return [*user_refs, *merged_works(self.repository, works_by_merge(self.repository), user_refs)]
 
     def _reason_too_new(self, ref: KeptItem) -> str:

@@ -105,6 +105,11 @@ def _set_merged(repository: Repository, items: list[KeptItem]) -> None:
             for item in items:
                 if item.commit not in unmerged and item.ref != branch:
                     item.merged.append(branch.removeprefix(HEADS))
+    for head, base in merged_requests(repository).items() if commits else ():
+        unmerged = repository.not_contained_in(commits, [head, *merged_works(repository, works, [head])])
+        for item in items:
+            if item.commit not in unmerged and base not in item.merged:
+                item.merged.append(base)
 
 
 def works_by_merge(repository: Repository) -> dict[str, list[str]]:
@@ -121,6 +126,21 @@ def works_by_merge(repository: Repository) -> dict[str, list[str]]:
         for commit, works in works_by_merge.items()
         if commit in existing
     }
+
+
+def merged_requests(repository: Repository) -> dict[str, str]:
+    """Return the heads of the requests that the forge merged, each with the branch that has their work.
+
+    After a squash or a rebase no commit of them is on that branch; the record of the request is the proof.
+    """
+    found = {}
+    for folder in run_folder.listed(repository.home):
+        delivery = folder.run.get("delivery")
+        if delivery is not None and delivery["state"] == "merged" and "merge_commit" in delivery:
+            head = delivery.get("merged_head", "")
+            found[head] = f"{delivery['base']} (request {delivery.get('number', 0)})"
+    existing = repository.only_commits(head for head in found if head)
+    return {head: found[head] for head in existing}
 
 
 def merged_works(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:

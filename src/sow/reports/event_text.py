@@ -232,6 +232,10 @@ def _run_ended(entry: JournalEntry, history: RunHistory) -> str:
     return f"the run {ending}{after}: {', '.join(counts) or 'no task was completed'}"
 
 
+def _request_findings(entry: JournalEntry, history: RunHistory) -> str:
+    return f"the request needs work: {listed(entry.texts('findings'), MOST_CHANGES)}"
+
+
 FORMATTERS: dict[str, Words] = {
     "run_started": _run_started,
     "turn_started": _turn_started,
@@ -265,5 +269,11 @@ FORMATTERS: dict[str, Words] = {
     "budget": lambda entry, _: stop_reason(entry),
     "waiting": lambda entry, _: stop_reason(entry),
     "task_ended": _task_ended,
+    "request_pushed": lambda entry, _: f"pushed {entry.text('branch')} at {entry.text('commit')[:12]}",
+    "request_opened": lambda entry, _: f"opened a request: {entry.text('url')}",
+    "request_taken_in": lambda entry, _: f"took in {entry.text('commit')[:12]}, which others pushed",
+    "request_rerun": lambda entry, _: f"check {entry.text('check')} runs again, because its command passes here",
+    "request_findings": _request_findings,
+    "request_merged": lambda entry, _: f"the request is merged as {entry.text('commit')[:12]}",
     "run_ended": _run_ended,
 }

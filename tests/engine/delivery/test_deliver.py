@@ -205,3 +205,22 @@ def test_a_worker_may_not_deliver(scene: Scene):
     assert text.endswith(("\n2\n", "\n4\n"))
     assert "deliver" in text
     assert scene.server.pulls == {}
+
+
+def test_the_request_closes_the_issues_of_its_plans(scene: Scene):
+    """Issues of the same repository are linked by number, those of another one by URL."""
+    here, there = scene.server.add_issue("Add a crane"), f"https://{scene.server.host}/harbour/quays/issues/3"
+    url = f"https://{scene.server.host}/harbour/cranes/issues/{here}"
+    scene.run({"name": "Add a crane"}, issues=[url, there, "https://elsewhere.example/a/b/issues/1"])
+    assert scene.deliver().code == 0
+    assert f"\nCloses #{here}\nCloses {there}\n<!-- sow: end -->" in scene.pull["body"]
+    assert "elsewhere" not in scene.pull["body"]
+
+
+def test_the_journal_has_every_step(scene: Scene):
+    scene.run()
+    assert scene.deliver().code == 0
+    assert [each["event"] for each in scene.plans.journal("request_pushed", "request_opened")] == [
+        "request_pushed",
+        "request_opened",
+    ]

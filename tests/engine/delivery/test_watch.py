@@ -212,3 +212,40 @@ def test_a_command_from_a_log_is_not_run_unless_it_is_a_check_of_the_plan(delive
         Follower(delivered).follow("merge")
     assert not (delivered.repo.root / "owned").exists()
     assert server.calls("/rerun$") == []
+
+
+def test_after_a_squash_the_request_is_the_proof_of_the_merge(delivered: Scene):
+    """Its commits count as contained in the base, and only the whole request can be reverted."""
+    server, number = delivered.server, delivered.pull["number"]
+    server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
+    Follower(delivered).follow("squash")
+    repo = delivered.repo
+    repo.git("switch", "-q", "main")
+    repo.git("branch", "-q", "-D", "feat/harbour")
+    kept = repo.ok("salvage", "--json").json["kept"]
+    assert kept
+    assert all(item["merged"] == [f"main (request {number})"] for item in kept)
+    repo.ok("salvage", "prune", "--older-than", "0s", "--yes")
+    assert repo.ok("salvage", "--json").json["kept"] == []
+
+
+def test_after_a_squash_a_task_alone_cannot_be_reverted(delivered: Scene):
+    server, number = delivered.server, delivered.pull["number"]
+    server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
+    commit = Follower(delivered).follow("squash").merge_commit
+    before = delivered.repo.git("rev-parse", "HEAD")
+    done = delivered.repo.sow("revert", "010", "--reason", "wrong crane")
+    assert done.code == 2
+    assert f"with request {number}" in done.err
+    assert "only the whole request can be reverted" in done.err
+    assert f"git revert {commit[:12]}" in done.err
+    assert delivered.repo.git("rev-parse", "HEAD") == before
+
+
+def test_after_a_merge_commit_a_task_can_be_reverted(delivered: Scene):
+    """A person merged with a merge commit: the commits of the tasks are in the base, one by one."""
+    server = delivered.server
+    server.merge(delivered.pull["number"], "merge")
+    assert Follower(delivered).follow().state == "merged"
+    assert delivered.delivery()["method"] == "merge"
+    assert delivered.repo.sow("revert", "010", "--reason", "wrong crane").code == 0

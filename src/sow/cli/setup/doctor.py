@@ -30,13 +30,14 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     if undo_git_changes or keep_git_changes:
         return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
     from sow.cli.setup.doctor_executors import examine_executors
-    from sow.cli.setup.doctor_setup import examine_sandbox, examine_setup
+    from sow.cli.setup.doctor_setup import examine_forge, examine_sandbox, examine_setup
 
     with Progress("Checking the repository and the agent CLIs"):
         findings = check_all(context.project_home, context.cwd)
         findings += examine_layers(context)
         findings += examine_sandbox(context)
         findings += examine_setup(context)
+        findings += examine_forge(context)
         findings += _examine_tasks(context)
         executor_findings, executors = examine_executors(context)
         findings += executor_findings

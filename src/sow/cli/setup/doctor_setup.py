@@ -1,4 +1,4 @@
-"""Reports how checkouts are set up and whose code the checks would import, for `sow doctor`."""
+"""Reports on the setup of checkouts, the sandbox and the program of the forge, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from sow.engine.checks.setup_plan import Setups, commit_reader
 from sow.engine.launch.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
 from sow.engine.runs.run_context import require_sandbox
 from sow.errors import SowError
+from sow.forge.api import INSTALL
+from sow.forge.connect import readiness
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 
+SAFE_GH = (2, 63)  # an older gh can send the token along when a log is on another host
 PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
@@ -39,6 +42,30 @@ def examine_sandbox(context: Context) -> list[Finding]:
     hint = state.hint or "allow it: sandbox.mode: auto (sow config edit)"
     what = f"agents and checks run without a sandbox{f': {state.problem}' if state.problem else ''}"
     return [found("warning" if state.problem else "ok", what, hint)]
+
+
+def examine_forge(context: Context) -> list[dict[str, str]]:
+    """Returns whether `sow deliver` can use gh or glab for the remote origin; nothing without such a remote."""
+    try:
+        ready = readiness(context.checkout().root, context.environment)
+    except SowError as error:
+        return [{"state": "warning", "what": error.message, "hint": error.hint}]
+    if ready is None:
+        return []
+    program, login = ready.program, f"{ready.program} auth login --hostname {ready.host}"
+    if not ready.is_installed:
+        hint = f"to deliver requests, install it from {INSTALL[program]}, then: {login}"
+        return [
+            {"state": "ok", "what": f"{program} is not installed: sow deliver needs it for {ready.host}", "hint": hint}
+        ]
+    version = ".".join(map(str, ready.version)) or "of an unknown version"
+    if not ready.is_logged_in:
+        return [{"state": "warning", "what": f"{program} {version} is not logged in to {ready.host}", "hint": login}]
+    findings = [{"state": "ok", "what": f"{program} {version} is logged in to {ready.host}", "hint": ""}]
+    if program == "gh" and ready.version < SAFE_GH:
+        what = f"gh {version} is old: it sends your token along when a log is on another host"
+        findings.append({"state": "warning", "what": what, "hint": f"install a newer gh from {INSTALL[program]}"})
+    return findings
 
 
 def _findings(setups: Setups, read: Read) -> list[Finding]:

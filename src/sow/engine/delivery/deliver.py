@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sow.domain.documents.state import ProjectState
 from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record
-from sow.errors import SowError, Waiting
+from sow.errors import SowError, SystemFailure, Waiting
 from sow.forge import connect, forge
 from sow.forge.forge import CLOSED, ChangeRequest, Forge, ForgeError
 from sow.gitwork.delivered_branch import HEADS, DeliveredBranch
 from sow.gitwork.repository import Repository
+from sow.plans import reader
 from sow.reports import request_text, run_report
 from sow.store import inbox
 from sow.store.files.checkout_home import Home
+from sow.store.projects import plan_files, task_folder
 from sow.store.projects import project as projects
-from sow.store.projects import task_folder
 from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 from sow.system import clock
 from sow.system.terminal import escape_line
 
@@ -259,19 +262,46 @@ class BranchDelivery:
         return [escape_line(text.splitlines()[0])[:300] for text in texts[:MOST_WAITING] if text]
 
     def _documents(self) -> list[dict[str, object]]:
-        """Returns the reports of the runs whose work is delivered, oldest first."""
-        project_id, first = self.project["project_id"], self.record.run_id
-        folders = [each for each in run_folder.all_folders(self.home) if each.run["project_id"] == project_id]
-        wanted = [each for each in folders if each.id == first or (each.id > first and not run_folder.is_empty(each))]
-        return [run_report.report_data(self.home, each) for each in wanted]
+        return [run_report.report_data(self.home, folder) for folder in self._runs()]
+
+    def _runs(self) -> list[RunFolder]:
+        """Return the runs of the project that did something, oldest first."""
+        project_id = self.project["project_id"]
+        folders = [each for each in run_folder.listed(self.home) if each.run["project_id"] == project_id]
+        return [each for each in folders if each.id == self.record.run_id or not run_folder.is_empty(each)]
 
     def _title(self) -> str:
         name = self.options.title or self.record.run["name"] or self.project["name"]
         return escape_line(name)[:MOST_TITLE]
 
     def _closes(self) -> list[str]:
-        """Returns references to the issues that the runs' plans resolve."""
-        return []
+        """Return references to the issues that the plans of the delivered runs resolve."""
+        own = self.forge.remote
+        urls: list[str] = []
+        for folder in self._runs():
+            paths = [plan["path"] for plan in folder.run["plans"]]
+            sources, _ = plan_files.load(
+                [path for path in paths if os.path.exists(f"{self.home.root}/{path}")], self.home.root
+            )
+            urls += reader.read(sources).issues if sources else []
+        found = (ISSUE.fullmatch(url) for url in dict.fromkeys(urls))
+        return [
+            f"#{match[3]}" if (match[1], match[2]) == (own.host, own.path) else match[0]
+            for match in found
+            if match is not None and match[1] == own.host
+        ]
+
+    def _method(self, request: ChangeRequest) -> str | None:
+        """Return `merge` if the merge has the commits of the branch, and None if not or if that cannot be seen."""
+        base = self.record.data["base"]
+        target = self._target()
+        try:
+            target.fetch(base, target.heads(base).get(base, ""))
+        except SystemFailure:  # the remote does not answer; the merge itself is known
+            return None
+        head, commit = request.head_sha, request.merge_commit
+        known = commit and head and len(self.repository.only_commits([head, commit])) == len({head, commit})
+        return "merge" if known and self.repository.is_ancestor(head, commit) else None
 
     def record_merge(self, request: ChangeRequest, method: str = "") -> None:
         """Records that the forge merged the request, which proves that its commits are in the base."""
@@ -282,7 +312,7 @@ class BranchDelivery:
             state=MERGED,
             merge_commit=request.merge_commit or None,
             merged_head=request.head_sha or data.get("head"),
-            method=method or None,
+            method=method or self._method(request),
             merged_at=clock.now(),
         )
         self.record.journal("request_merged", number=request.number, commit=request.merge_commit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from sow.domain.actor import Actor
-from sow.domain.documents.state import ProjectState, Task
+from sow.domain.documents.state import ProjectState, RunDelivery, Task
 from sow.domain.text.units import listed
 from sow.errors import SowError, Waiting
 from sow.gitwork.fast_forward import fast_forward
@@ -34,11 +34,38 @@ def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, 
             f"task {ident} is {task['status']}: only completed work can be reverted", f"sow task show {ident}"
         )
     repository = Repository(home)
+    _refuse_merged_request(repository, project, ident)
     with repository.locked():
         commit = _revert(repository, project, task, reason)
     changed = acceptance.reopen(home, ident, reason, actor=actor)
     dependents = [task["id"] for task in tasks if ident in task["depends_on"] and task["status"] != "abandoned"]
     return changed, commit, dependents
+
+
+def _refuse_merged_request(repository: Repository, project: ProjectState, ident: str) -> None:
+    """Refuse if the forge merged the task's work as other commits, which hold the work of all tasks."""
+    for folder in run_folder.listed(repository.home):
+        delivery = folder.run.get("delivery")
+        if folder.run["project_id"] != project["project_id"] or delivery is None or delivery["state"] != "merged":
+            continue
+        if delivery.get("method") == "merge" or not _has_work(repository, delivery, ident):
+            continue
+        number, base, commit = delivery.get("number", 0), delivery["base"], delivery.get("merge_commit", "")[:12]
+        by_hand = f", or on {base}: git revert {commit}" if delivery.get("method") == "squash" else ""
+        raise SowError(
+            f"the work of task {ident} was merged into {base} with request {number}, together with that of all its "
+            "tasks: only the whole request can be reverted",
+            f"revert it at {delivery.get('url', base)}{by_hand}",
+        )
+
+
+def _has_work(repository: Repository, delivery: RunDelivery, ident: str) -> bool:
+    """Tell whether a delivered commit has a recorded merge of a task."""
+    merges = [merge for folder in run_folder.listed(repository.home) for merge in folder.run.get("merges", ())]
+    commits = repository.only_commits(merge["commit"] for merge in merges if merge["task"] == ident)
+    heads = {delivery.get("merged_head", ""), delivery.get("head", "")} - {""}
+    known = repository.only_commits(heads)
+    return any(repository.is_ancestor(commit, head) for commit in commits for head in known)
 
 
 def _revert(repository: Repository, project: ProjectState, task: Task, reason: str) -> str:

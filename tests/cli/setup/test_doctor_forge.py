@@ -1,0 +1,52 @@
+"""What `sow doctor` says about the program of the forge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.forge_server import ForgeServer
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ForgeServer]:
+    folder = tmp_path / "forge"
+    folder.mkdir()
+    made = ForgeServer(folder)
+    made.add_repository()
+    yield made
+    made.close()
+
+
+def findings(repo: Repo, word: str) -> list[tuple[str, str]]:
+    """The state and hint of each finding about a word."""
+    found = repo.sow("doctor", "--json").json["findings"]
+    return [(each["state"], each["hint"]) for each in found if word in each["what"]]
+
+
+def test_doctor_says_whether_gh_is_ready(repo: Repo, server: ForgeServer, tmp_path: Path):
+    """Without a remote on a forge nothing is said; then a login is missing; then all is well."""
+    assert findings(repo, "logged in") == []
+    repo.git("remote", "add", "origin", server.url())
+    environment = server.environment(tmp_path)
+    token = environment.pop("GH_ENTERPRISE_TOKEN")
+    repo.environment |= environment
+    assert findings(repo, "is not logged in to") == [("warning", f"gh auth login --hostname {server.host}")]
+    repo.environment["GH_ENTERPRISE_TOKEN"] = token
+    assert findings(repo, f"is logged in to {server.host}") == [("ok", "")]
+
+
+def test_doctor_warns_about_an_old_gh(repo: Repo, tmp_path: Path):
+    """gh 2.23 sends the token along when a job's log is on another host."""
+    old = tmp_path / "bin" / "gh"
+    old.parent.mkdir()
+    old.write_text(
+        f"#!{sys.executable}\nimport sys\nif '--version' in sys.argv: print('gh version 2.23.0 (2023-02-08)')\n"
+    )
+    old.chmod(0o755)
+    repo.environment["PATH"] = f"{old.parent}:{repo.environment['PATH']}"
+    repo.git("remote", "add", "origin", "https://github.com/harbour/cranes.git")
+    assert findings(repo, "gh 2.23.0 is old") == [("warning", "install a newer gh from https://cli.github.com")]
