@@ -2,6 +2,7 @@
 """A stand-in for GitLab's glab, which no registry has: `glab auth status` and `glab api`, as its manual describes them.
 
 It answers with what a JSON file says, by method and path; the variable GLAB_STAND_IN names the file.
+It logs each call with its body beside that file.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ def main() -> int:
     with open(os.environ["GLAB_STAND_IN"], encoding="utf-8") as file:
         answers = json.load(file)
     key = f"{options.method} {options.path}"
+    sent = json.loads(sys.stdin.read()) if options.input == "-" else None
+    with open(os.environ["GLAB_STAND_IN"] + ".log", "a", encoding="utf-8") as log:
+        log.write(json.dumps([key, sent]) + "\n")
     status, body = (200, answers[key]) if key in answers else (404, {"message": "404 Not Found"})
     if options.include:
         sys.stdout.write(
             f"HTTP/2.0 {status} {'OK' if status == 200 else 'Not Found'}\nContent-Type: application/json\n\n"
         )
-    sys.stdout.write(json.dumps(body))
+    sys.stdout.write(body if isinstance(body, str) else json.dumps(body))
     if status != 200:
         sys.stderr.write("glab: 404 Not Found (HTTP 404)\n")
     return int(status != 200)

@@ -27,6 +27,7 @@ CONCLUSIONS = {
 }
 STATUSES = {"success": forge.PASSED, "pending": forge.PENDING}
 ACTIONS = "github-actions"
+ASKING = ("COMMENTED", "CHANGES_REQUESTED")  # an approval with a friendly word asks for nothing
 READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
 DRAFT = "mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { clientMutationId } }"
 
@@ -128,7 +129,7 @@ class GitHub:
         talk = self.api.get(f"{self.path}/issues/{request.number}/comments{query}") or []
         lines = self.api.get(f"{self.path}/pulls/{request.number}/comments{query}") or []
         reviews = self.api.get(f"{self.path}/pulls/{request.number}/reviews?per_page=100") or []
-        submitted = [review for review in reviews if review.get("body") and review.get("submitted_at")]
+        submitted = [review for review in reviews if review.get("body") and review["state"] in ASKING]
         kinds = ((talk, "issue"), (lines, "line"), (submitted, "review"))
         return forge.in_order([self._comment(comment, kind) for comments, kind in kinds for comment in comments])
 
