@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import yaml
 from conftest import Result
 
+from sow.engine.delivery.deliver import BranchDelivery, DeliverOptions
+from sow.engine.delivery.watch import RequestWatch, WatchOptions
+from sow.store.files.checkout_home import find
 from sow.store.formats import yaml_text
 from support.forge_server import ForgeServer
 from support.plan_repo import PlanRepo
@@ -59,3 +64,27 @@ class Scene:
 
     def pushed_files(self, branch: str = "feat/harbour") -> list[str]:
         return self.server.git("ls-tree", "-r", "--name-only", branch).split()
+
+
+class Follower:
+    """Follows the scene's request in this process; between two polls the next act of the test happens."""
+
+    def __init__(self, scene: Scene, *acts: Callable[[], Any]) -> None:
+        self.scene = scene
+        self.acts = list(acts)
+        self.pauses: list[float] = []
+        self.told: list[str] = []
+        self.calls: list[int] = []
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.calls.append(len(self.scene.server.calls("^[A-Z]+ /repos")))
+        if not self.acts:
+            raise TimeoutError(self.told)
+        self.acts.pop(0)()
+
+    def follow(self, method: str = "") -> Any:
+        os.environ.update(self.scene.repo.environment)
+        home = find(option=str(self.scene.repo.root), environment={}, cwd="/")
+        delivery = BranchDelivery(home, dict(self.scene.repo.environment), DeliverOptions(), self.told.append)
+        return RequestWatch(delivery, WatchOptions(method=method), pause=self.pause).follow()

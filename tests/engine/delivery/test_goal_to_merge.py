@@ -1,0 +1,102 @@
+"""From one sentence to a merged request, with a failed check and two review comments on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.delivery_scene import Follower, Scene
+
+PLAN = """# Harbour
+
+## Task 1: Add a crane
+**Estimated time**: 10m
+
+Build it in crane.txt.
+
+**Verify**: `test -s crane.txt`
+"""
+LOG = """2026-11-19T10:00:02.0000000Z ##[group]Run sh ci.sh
+2026-11-19T10:00:03.0000000Z crane.txt:1: error: a small crane lifts nothing
+2026-11-19T10:00:03.0000000Z ##[error]Process completed with exit code 1.
+"""
+
+
+class Story:
+    """A harbour whose CI wants a big crane, and a colleague who comments on the first version."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.comments: list[int] = []
+        server, plans = scene.server, scene.plans
+        server.access["grace"] = "write"
+        server.slow_checks = False
+        server.ci = self.ci
+        plans.act(
+            "implementer",
+            "if [ -f crane.txt ]; then echo big; else echo small; fi > crane.new; mv crane.new crane.txt\n",
+        )
+        plans.act("integrator", "echo 'Turn the wheel.' > HOWTO.txt\n")
+        scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
+
+    def ci(self, sha: str) -> list[dict[str, Any]]:
+        """The result of CI for a commit; with the first one come the comments."""
+        server = self.scene.server
+        if not self.comments:
+            number = self.scene.pull["number"]
+            self.comments.append(server.comment_on_line(number, "crane.txt", 1, "Is that enough?", author="grace"))
+            self.comments.append(server.comment(number, "Please say how it is used.", author="grace"))
+        if server.git("show", f"{sha}:crane.txt") == "big":
+            return [{"name": "unit"}]
+        return [{"name": "unit", "conclusion": "failure", "log": LOG}]
+
+    def check(self) -> None:
+        """The merged result has what CI and the colleague wanted, and everything was done once."""
+        scene, server = self.scene, self.scene.server
+        assert server.git("show", "main:crane.txt") == "big"
+        assert server.git("show", "main:HOWTO.txt") == "Turn the wheel."
+        assert not [path for path in scene.pushed_files("main") if path.startswith(".sow/project")]
+        assert (scene.pull["state"], scene.pull["merge_commit"]) == ("closed", server.branch_head("main"))
+        assert scene.plans.statuses() == {"010": "completed", "020": "completed", "030": "completed"}
+        handled = {entry["key"]: entry["tasks"] for entry in scene.delivery()["handled"]}
+        line, general = self.comments
+        (check,) = handled.keys() - {f"line-{line}", f"issue-{general}"}
+        assert handled[check] == handled[f"line-{line}"] != handled[f"issue-{general}"]
+        (owned,) = handled[check]
+        assert scene.plans.task(owned)["follows"]["task"] == "010"
+        (reply,) = [each for each in server.talk[scene.pull["number"]] if each["id"] != general]
+        assert reply["body"].startswith("Follow-up task ")
+        assert "settled 3 findings." in reply["body"]
+        assert scene.delivery()["own_comments"] == [f"issue-{reply['id']}"]
+        assert "020" in scene.pull["body"]
+        assert len(server.calls("^PUT .*/merge$")) == 1
+        assert len(server.calls("^POST .*/pulls$")) == 1
+
+
+def test_findings_become_follow_up_tasks_whose_result_is_merged(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """A failed check and two comments are settled by their owners, pushed, checked again and merged."""
+    for name, value in scene.repo.environment.items():
+        monkeypatch.setenv(name, value)
+    story = Story(scene)
+    (scene.repo.root / "plan.md").write_text(PLAN)
+    assert scene.repo.sow("run", "plan.md", "--yes").code == 0
+    assert scene.deliver().code == 0
+    follower = Follower(scene, lambda: None, lambda: None)
+    assert follower.follow("merge").state == "merged"
+    assert "1 failed check and 2 comments: starting follow-up tasks" in follower.told
+    story.check()
+
+
+@pytest.mark.full
+def test_one_sentence_becomes_a_merged_request(scene: Scene):
+    """`sow plan new`, `sow run` and `sow deliver --watch --merge`, and no step by hand."""
+    planner = {"say": f"BEGIN PLAN {{nonce}}\n{PLAN}END PLAN {{nonce}}"}
+    scene.plans.simulated("thinker", "planner", [planner])
+    story = Story(scene)
+    scene.repo.ok("plan", "new", "Add a crane", "--headless")
+    (path,) = (scene.repo.root / "plans").glob("*.md")
+    scene.repo.ok("run", str(path.relative_to(scene.repo.root)), "--yes")
+    done = scene.deliver("--watch", "--merge")
+    assert done.code == 0, done
+    assert "is merged as" in done.out
+    story.check()
