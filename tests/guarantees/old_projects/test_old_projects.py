@@ -78,6 +78,7 @@ CALLS = {
     "plan update": [],
     "run": [str(EXAMPLE), "--executor", "simulated"],
     "deliver": [],
+    "deliver watch": [],
     "salvage prune": ["--older-than", "0s", "--yes"],
 }
 ASK_NO_PROJECT = {
