@@ -96,7 +96,7 @@ class ForgeApi:
         return self._run(["auth", "status", "--hostname", self.host]).code == 0
 
     def version(self) -> tuple[int, ...]:
-        """Return the version of gh or glab, or () if it does not say."""
+        """Returns the version of gh or glab, or () if it does not say."""
         found = VERSION.search(self._run(["--version"]).text)
         return tuple(map(int, found[0].split("."))) if found else ()
 

@@ -82,7 +82,7 @@ def hide_password(url: str) -> str:
 
 
 def readiness(root: str, environment: Mapping[str, str], remote: str = "origin") -> ForgeReadiness | None:
-    """Return whether the program of a remote's forge can be used, or None if the remote is on no forge."""
+    """Returns whether the program of a remote's forge can be used, or None if the remote is on no forge."""
     try:
         host, _ = parse_url(remote_url(root, remote))
     except SowError:
@@ -94,14 +94,14 @@ def readiness(root: str, environment: Mapping[str, str], remote: str = "origin")
 
 
 def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
-    """Return the calls to a host to which the user is logged in."""
+    """Returns the calls to a host to which the user is logged in."""
     api = _api(host, environment)
     api.require_login()
     return api
 
 
 def _api(host: str, environment: Mapping[str, str]) -> ForgeApi:
-    """Return the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
+    """Returns the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
     name = host.partition(":")[0]
     apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS]
     if name == "github.com" or name.endswith(".ghe.com"):

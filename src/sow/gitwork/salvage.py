@@ -129,12 +129,12 @@ def works_by_merge(repository: Repository) -> dict[str, list[str]]:
 
 
 def merged_requests(repository: Repository) -> dict[str, str]:
-    """Return the heads of the requests that the forge merged, each with the branch that has their work.
+    """Returns the heads of the requests that the forge merged, each with the branch that has their work.
 
     After a squash or a rebase no commit of them is on that branch; the record of the request is the proof.
     """
     found = {}
-    for folder in run_folder.listed(repository.home):
+    for folder in run_folder.all_folders(repository.home):
         delivery = folder.run.get("delivery")
         if delivery is not None and delivery["state"] == "merged" and "merge_commit" in delivery:
             head = delivery.get("merged_head", "")

@@ -44,27 +44,25 @@ def examine_sandbox(context: Context) -> list[Finding]:
     return [found("warning" if state.problem else "ok", what, hint)]
 
 
-def examine_forge(context: Context) -> list[dict[str, str]]:
+def examine_forge(context: Context) -> list[Finding]:
     """Returns whether `sow deliver` can use gh or glab for the remote origin; nothing without such a remote."""
     try:
         ready = readiness(context.checkout().root, context.environment)
     except SowError as error:
-        return [{"state": "warning", "what": error.message, "hint": error.hint}]
+        return [of_error("warning", error)]
     if ready is None:
         return []
     program, login = ready.program, f"{ready.program} auth login --hostname {ready.host}"
     if not ready.is_installed:
         hint = f"to deliver requests, install it from {INSTALL[program]}, then: {login}"
-        return [
-            {"state": "ok", "what": f"{program} is not installed: sow deliver needs it for {ready.host}", "hint": hint}
-        ]
+        return [found("ok", f"{program} is not installed: sow deliver needs it for {ready.host}", hint)]
     version = ".".join(map(str, ready.version)) or "of an unknown version"
     if not ready.is_logged_in:
-        return [{"state": "warning", "what": f"{program} {version} is not logged in to {ready.host}", "hint": login}]
-    findings = [{"state": "ok", "what": f"{program} {version} is logged in to {ready.host}", "hint": ""}]
+        return [found("warning", f"{program} {version} is not logged in to {ready.host}", login)]
+    findings = [found("ok", f"{program} {version} is logged in to {ready.host}")]
     if program == "gh" and ready.version < SAFE_GH:
         what = f"gh {version} is old: it sends your token along when a log is on another host"
-        findings.append({"state": "warning", "what": what, "hint": f"install a newer gh from {INSTALL[program]}"})
+        findings.append(found("warning", what, f"install a newer gh from {INSTALL[program]}"))
     return findings
 
 

@@ -80,7 +80,7 @@ class BranchDelivery:
             return self._request()
 
     def update(self) -> ChangeRequest:
-        """Push what is new on the branch, and bring the open request up to date."""
+        """Pushes what is new on the branch, and bring the open request up to date."""
         with self.record.claimed():
             self._push()
             return self._request()
@@ -98,7 +98,7 @@ class BranchDelivery:
         return request
 
     def has_news(self) -> bool:
-        """Tell whether the branch has commits that were not delivered."""
+        """Tells whether the branch has commits that were not delivered."""
         return self.record.data.get("source") != self._source()
 
     def _source(self) -> str:
@@ -226,7 +226,7 @@ class BranchDelivery:
         return request
 
     def _set_draft(self, request: ChangeRequest, draft: bool) -> None:
-        """Make the request a draft or ready; a forge without drafts keeps it as it is."""
+        """Makes the request a draft or ready; a forge without drafts keeps it as it is."""
         try:
             self.forge.set_draft(request, draft)
         except ForgeError as problem:
@@ -265,9 +265,9 @@ class BranchDelivery:
         return [run_report.report_data(self.home, folder) for folder in self._runs()]
 
     def _runs(self) -> list[RunFolder]:
-        """Return the runs of the project that did something, oldest first."""
+        """Returns the runs of the project that did something, oldest first."""
         project_id = self.project["project_id"]
-        folders = [each for each in run_folder.listed(self.home) if each.run["project_id"] == project_id]
+        folders = [each for each in run_folder.all_folders(self.home) if each.run["project_id"] == project_id]
         return [each for each in folders if each.id == self.record.run_id or not run_folder.is_empty(each)]
 
     def _title(self) -> str:
@@ -275,7 +275,7 @@ class BranchDelivery:
         return escape_line(name)[:MOST_TITLE]
 
     def _closes(self) -> list[str]:
-        """Return references to the issues that the plans of the delivered runs resolve."""
+        """Returns references to the issues that the plans of the delivered runs resolve."""
         own = self.forge.remote
         urls: list[str] = []
         for folder in self._runs():
@@ -292,7 +292,7 @@ class BranchDelivery:
         ]
 
     def _method(self, request: ChangeRequest) -> str | None:
-        """Return `merge` if the merge has the commits of the branch, and None if not or if that cannot be seen."""
+        """Returns `merge` if the merge has the commits of the branch, and None if not or if that cannot be seen."""
         base = self.record.data["base"]
         target = self._target()
         try:

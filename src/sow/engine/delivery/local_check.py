@@ -20,7 +20,7 @@ from sow.system.process.generator_steps import run_to_end
 def passes_here(
     folder: RunFolder, environment: Mapping[str, str], command: str, commit: str, verbs: Callable[..., int] | None
 ) -> bool:
-    """Tell whether a command passes in a clean checkout of a commit.
+    """Tells whether a command passes in a clean checkout of a commit.
 
     The command comes from a log that others wrote. It is only run if it is a check of the project's tasks and the user
     agreed to it; otherwise the answer is no.
@@ -40,7 +40,7 @@ def passes_here(
 
 
 def _known(context: RunContext, command: str) -> Check | None:
-    """Return the check of a task that has this command."""
+    """Returns the check of a task that has this command."""
     words = command.split()
     for _, task in task_folder.load_readable(context.home, projects.load(context.home))[0]:
         for check in check_list.checks_of(task):

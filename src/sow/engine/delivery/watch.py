@@ -85,7 +85,7 @@ class RequestWatch:
         self.said = ""
 
     def follow(self) -> ChangeRequest:
-        """Return the merged request; raise when a person has to do something first."""
+        """Returns the merged request; raise when a person has to do something first."""
         deadline = time.monotonic() + self.options.most_seconds if self.options.most_seconds else 0
         self.required = self.forge.required_checks(self.record.data["base"])
         failures = 0
@@ -115,7 +115,7 @@ class RequestWatch:
             self.delivery.tell(escape_line(text))
 
     def _poll(self) -> ChangeRequest | None:
-        """Look at the request and do what follows from it; return it when it is merged."""
+        """Looks at the request and do what follows from it; return it when it is merged."""
         if self.delivery.home.claim_holder("run") is not None:
             self._say("a run works on this branch: waiting for its end")
             return None
@@ -143,7 +143,7 @@ class RequestWatch:
     # Comments
 
     def _comment_findings(self, comments: Sequence[Comment]) -> list[RequestFinding]:
-        """Return the new comments of people with write access, and of the bots that the user named."""
+        """Returns the new comments of people with write access, and of the bots that the user named."""
         mark = self.record.data.get("writing", "")
         if mark:  # a killed call may have written it
             own = [comment.id for comment in comments if mark in comment.body]
@@ -168,7 +168,7 @@ class RequestWatch:
     # Checks
 
     def _check_findings(self, seen: RequestState) -> list[RequestFinding]:
-        """Return the checks that failed, when no check is under way; a job may run a second time first."""
+        """Returns the checks that failed, when no check is under way; a job may run a second time first."""
         failed = seen.named(FAILED)
         if seen.named(PENDING) or not failed:
             return []
@@ -193,12 +193,12 @@ class RequestWatch:
         return found
 
     def _runs_again(self, check: ForgeCheck, key: str) -> bool:
-        """Tell whether this result is older than the second run of its job."""
+        """Tells whether this result is older than the second run of its job."""
         entry = self.record.handled(RERUN).get(_rerun_key(check, key))
         return entry is not None and clock.epoch() - (epoch(entry["at"]) or 0) < RERUN_TIME
 
     def _rerun(self, check: ForgeCheck, key: str, log: str) -> bool:
-        """Run a job again, once for each commit, if its command passes here; tell whether that was done."""
+        """Runs a job again, once for each commit, if its command passes here; tell whether that was done."""
         if not check.job or any(known.endswith(f"-{key}") for known in self.record.handled(RERUN)):
             return False
         command = finding.failed_command(log)
@@ -212,7 +212,7 @@ class RequestWatch:
         return True
 
     def _refuse_repeated(self, check: ForgeCheck, request: ChangeRequest) -> None:
-        """Raise if follow-up tasks for this check failed as often as work is sent back."""
+        """Raises if follow-up tasks for this check failed as often as work is sent back."""
         name = f"-{finding.one_line(check.name)}"
         count = sum(key.startswith("check-") and key.endswith(name) for key in self.record.handled(FOLLOW_UP))
         if count > self.record.run["settings"]["retries"]:
@@ -222,7 +222,7 @@ class RequestWatch:
             )
 
     def _is_green(self, seen: RequestState) -> bool:
-        """Tell whether all required and all reported checks passed for the pushed commit; no check is not green."""
+        """Tells whether all required and all reported checks passed for the pushed commit; no check is not green."""
         passed = {check.name for check in seen.named(PASSED)}
         missing = sorted(self.required - {check.name for check in seen.checks})
         for check in seen.named(NEEDS_PERSON):
@@ -236,14 +236,14 @@ class RequestWatch:
         return False
 
     def _ask(self, check: ForgeCheck, request: ChangeRequest) -> None:
-        """Say once that a check waits for a person."""
+        """Says once that a check waits for a person."""
         key = f"asked-{finding.check_key(check, self.record.data['head'])}"[: finding.MOST_KEY]
         if key not in self.record.handled(ASKED):
             self.record.handle([key], ASKED)
             self._say(f"check {finding.one_line(check.name)!r} waits for a person: {check.url or request.url}")
 
     def _wait_for_checks(self, missing: Sequence[str]) -> None:
-        """Wait for the first check of a commit; say so, or end, after some time."""
+        """Waits for the first check of a commit; say so, or end, after some time."""
         head, since = self.record.data["head"], self.record.data.get("waiting_since")
         if since is None or since["head"] != head:
             self.record.update(waiting_since={"head": head, "at": clock.now()})
@@ -263,7 +263,7 @@ class RequestWatch:
     # Actions
 
     def _follow_up(self, request: ChangeRequest, findings: Sequence[RequestFinding]) -> None:
-        """Let follow-up tasks settle the findings, push the result and say so in the request."""
+        """Lets follow-up tasks settle the findings, push the result and say so in the request."""
         comments = sum(each.kind == COMMENT for each in findings)
         parts = [counted(len(findings) - comments, "failed check")] if len(findings) > comments else []
         parts += [counted(comments, "comment")] if comments else []
@@ -286,7 +286,7 @@ class RequestWatch:
             raise Waiting(f"follow-up task {first.task}: {first.text or first.outcome}", f"sow inbox, {AGAIN}")
 
     def _reply(self, request: ChangeRequest, text: str) -> None:
-        """Comment on the request; a mark shows after a kill whether the comment was written."""
+        """Comments on the request; a mark shows after a kill whether the comment was written."""
         mark = os.urandom(6).hex()
         self.record.update(writing=mark)
         text = clean(text, self.delivery.environment)[:MOST_REPLY]
@@ -294,7 +294,7 @@ class RequestWatch:
         self.record.update(own_comments=[*self.record.data.get("own_comments", []), ident], writing=None)
 
     def _merge(self, seen: RequestState) -> ChangeRequest | None:
-        """Merge a green request if the user said so; return it when it is merged."""
+        """Merges a green request if the user said so; return it when it is merged."""
         request, head = seen.request, self.record.data["head"]
         waiting = self.delivery.waiting()
         if request.is_draft and not waiting and self.record.data.get("drafted"):

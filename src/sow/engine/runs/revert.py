@@ -43,8 +43,8 @@ def revert(home: Home, ident: str, reason: str, *, actor: Actor) -> tuple[Task, 
 
 
 def _refuse_merged_request(repository: Repository, project: ProjectState, ident: str) -> None:
-    """Refuse if the forge merged the task's work as other commits, which hold the work of all tasks."""
-    for folder in run_folder.listed(repository.home):
+    """Refuses if the forge merged the task's work as other commits, which hold the work of all tasks."""
+    for folder in run_folder.all_folders(repository.home):
         delivery = folder.run.get("delivery")
         if folder.run["project_id"] != project["project_id"] or delivery is None or delivery["state"] != "merged":
             continue
@@ -60,8 +60,8 @@ def _refuse_merged_request(repository: Repository, project: ProjectState, ident:
 
 
 def _has_work(repository: Repository, delivery: RunDelivery, ident: str) -> bool:
-    """Tell whether a delivered commit has a recorded merge of a task."""
-    merges = [merge for folder in run_folder.listed(repository.home) for merge in folder.run.get("merges", ())]
+    """Tells whether a delivered commit has a recorded merge of a task."""
+    merges = [merge for folder in run_folder.all_folders(repository.home) for merge in folder.run.get("merges", ())]
     commits = repository.only_commits(merge["commit"] for merge in merges if merge["task"] == ident)
     heads = {delivery.get("merged_head", ""), delivery.get("head", "")} - {""}
     known = repository.only_commits(heads)
