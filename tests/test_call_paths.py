@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 from conftest import Repo
+from support.paths import ROOT
 from support.plan_repo import PlanRepo
 from support.simulated_workers import WorkerRepo
 
@@ -57,3 +59,20 @@ def test_a_run_goes_through_few_modules(plan_repo: PlanRepo):
     names = entered(plan_repo.repo, "run", "plan.md", "--review", "off", "--yes")
     assert plan_repo.statuses() == {"010": "completed"}
     assert MOST_OF_RUN - 10 <= len(names) <= MOST_OF_RUN, "\n".join([str(len(names)), *names])
+    without_reviews = {"sow.engine.runs.review_stage", "sow.engine.runs.judge"}
+    assert set(path_of("A task")) - without_reviews <= set(names)
+
+
+def path_of(start: str) -> list[str]:
+    """Returns the modules of a path in ARCHITECTURE.md, in their order."""
+    (line,) = [part for part in (ROOT / "ARCHITECTURE.md").read_text().split("\n- ") if part.startswith(f"**{start}")]
+    paths = re.findall(r"`([a-z_/]+)\.py`", line.partition("\n##")[0])
+    return [f"sow.{path.replace('/', '.')}" for path in paths]
+
+
+def test_a_reader_follows_a_task_or_an_agent_through_few_files():
+    """Both paths in ARCHITECTURE.md have at most 25 files, and every file exists."""
+    for start in ("A task", "An agent of a workflow"):
+        path = path_of(start)
+        assert 15 < len(path) <= 25, path
+        assert [name for name in path if not (ROOT / "src" / f"{name.replace('.', '/')}.py").is_file()] == []
