@@ -185,7 +185,12 @@ def test_a_program_without_memory_gets_the_goal_and_the_answer(planner: Planner,
 
 def test_open_questions_of_the_plan_are_shown(planner: Planner):
     planner.script(answer(PLAN.replace("## Task", "## Open questions\n\n- How high?\n\n## Task")))
-    assert "open questions of the planner:\n- How high?\n" in planner.repo.ok("plan", "new", GOAL).out
+    shown = planner.repo.ok("plan", "new", GOAL).out
+    assert "open questions of the planner:\n- How high?\n" in shown
+    assert "estimated work: 10m" in shown and "unknown, because the plan has no times" not in shown
+    planner.script(answer(PLAN.replace("**Estimated time**: 10m\n", "")))
+    assert "estimated work: unknown, because the plan has no times" in planner.repo.ok("plan", "new", GOAL).out
+    planner.script(answer(PLAN.replace("## Task", "## Open questions\n\n- How high?\n\n## Task")))
     assert planner.repo.ok("plan", "new", GOAL, "--json").json["open_questions"] == ["How high?"]
 
 

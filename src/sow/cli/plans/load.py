@@ -42,11 +42,13 @@ def plan_or_issues(context: Context, command: str, paths: list[str], *, issue: s
         return paths
     if paths:
         raise SowError("a plan file and issues cannot be given together", f"give {paths[0]!r:.60} in a call of its own")
-    from sow.engine.launch import issue_plans  # few plans come from a forge
+    from sow.cli.progress import Progress  # few plans come from a forge
+    from sow.engine.launch import issue_plans
     from sow.store.layout import create_missing
 
     home = context.checkout()
-    issues = issue_plans.read_issues(home.root, context.environment, numbers=issue, label=label)
+    with Progress("Reading issues"):
+        issues = issue_plans.read_issues(home.root, context.environment, numbers=issue, label=label)
     if create_missing(home):
         err(escape_line(f"made {home.sow}"))
     written = issue_plans.write_plans(home, issues)

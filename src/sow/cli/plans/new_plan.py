@@ -19,6 +19,7 @@ from sow.domain import inputs
 from sow.domain.ids import branch_slug
 from sow.domain.plans import graph
 from sow.domain.plans.planner_answer import open_questions
+from sow.domain.runs.forecast import GUESSED
 from sow.engine.launch import issue_plans
 from sow.engine.launch.planner import PlanDraft, PlanGoal, PlannerQuestions, PlanWriter
 from sow.engine.turns.sow_command import sow_path
@@ -252,6 +253,8 @@ class PlanResult:
         out("")
         reading = load.read(self.context, [self.shown_path])
         print_plan(reading, json=False)
+        if all(estimate.origin == GUESSED for estimate in reading.expected().values()):
+            out("estimated work: unknown, because the plan has no times and no task has finished here")
         out(cost_text(reading, reading.roles()))
         questions = open_questions(reading.sources[0].text)
         if questions:
