@@ -111,7 +111,7 @@ class Worktree:
     def change_files(self, arguments: Sequence[str], index: str = "") -> None:
         """Runs a git command that writes or removes files; once more if somebody removed permissions."""
         done = self.run_git(arguments, index=index)
-        if done.code:
+        if done.code and NOT_PERMITTED in done.err:
             _permit(self.path, 0o700)
             make_readable(self.path)
             done = self.run_git(arguments, index=index)
