@@ -34,6 +34,21 @@ def test_a_question_is_answered(task_repo: Repo):
         task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which file?")
 
 
+def test_the_question_of_a_planner_is_answered(bare_repo: Repo, tmp_path: Path):
+    """It is in the inbox without a project, and the page says how to continue."""
+    scenario = tmp_path / "planner.yaml"
+    scenario.write_text("tasks: {default: [[{say: 'QUESTION {nonce}: Which colour?'}]]}\n")
+    words = ("plan", "new", "Add a crane", "--executor", "simulated")
+    assert bare_repo.sow(*words, SOW_SIMULATED_SCENARIO=str(scenario)).code == 4
+    facts = facts_of(bare_repo)
+    state = fresh(facts)
+    assert [(item["number"], item["text"]) for item in state["inbox"]] == [("p1", "Which colour?")]
+    assert state["next"] == {"text": "answer the planner: Which colour?", "command": 'sow answer p1 "…"'}
+    status, answer = facts.act("answer", {"question": "p1", "text": "Blue"})
+    assert (status, "continue with: sow plan new 'Add a crane'" in answer["text"]) == (200, True)
+    assert fresh(facts)["inbox"] == []
+
+
 def test_work_is_sent_back_and_approved(task_repo: Repo):
     """Sending back leaves the words as feedback and a new iteration; approval completes."""
     facts = facts_of(task_repo)

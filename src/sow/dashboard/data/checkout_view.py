@@ -16,6 +16,7 @@ from sow.errors import SowError
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
 from sow.store import inbox as store_inbox
+from sow.store import planning
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import fingerprint
 from sow.store.projects import project as projects
@@ -50,6 +51,7 @@ class CheckoutView:
         self.project_runs: tuple[Any, ProjectRuns] | None = None
         self.run: RunFollower | None = None
         self.project_mark: Any = None
+        self.planner_questions: list[Item] = []
         self.rows_by_id: dict[str, Row] = {}  # the latest rows of tasks
 
     def refresh(self, *, whole: bool) -> ViewChange:
@@ -61,7 +63,7 @@ class CheckoutView:
             change.tasks = self.cache.refresh(self.project)
             change.stale |= broken != self.cache.problems()  # no row shows a broken task
             self._refresh_crew(change)
-            change.stale |= self._refresh_runs()
+            change.stale |= self._refresh_runs() | self._refresh_planners()
         self._refresh_run(change)
         busy = self.run.history.running if self.run and self.run.live else ()
         change.tasks |= {ident for ident in {*busy, *change.mentioned} if self.cache.refresh_task(ident)}
@@ -101,6 +103,11 @@ class CheckoutView:
         except SowError as error:
             self.problem = error
         return True
+
+    def _refresh_planners(self) -> bool:
+        """Reads the questions of planners; returns whether they changed."""
+        before, self.planner_questions = self.planner_questions, planning.items(self.home)
+        return before != self.planner_questions
 
     def _refresh_runs(self) -> bool:
         """Reads the runs; returns whether the list, the current run or its status changed."""
