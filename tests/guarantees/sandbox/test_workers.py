@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import follow_up_call
 from support.plan_repo import PlanRepo
 from support.simulated_workers import wait_for
 
@@ -182,6 +186,25 @@ def test_a_question_is_answered_and_the_session_resumed(plan_repo: PlanRepo) -> 
     assert result.code == 0, result
     assert plan_repo.repo.git("show", "HEAD:done.txt") == "done\n"
     assert not (Path(plan_repo.repo.environment["HOME"]) / "kept.txt").exists()
+
+
+def test_a_follow_up_has_the_home_of_its_owner(plan_repo: PlanRepo) -> None:
+    """What a worker left in its private home, where a CLI keeps its conversations, is there in the follow-up's turn."""
+    hand_in = {"status": "needs_review"}
+    own = [shell("echo kept > ~/kept.txt; echo one > one.txt"), hand_in]
+    later = [shell("set -e; test -s ~/kept.txt; echo two > one.txt; git commit -q -a -m Two"), hand_in]
+    plan_repo.simulated("hand", "implementer", t010=[own], t020=[later])
+    plan_repo.plan("First")
+    assert plan_repo.run(*OFF).code == 0
+    finding = {"key": "1", "kind": "comment", "title": "Comment", "text": "Two", "path": "one.txt", "line": 1}
+    head = plan_repo.repo.git("rev-parse", "HEAD").strip()
+    given = plan_repo.folder / "findings.json"
+    given.write_text(json.dumps({"findings": [finding], "head": head, "run": plan_repo.runs()[0]["id"]}))
+    call = [sys.executable, follow_up_call.__file__, str(given)]
+    done = subprocess.run(call, cwd=plan_repo.repo.root, env=plan_repo.repo.environment, capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)[0]["outcome"] == "fixed", done
+    assert plan_repo.repo.git("show", "HEAD:one.txt") == "two\n"
+    assert plan_repo.task("010")["status"] == "completed"
 
 
 def test_a_reviewer_reads_and_writes_nothing(plan_repo: PlanRepo) -> None:
