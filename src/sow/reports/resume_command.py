@@ -38,8 +38,10 @@ def resume_command(folder: RunFolder, hint_context: HintContext, history: RunHis
     if is_workflow_run(run):
         arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}
+    elif not plans:  # its tasks follow up on findings of a request
+        arguments, options = ["deliver", "watch"], {}
     else:
-        arguments = ["run", *(hint_context.plan_path(root, path) for path in plans or ["PLAN"])]
+        arguments = ["run", *(hint_context.plan_path(root, path) for path in plans)]
         arguments += [argument for task in _selected_tasks(folder) for argument in ("--task", task)]
     return shlex.join([*hint_context.sow_command(root), *arguments, *as_arguments(options)])
 

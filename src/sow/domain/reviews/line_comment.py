@@ -60,7 +60,10 @@ def pair(places: Sequence[str], texts: Sequence[str]) -> tuple[str, list[LineCom
 
 def feedback_text(general: str, comments: Sequence[LineComment]) -> str:
     """Returns one text with a section for each comment: its place, the quoted line, and the words."""
-    sections = [f"{HEADING}{each.place}\n\n{QUOTE}{each.quote}\n\n{_without_headings(each.text)}" for each in comments]
+    sections = [
+        f"{HEADING}{comment.place}\n\n{QUOTE}{comment.quote}\n\n{_without_headings(comment.text)}"
+        for comment in comments
+    ]
     return "\n\n".join(filter(None, [_without_headings(general), *sections]))
 
 

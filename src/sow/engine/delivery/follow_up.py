@@ -232,7 +232,10 @@ class _FollowUps:
         work = f"Your work on task {owner}" if owner else "The work of several tasks"
         most = MOST_TEXT // len(findings)
         return "\n\n".join(
-            [TASK.format(work=work).strip(), *(self._section(*each, most=most) for each in enumerate(findings, 1))]
+            [
+                TASK.format(work=work).strip(),
+                *(self._section(*numbered, most=most) for numbered in enumerate(findings, 1)),
+            ]
         )
 
     def _section(self, number: int, finding: tuple[RequestFinding, list[Place]], *, most: int) -> str:
@@ -265,7 +268,7 @@ def _result(home: Home, key: str, ident: str, remarks: Sequence[str]) -> FollowU
         question = task.get("question")
         text = f"question {question['number']}: {without_details(question['text'])}" if question else "; ".join(remarks)
         return FollowUpResult(key, ident, WAITING, text=text or f"task {ident} is {task['status']}")
-    merges = [merge for each in _runs(home) for merge in each.run.get("merges", ()) if merge["task"] == ident]
+    merges = [merge for record in _runs(home) for merge in record.run.get("merges", ()) if merge["task"] == ident]
     if not merges:  # a person completed it
         return FollowUpResult(key, ident, FIXED)
     commit = merges[-1]["commit"]
