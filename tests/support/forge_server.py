@@ -70,6 +70,8 @@ class ForgeServer:
         self.stale_head = ""  # what requests say about their head, if that is not true
         self.delay = 0.0
         self.failures: list[tuple[re.Pattern[str], Answer]] = []
+        self.hangs: dict[str, threading.Event] = {}  # a call that was done, whose answer does not come until then
+        self.merge_state = "clean"
         self.requests: list[tuple[str, str]] = []
         self.tokens: set[str] = set()
         self.seen: set[str] = set()
@@ -175,6 +177,17 @@ class ForgeServer:
             pull["head_sha"] = self.branch_head(pull["branch"], pull["owner"]) or pull["head_sha"]
         return str(pull["head_sha"])
 
+    def open_pull(
+        self, branch: str, title: str, body: str, *, base: str = "main", owner: str = OWNER, draft: bool = False
+    ) -> int:
+        number = self.next_number()
+        self.pulls[number] = {
+            "number": number, "node_id": f"PR_{number}", "title": title, "body": body, "state": "open",
+            "draft": draft, "merge_commit": "", "branch": branch, "owner": owner, "base": base,
+            "head_sha": self.branch_head(branch, owner),
+        }  # fmt: skip
+        return number
+
     def merge(self, number: int, method: str = "merge") -> str:
         """Merge a request as GitHub does; return the commit."""
         pull = self.pulls[number]
@@ -249,7 +262,13 @@ class ForgeHandler(BaseHTTPRequestHandler):
             self.forge.requests.append((self.command, call + (f"?{query}" if query else "")))
         if self.forge.delay:
             time.sleep(self.forge.delay)
-        self._send(*self._answer(call, parse_qs(query), json.loads(body) if body else {}))
+        answer = self._answer(call, parse_qs(query), json.loads(body) if body else {})
+        for pattern, released in list(self.forge.hangs.items()):
+            if re.search(pattern, f"{self.command} {call}"):
+                del self.forge.hangs[pattern]
+                self.forge.requests.append(("HANGS", call))
+                released.wait(60)
+        self._send(*answer)
 
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 (names of the base class)
 
@@ -405,7 +424,7 @@ def _pull_view(forge: ForgeServer, pull: dict[str, Any]) -> dict[str, Any]:
         "draft": pull["draft"],
         "merged": bool(pull["merge_commit"]),
         "merge_commit_sha": pull["merge_commit"] or "0" * 40,  # before the merge: of a trial that GitHub makes
-        "mergeable_state": "draft" if pull["draft"] else "clean",
+        "mergeable_state": "draft" if pull["draft"] else forge.merge_state,
         "head": {"ref": pull["branch"], "sha": forge.stale_head or sha},
         "base": {"ref": pull["base"]},
         "html_url": f"https://{forge.host}/{OWNER}/{NAME}/pull/{number}",
@@ -429,12 +448,9 @@ def _open_pull(forge: ForgeServer, owner: str, name: str, *, body: Any, **_: Any
         return 422, {}, {"message": "Validation Failed", "errors": [{"message": f"A pull request for {branch} exists"}]}
     if body.get("draft") and not forge.drafts:
         return 422, {}, {"message": "Draft pull requests are not supported in this repository."}
-    number = forge.next_number()
-    forge.pulls[number] = {
-        "number": number, "node_id": f"PR_{number}", "title": body["title"], "body": body["body"], "state": "open",
-        "draft": bool(body.get("draft")), "merge_commit": "", "branch": branch, "owner": head_owner,
-        "base": body["base"], "head_sha": sha,
-    }  # fmt: skip
+    number = forge.open_pull(
+        branch, body["title"], body["body"], base=body["base"], owner=head_owner, draft=bool(body.get("draft"))
+    )
     return 201, {}, _pull_view(forge, forge.pulls[number])
 
 

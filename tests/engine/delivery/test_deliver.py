@@ -224,3 +224,33 @@ def test_the_journal_has_every_step(scene: Scene):
         "request_pushed",
         "request_opened",
     ]
+
+
+def test_a_protected_branch_is_left_to_somebody_who_may_push(scene: Scene):
+    """The refusal of the forge is one error with the command; nothing is opened, and the next call goes on."""
+    scene.run()
+    hook = scene.server.repositories / "harbour/cranes.git/hooks/pre-receive"
+    hook.write_text(
+        "#!/bin/sh\necho 'error: GH006: Protected branch update failed for refs/heads/feat/harbour.' >&2\nexit 1\n"
+    )
+    hook.chmod(0o755)
+    done = scene.deliver()
+    assert done.code == 4
+    assert "the forge protects feat/harbour: remote: error: GH006: Protected branch update failed" in done.err
+    assert "hint: let somebody push who may: git push origin " in done.err
+    assert scene.server.pulls == {}
+    hook.unlink()
+    assert scene.deliver().code == 0
+
+
+def test_an_existing_request_is_taken_over(scene: Scene):
+    """The user opened it: its title and text stay, and sow adds its section; another base is an error."""
+    scene.run()
+    scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/feat/harbour", "HEAD~1:refs/heads/release")
+    scene.server.open_pull("feat/harbour", "Cranes", "By hand.")
+    done = scene.deliver("--base", "release")
+    assert (done.code, "is for main" in done.err) == (2, True), done
+    assert scene.deliver().code == 0
+    assert scene.pull["title"] == "Cranes"
+    assert scene.pull["body"].startswith("By hand.\n\n<!-- sow")
+    assert scene.delivery()["number"] == scene.pull["number"]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from typing import Any
 
 import pytest
+from conftest import SOW
 from support.delivery_scene import Follower, Scene
+from support.quick_cases import few_of
+from support.simulated_workers import wait_for
+
+from sow.errors import Waiting
 
 PLAN = """# Harbour
 
@@ -85,6 +92,51 @@ def test_findings_become_follow_up_tasks_whose_result_is_merged(scene: Scene, mo
     assert follower.follow("merge").state == "merged"
     assert "1 failed check and 2 comments: starting follow-up tasks" in follower.told
     story.check()
+
+
+CALLS = ["^POST .*/issues/\\d+/comments$", "^PUT .*/merge$", "^POST .*/pulls$"]
+
+
+@few_of("call", CALLS, 0, always=CALLS[:1])
+def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str):
+    """The forge did what was asked, and sow is killed before it hears of it; the same command comes to the same end."""
+    story = Story(scene)
+    (scene.repo.root / "plan.md").write_text(PLAN)
+    assert scene.repo.sow("run", "plan.md", "--yes").code == 0
+    released = scene.server.hangs[call] = threading.Event()
+    command = [SOW, "deliver", "--watch", "--merge"]
+    process = subprocess.Popen(command, cwd=scene.repo.root, env=scene.repo.environment, stdout=subprocess.DEVNULL)
+    wait_for(lambda: scene.server.calls("^HANGS "), seconds=120)
+    process.kill()
+    process.wait()
+    released.set()
+    done = scene.deliver("--watch", "--merge")
+    assert done.code == 0, done
+    (reply,) = [each for each in scene.server.talk[scene.pull["number"]] if each["user"]["login"] == "ada"]
+    assert f"issue-{reply['id']}" in scene.delivery()["own_comments"]
+    story.check()
+
+
+def test_a_follow_up_that_needs_a_person_ends_the_watch(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """The request is a draft until the person decided; then the same command merges it."""
+    for name, value in scene.repo.environment.items():
+        monkeypatch.setenv(name, value)
+    story = Story(scene)
+    scene.plans.act("integrator", "true\n")
+    (scene.repo.root / "plan.md").write_text(PLAN)
+    assert scene.repo.sow("run", "plan.md", "--yes").code == 0
+    assert scene.deliver().code == 0
+    with pytest.raises(Waiting, match="changed nothing"):
+        Follower(scene).follow("merge")
+    assert scene.pull["draft"] is True
+    assert scene.pull["state"] == "open"
+    asking = [ident for ident, status in scene.plans.statuses().items() if status != "completed"]
+    assert len(asking) == 1
+    scene.repo.ok("task", "abandon", asking[0], "--reason", "the wheel is obvious")
+    server, general = scene.server, story.comments[1]
+    assert Follower(scene, *[lambda: None] * 3).follow("merge").state == "merged"
+    assert server.git("show", "main:crane.txt") == "big"
+    assert f"issue-{general}" in {entry["key"] for entry in scene.delivery()["handled"]}
 
 
 @pytest.mark.full

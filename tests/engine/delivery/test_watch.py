@@ -220,3 +220,13 @@ def test_after_a_merge_commit_a_task_can_be_reverted(delivered: Scene):
     assert Follower(delivered).follow().state == "merged"
     assert delivered.delivery()["method"] == "merge"
     assert delivered.repo.sow("revert", "010", "--reason", "wrong crane").code == 0
+
+
+def test_a_conflict_with_the_base_is_left_to_the_user(delivered: Scene):
+    server = delivered.server
+    server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
+    server.merge_state = "dirty"
+    with pytest.raises(Waiting, match="conflicts with main") as caught:
+        Follower(delivered).follow("merge")
+    assert "git fetch origin main && git merge FETCH_HEAD" in caught.value.hint
+    assert server.calls("^PUT .*/merge$") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sow import config as configs
@@ -29,6 +29,8 @@ from sow.forge.forge import (
 )
 from sow.gitwork.delivered_branch import BranchMoved
 from sow.reports.run_history import epoch
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder
 from sow.system import clock
 from sow.system.terminal import escape_line
 
@@ -176,11 +178,11 @@ class RequestWatch:
         found = []
         for check in failed:
             key = finding.check_key(check, sha)
-            entry = self.record.handled(FOLLOW_UP).get(key)
+            entry = self.record.handled(FOLLOW_UP, IGNORED).get(key)
             if entry is not None:
                 raise Waiting(
                     f"check {finding.one_line(check.name)!r} still fails after follow-up task "
-                    f"{listed(entry.get('tasks', []), 3)} changed nothing",
+                    f"{listed(entry.get('tasks', []), 3)}",
                     f"see {check.url or seen.request.url}; fix it and commit, {AGAIN}",
                 )
             if self._runs_again(check, key):
@@ -273,10 +275,16 @@ class RequestWatch:
         results = follow_up.run_follow_ups(
             delivery.home, delivery.environment, self.record.folder, findings, request.head_sha, verbs=self.verbs
         )
-        settled = [result for result in results if result.outcome == follow_up.FIXED]
-        for result in settled:
-            self.record.handle([result.key], FOLLOW_UP, [result.task])
-        open_results = [result for result in results if result.outcome != follow_up.FIXED]
+        settled, open_results = [], []
+        abandoned = self._abandoned({result.task for result in results})
+        for result in results:
+            if result.outcome == follow_up.FIXED:
+                settled.append(result)
+                self.record.handle([result.key], FOLLOW_UP, [result.task])
+            elif result.task in abandoned:  # a person decided that nothing has to be done
+                self.record.handle([result.key], IGNORED, [result.task])
+            else:
+                open_results.append(result)
         delivery.update()
         if settled:
             tasks = list(dict.fromkeys(result.task for result in settled))
@@ -284,6 +292,12 @@ class RequestWatch:
         if open_results:
             first = open_results[0]
             raise Waiting(f"follow-up task {first.task}: {first.text or first.outcome}", f"sow inbox, {AGAIN}")
+
+    def _abandoned(self, task_ids: Collection[str]) -> set[str]:
+        """Returns which of these tasks a person abandoned."""
+        home = self.delivery.home
+        tasks = task_folder.load_readable_or_raise(home, projects.load(home), task_ids)
+        return {task["id"] for task in tasks if task["status"] == "abandoned"}
 
     def _reply(self, request: ChangeRequest, text: str) -> None:
         """Comments on the request; a mark shows after a kill whether the comment was written."""
