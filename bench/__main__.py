@@ -74,7 +74,7 @@ def run_rows(scratch: Path) -> list[Row]:
     first, reuse, checkout = slots.checkouts(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
-        Row(f"{running.BOXED} tasks in the sandbox, without it", *running.in_sandbox(scratch), running.MAX_SANDBOX),
+        Row(f"{running.BOXED:,} tasks in the sandbox, without it", *running.in_sandbox(scratch), running.MAX_SANDBOX),
         Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.MAX_OVER_BOUND),
         Row(
             "ready, as a part of waves",

@@ -62,6 +62,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
         "hosts": [],
         "read": [],
         "write": [],
+        "env": [],
     },
     "notify": {"command": [], "bell": True},
     "deliver": {"bots": [], "check_wait": "10m"},
@@ -233,6 +234,11 @@ class Config:
         """Returns what agents of a role may reach: all, model or none."""
         roles: Mapping[str, str] = self.setting("sandbox", "network_roles") or {}
         return roles.get(role) or str(self.setting("sandbox", "network"))
+
+    def check_variables(self) -> list[str]:
+        """Returns the names of the variables that checks and set-up get besides the usual ones."""
+        in_sandbox = self.setting("sandbox", "env") if self.setting("sandbox", "mode") != "off" else ()
+        return [*self.setting("checks", "env"), *in_sandbox]
 
     def checks_network(self) -> str:
         """Returns what checks may reach, or "" if the user did not say."""

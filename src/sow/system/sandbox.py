@@ -27,6 +27,11 @@ NAMESPACES = (
 TEMPORARY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 (these get a private, empty folder)
 # In /proc, root could change the kernel of the machine with these: core_pattern names a program that runs outside.
 KERNEL_FILES = ("sys", "sysrq-trigger", "scsi", "acpi", "fs", "bus", "irq", "driver", "dynamic_debug")
+PACKAGES = "/run/packages"
+FILL = f"""
+[ -e ~/.sow-filled ] || {{ cp -a --reflink=auto {PACKAGES}/. ~; touch ~/.sow-filled; }} 2> /dev/null
+exec "$@"
+"""
 SOCKETS = "/proc/net/unix"  # lists the sockets of this machine with their paths
 # Folders below a home in which people install programs and libraries. They are readable; keys and logins are not there.
 TOOLS = (
@@ -50,7 +55,7 @@ class Box:
     The home folders of the user, /tmp and /run are private and empty; mounts that are added later win.
     """
 
-    __slots__ = ("hidden", "hosts", "mounts", "network", "opened", "program", "seals", "user_environment")
+    __slots__ = ("first", "hidden", "hosts", "mounts", "network", "opened", "program", "seals", "user_environment")
 
     def __init__(self, environment: Mapping[str, str], *, home: str = "") -> None:
         """Prepares a box; `home` is a folder that is shown as the user's home and keeps what is written there.
@@ -66,6 +71,7 @@ class Box:
         self.mounts: list[tuple[str, ...]] = []  # what is mounted from where to where; later ones win
         self.seals: list[str] = []  # come last, because mounts below a hidden folder need to make their places
         self.opened: list[str] = []  # what the user's settings open
+        self.first: Sequence[str] = ()  # a program that does something and then becomes the wanted one
         self.mounts += [("--tmpfs", folder) for folder in self.hidden]
         self.mounts += [("--bind", home, folder) if home else ("--tmpfs", folder) for folder in homes]
         self.hidden += homes
@@ -113,6 +119,11 @@ class Box:
     def substitute(self, source: str, target: str) -> None:
         """Shows a folder in place of another one, and lets it be written."""
         self.mounts.append(("--bind", source, target))
+
+    def fill_home(self, source: str) -> None:
+        """Copy a folder into the home before a program runs there for the first time."""
+        self.place(source, PACKAGES)
+        self.first = ("/bin/sh", "-c", FILL, "sh")
 
     def show_program(self, path: str) -> None:
         """Shows an installed program in a hidden folder, with the folder of its package."""
@@ -170,7 +181,7 @@ class Box:
         base += [] if self.network == ALL else ["--unshare-net"]
         mounts = [*self.mounts, *(("--ro-bind", os.devnull, path) for path in self._sockets())]
         flat = [word for mount in mounts for word in mount]
-        return [self.program, *NAMESPACES, *base, *flat, *self.seals, "--chdir", cwd, "--", *command]
+        return [self.program, *NAMESPACES, *base, *flat, *self.seals, "--chdir", cwd, "--", *self.first, *command]
 
     def limits(self) -> tuple[int, Callable[[], None] | None]:
         """Returns the descriptor of the filter, or -1, and what the process of bubblewrap calls before it starts.

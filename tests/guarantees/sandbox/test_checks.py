@@ -287,3 +287,41 @@ def test_no_process_of_a_box_survives(plan_repo: PlanRepo) -> None:
 def sleepers(name: str) -> list[str]:
     listed = subprocess.run(["ps", "-e", "-o", "args="], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if line == f"sleep {name}"]
+
+
+# A set-up that downloads a package once, and runs a program of the commit.
+SETUP = """
+set -e
+test -e ~/.cache/package || echo downloaded >> "$TRACES/downloads"
+test -e ~/.cache/package || { mkdir -p ~/.cache; echo package > ~/.cache/package; }
+chmod 500 ~/.cache
+test ! -e ~/planted || echo planted >> "$TRACES/found"
+sh install.sh
+"""
+
+
+def test_a_set_up_of_a_worker_changes_no_other(plan_repo: PlanRepo) -> None:
+    """Packages of the user's own commit are kept; what the set-up of a worker's commit leaves in its home is not."""
+    traces = plan_repo.folder / "traces"
+    traces.mkdir()
+    plan_repo.configure(
+        run={"baseline": "on"},
+        sandbox={"write": [str(traces)], "env": ["TRACES"]},
+        worktree={"setup": [["sh", "setup.sh"]]},
+    )
+    plan_repo.repo.environment["TRACES"] = str(traces)
+    (plan_repo.repo.root / "setup.sh").write_text(SETUP)
+    (plan_repo.repo.root / "install.sh").write_text("")
+    plan_repo.repo.git("add", "--all")
+    plan_repo.repo.git("commit", "-q", "-m", "A set-up")
+    plan_repo.act("implementer-010", "echo work > part_010.txt\necho 'touch ~/planted ~/.cache/../also' > install.sh\n")
+    plan_repo.plan(
+        {"name": "First", "test_commands": ["true"]}, {"name": "Second", "test_commands": ["true"], "depends_on": [1]}
+    )
+    result = plan_repo.run(*OFF)
+    assert result.code == 0, result
+    assert not (traces / "found").exists(), (traces / "found").read_text()
+    kept = plan_repo.repo.root / ".sow/local/sandbox"
+    assert (kept / "setup/.cache/package").exists()
+    assert not list(kept.glob("setup-*")) + list(kept.glob("setup/planted"))
+    assert (traces / "downloads").read_text().count("downloaded") <= 2

@@ -58,6 +58,19 @@ def test_a_worker_hands_in_its_work(plan_repo: PlanRepo) -> None:
     assert not (plan_repo.repo.root / ".sow/local/sandbox/010").exists()
 
 
+def test_variables_of_the_settings(plan_repo: PlanRepo) -> None:
+    """sandbox.env lets variables through to agents, set-up and checks; other variables are not there."""
+    plan_repo.configure(sandbox={"env": ["DATABASE_URL"], "read": [str(plan_repo.folder)]})
+    plan_repo.repo.environment |= {"DATABASE_URL": "postgres://db", "OTHER_KEY": "a key"}
+    script = 'set -e; test "$DATABASE_URL" = postgres://db; test -z "$OTHER_KEY"; echo yes > seen.txt'
+    work(plan_repo, [shell(script), {"status": "needs_review"}])
+    test = 'sh -c \'test "$DATABASE_URL" = postgres://db && test -z "$OTHER_KEY"\''
+    plan_repo.plan({"name": "First", "test_commands": [test]})
+    result = plan_repo.run(*OFF)
+    assert result.code == 0, result
+    assert plan_repo.repo.git("show", "HEAD:seen.txt") == "yes\n"
+
+
 def test_a_worker_commits_as_the_user(plan_repo: PlanRepo) -> None:
     """The user's name is known, also if the global settings include it for this repository only."""
     environment = plan_repo.repo.environment

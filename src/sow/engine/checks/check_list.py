@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +98,7 @@ def run_list(
     try:
         setup = context.setups.setup_for(commit_reader(context.home.root, tree))
         environment = setup.environment(slot.path, setting_up=True)
-        check_folder = CheckFolder(context, slot.path, environment, name, iteration, tree, slot, network)
+        check_folder = CheckFolder(context, slot.path, environment, name, iteration, tree, slot, network, on_base)
         yield from _set_up(slot, setup, check_folder, commit, fresh=fresh)
         commands = [check["command"] for check in checks]
         done.imports_outside = outside_imports.are_accepted(context, setup, commands, slot.path)
@@ -166,6 +167,7 @@ class CheckFolder:
     tree: str = ""
     slot: Slot | None = None
     network: str = ""
+    is_base: bool = False  # whether this is the user's own commit
 
     def has_file(self, name: str) -> bool:
         """Tells whether the work has a file of this name."""
@@ -175,17 +177,17 @@ class CheckFolder:
         """What a command may reach; set-up, and what the work builds on, may need everything."""
         return ALL if check["kind"] == "dependency" else self.network or network_of_checks(self.context)
 
-    def run(self, check: Check, *, setting_up: bool = False) -> Steps[CheckResult]:
+    def run(self, check: Check, *, setup_home: str = "") -> Steps[CheckResult]:
         """Runs one command that the user agreed to, with exactly this environment; one that a person stopped raises."""
         context, command, about_task = self.context, check["command"], is_task_id(self.name)
         if about_task:
-            context.progress(self.name, f"{'setting up:' if setting_up else 'running'} {command}"[:120])
+            context.progress(self.name, f"{'setting up:' if setup_home else 'running'} {command}"[:120])
         require(context.agreed, command)
-        box = context.check_box(self.cwd, setting_up=setting_up, network=self._network(check))
+        box = context.check_box(self.cwd, setup_home=setup_home, network=self._network(check))
         ran = yield from self._start(check, box)
         if about_task:
             facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
-            context.journal("check", task=self.name, **facts | ({"kind": "setup"} if setting_up else {}))
+            context.journal("check", task=self.name, **facts | ({"kind": "setup"} if setup_home else {}))
         return ran
 
     def _start(self, check: Check, box: Box | None) -> Steps[CheckResult]:
@@ -324,13 +326,14 @@ def run_setup(check_folder: CheckFolder, commands: Iterable[Sequence[str]]) -> S
     if shown_commands:
         about = {"task": check_folder.name} if is_task_id(check_folder.name) else {}
         check_folder.context.journal("setup", **about, text="; ".join(shown_commands)[:500])
-    for shown in shown_commands:
-        ran = yield from check_folder.run({"kind": "dependency", "command": shown}, setting_up=True)
-        if not ran.evidence["passed"]:
-            raise EnvironmentProblem(
-                f"the setup of the checkout failed: {shown} ({exit_text(ran.evidence['exit'])})\n{ran.tail}".strip(),
-                "repair it, or see worktree.setup: sow config edit",
-            )
+    with check_folder.context.setup_home(is_base=check_folder.is_base) if shown_commands else nullcontext("") as home:
+        for shown in shown_commands:
+            ran = yield from check_folder.run({"kind": "dependency", "command": shown}, setup_home=home)
+            if not ran.evidence["passed"]:
+                why = f"{shown} ({exit_text(ran.evidence['exit'])})\n{ran.tail}".strip()
+                raise EnvironmentProblem(
+                    f"the setup of the checkout failed: {why}", "repair it, or see worktree.setup: sow config edit"
+                )
 
 
 def _is_folder(path: str) -> bool:

@@ -189,7 +189,7 @@ class Setups:
         )
 
     def _common(self, read: Read) -> dict[str, Any]:
-        let_through = self.config.setting("checks", "env")
+        let_through = self.config.check_variables()
         return {"passed_variables": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
 
     def _setup(self, proposal: Proposal | None, read: Read) -> Setup:

@@ -6,8 +6,10 @@ is killed, the next run reads the stage again.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,6 +40,7 @@ from sow.gitwork.slots import Slots
 from sow.gitwork.worktrees import Worktrees
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
+from sow.store.files.disk import list_folder, remove_tree_quietly
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.task_updates import RUNNER as RUNNER
@@ -59,6 +62,7 @@ LIMITED = ("limited", "overloaded")  # ends of a turn after which another execut
 OVERLOADED_SECONDS = 60  # seconds until a busy server is tried again
 LIMITED_SECONDS = 900  # seconds to wait for a limit without a known end
 INTEGRATOR = "integrator"
+ABANDONED = 86400  # seconds after which the home of a set-up is one of a killed sow
 
 
 def _ignore(event: Event) -> None:
@@ -388,18 +392,42 @@ class RunContext:
     def check_environment(self, folder: str) -> dict[str, str]:
         """Returns the user's variables that a command of the plan may see in a folder; it has no worker's variables."""
         environment = self.turn_settings(_ignore).environment_in(folder)
-        return worker_environment(environment, own=self.config.setting("checks", "env"), marks={})
+        return worker_environment(environment, own=self.config.check_variables(), marks={})
 
-    def check_box(self, folder: str, *, setting_up: bool = False, network: str = ALL) -> Box | None:
+    @contextmanager
+    def setup_home(self, *, is_base: bool) -> Iterator[str]:
+        """Gives set-up commands a home; it is kept, with the packages that they download, on the user's own commit only.
+
+        The set-up of a worker's commit runs code of the worker. In a home that is kept it could leave files that
+        change the set-up of other tasks, so it gets a copy that is thrown away.
+        """
+        kept = self.home.folder("local", "sandbox", "setup")
+        if is_base or not self.sandbox.is_on:
+            yield kept
+            return
+        parent = os.path.dirname(kept)
+        for name in list_folder(parent):
+            if name.startswith("setup-") and os.stat(f"{parent}/{name}").st_mtime < time.time() - ABANDONED:
+                remove_tree_quietly(f"{parent}/{name}")
+        folder = self.home.folder("local", "sandbox", f"setup-{os.urandom(6).hex()}")
+        try:
+            yield folder
+        finally:
+            remove_tree_quietly(folder)
+
+    def check_box(self, folder: str, *, setup_home: str = "", network: str = ALL) -> Box | None:
         """Returns the sandbox for commands in a checkout, or None without a sandbox.
 
-        They can write that folder and nothing else of the repository. Only set-up commands keep what they write to
-        their home, such as downloaded packages; a check could leave files there that make a later check pass.
+        They can write that folder and nothing else of the repository. Checks have an empty home: one could leave files
+        there that make a later check pass.
         """
         if not self.sandbox.is_on:
             return None
         home = self.home
-        box = Box(self.environment, home=home.folder("local", "sandbox", "setup") if setting_up else "")
+        box = Box(self.environment, home=setup_home)
+        if setup_home:
+            kept = home.folder("local", "sandbox", "setup")
+            box.fill_home(kept) if setup_home != kept else None
         box.limit_network(network, Hosts(self.config.sandbox_hosts()))
         box.show(home.root, home.checkout.common, home.checkout.git)
         box.allow(folder)

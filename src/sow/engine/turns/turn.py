@@ -107,7 +107,8 @@ class AgentTurn:
     def extra_variables(self) -> list[str]:
         """Returns the names of the variables that the user lets this executor have besides its own."""
         names = self.executor.settings.get("env")
-        return [str(name) for name in names] if isinstance(names, list) else []
+        in_sandbox = self.settings.config.setting("sandbox", "env") if self.in_sandbox else ()
+        return [*map(str, names if isinstance(names, list) else ()), *in_sandbox]
 
     def binary(self) -> str:
         """Returns the path of the CLI's program; raises before anything is written if it is missing."""

@@ -332,12 +332,15 @@ def create_file(disk: Disk, path: str, text: str) -> bool:
 
 
 def remove_tree_quietly(folder: str) -> None:
-    """Removes a folder with its content, and ignores errors."""
+    """Removes a folder with its content, also a read-only one, and ignores errors. A link leads nowhere."""
+    if not is_folder(folder):
+        return
     try:
+        crash_counted(f"remove {folder}")
+        os.chmod(folder, 0o700)
         for entry in list(os.scandir(folder)):
             remove = remove_tree_quietly if entry.is_dir(follow_symlinks=False) else remove_quietly
             remove(entry.path)
-        crash_counted(f"remove {folder}")
         os.rmdir(folder)
     except OSError:
         return

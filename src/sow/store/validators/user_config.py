@@ -79,6 +79,7 @@ DOCUMENT = record({
         'hosts': (array(text(1, 1000, form='sow-line')), OPTIONAL),
         'read': (array(text(1, 1000, form='sow-line')), OPTIONAL),
         'write': (array(text(1, 1000, form='sow-line')), OPTIONAL),
+        'env': (array(text(1, 200, form='sow-line')), OPTIONAL),
     }, null=True), {}),
     'notify': (record({
         'command': (array(text(0, 4000), instead=str), OPTIONAL),
