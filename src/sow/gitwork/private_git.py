@@ -6,10 +6,10 @@ that folder, because the worker can change its settings: it reads the folder's f
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
+from _blake2 import blake2b  # hashlib loads much more
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -282,7 +282,8 @@ def _copy_without_logins(home: Home, path: str) -> str:
     entries = git.run(arguments, cwd=home.root, check=False, is_sealed=False).split("\0")
     pairs = (entry.partition("\n") for entry in entries if entry)
     text = config_text(_without_logins((name, value if has_value else None) for name, has_value, value in pairs))
-    target = f"{home.folder('local', 'sandbox')}/{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    name = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    target = f"{home.folder('local', 'sandbox')}/{name}"
     data = text.encode("utf-8", "surrogateescape")
     try:
         if plain_file.read(target, MAX_FILE) == data:

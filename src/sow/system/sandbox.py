@@ -9,6 +9,8 @@ import sys
 
 from sow.errors import SowError
 from sow.record import Record
+from sow.system import crash_points, plain_file
+from sow.system.environment import user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ FILL = f"""
 [ -e ~/.sow-filled ] || {{ cp -a --reflink=auto {PACKAGES}/. ~; touch ~/.sow-filled; }} 2> /dev/null
 exec "$@"
 """
+BOOT, MOUNTS = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/mnt"
 SOCKETS = "/proc/net/unix"  # lists the sockets of this machine with their paths
 # Folders below a home in which people install programs and libraries. They are readable; keys and logins are not there.
 TOOLS = (
@@ -84,11 +87,12 @@ class Box:
         paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
         for path in dict.fromkeys(paths):
             is_home = any(f"{home}/".startswith(f"{path.rstrip('/')}/") for home in homes)
-            if path.startswith("/") and self._is_hidden(path) and not is_home and os.path.exists(path):
+            if path.startswith("/") and not is_home and os.path.exists(path) and self._is_hidden(path):
                 self.show(path)
 
     def _is_hidden(self, path: str) -> bool:
-        return any(f"{os.path.realpath(path)}/".startswith(f"{folder}/") for folder in self.hidden)
+        real = f"{os.path.realpath(path)}/"
+        return any(real.startswith(f"{folder}/") for folder in self.hidden)
 
     def show(self, *paths: str) -> None:
         """Makes files or folders readable, and not writable even if they lie in a writable folder."""
@@ -121,7 +125,7 @@ class Box:
         self.mounts.append(("--bind", source, target))
 
     def fill_home(self, source: str) -> None:
-        """Copy a folder into the home before a program runs there for the first time."""
+        """Copies a folder into the home before a program runs there for the first time."""
         self.place(source, PACKAGES)
         self.first = ("/bin/sh", "-c", FILL, "sh")
 
@@ -243,13 +247,47 @@ class SandboxState(Record):
 _states: dict[tuple[str, str], SandboxState] = {}
 
 
-def sandbox_state(mode: str, environment: Mapping[str, str]) -> SandboxState:
-    """Tells whether the sandbox works here; it is tried once per process."""
+def sandbox_state(mode: str, environment: Mapping[str, str], *, afresh: bool = False) -> SandboxState:
+    """Tells whether the sandbox works here.
+
+    It is tried once per process, and only once per boot if it worked: what does not start later is an error then.
+    """
     key = (mode, environment.get("PATH", ""))
     if key not in _states:
-        problem, hint = ("", "") if mode == OFF else _try(environment)
+        tried = "" if mode == OFF else _tried_path(environment)
+        is_known = mode == OFF or (tried and not afresh and os.path.exists(tried))
+        problem, hint = ("", "") if is_known else _try(environment)
+        if tried and not is_known and not problem:
+            _remember(tried)
         _states[key] = SandboxState(mode, problem, hint)
     return _states[key]
+
+
+def _tried_path(environment: Mapping[str, str]) -> str:
+    """Returns the path of a file that exists if this bubblewrap worked here since the machine was started; or ""."""
+    try:
+        info = os.stat(find_program(environment))
+        container = os.stat(MOUNTS).st_ino
+        with open(BOOT, encoding="ascii") as file:
+            boot = file.read().strip()
+        folder = user_folder(environment, "XDG_CACHE_HOME", ".cache")
+    except (OSError, SowError):
+        return ""
+    identity = (boot, container, info.st_dev, info.st_ino, info.st_mtime_ns, os.getuid())
+    return f"{folder}/sow/sandbox/{'-'.join(map(str, identity))}"
+
+
+def _remember(path: str) -> None:
+    """Makes a file in place of those of earlier times; without it, the next process tries again."""
+    folder = os.path.dirname(path)
+    try:
+        crash_points.crash_point(f"make {path}")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for name in os.listdir(folder):
+            os.unlink(f"{folder}/{name}")
+        os.close(plain_file.create(path))
+    except OSError:
+        return
 
 
 def _try(environment: Mapping[str, str]) -> tuple[str, str]:

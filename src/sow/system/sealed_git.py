@@ -7,8 +7,6 @@ the seal was made, and links to the objects and refs of the repository.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -78,6 +76,8 @@ class Seal:
         for name in COPIES:
             if name not in files and os.path.lexists(f"{self.folder}/{name}"):
                 git_worktree_files.remove(f"{self.folder}/{name}")
+        import json  # here, because it loads slowly and few commands have a seal
+
         for name, text in files.items():
             _write(f"{self.folder}/{name}", text)
         _write(f"{self.folder}/{FACTS}", json.dumps(self.facts))
@@ -198,7 +198,9 @@ def identity(repository: Checkout) -> list[int]:
 
 def _folders(repository: Checkout) -> list[str]:
     """Returns the user's state folder, which no worker may write, then the git folder."""
-    key = hashlib.sha256(os.path.realpath(repository.common).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    from hashlib import sha256
+
+    key = sha256(os.path.realpath(repository.common).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     in_git_folder = f"{repository.common}/sow/sealed"
     try:
         return [f"{user_folder(os.environ, 'XDG_STATE_HOME', '.local/state')}/sow/git/{key}", in_git_folder]
@@ -208,6 +210,8 @@ def _folders(repository: Checkout) -> list[str]:
 
 def _facts(folder: str) -> dict[str, Any] | None:
     """Returns the facts of a seal, or None if the file is incomplete, which a power loss can cause."""
+    import json
+
     text = content(f"{folder}/{FACTS}")
     try:
         facts = json.loads(text) if text else None

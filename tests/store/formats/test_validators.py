@@ -539,6 +539,7 @@ VALID: dict[str, list[Any]] = {
                 "hosts": ["example.org:8443"],
                 "read": ["~/data"],
                 "write": ["~/.cache/go-build"],
+                "env": ["DATABASE_URL"],
             },
             "trust": ["/home/ada/shop"],
             "agents": {

@@ -34,7 +34,7 @@ def examine_setup(context: Context) -> list[Finding]:
 def examine_sandbox(context: Context) -> list[Finding]:
     """Returns whether agents and checks run in a sandbox here, and how to get one."""
     try:
-        state = require_sandbox(context.config(), context.environment)
+        state = require_sandbox(context.config(), context.environment, afresh=True)
     except SowError as error:
         return [of_error("problem", error)]
     if state.is_on:

@@ -206,9 +206,9 @@ def _retry_time(outcome: Outcome) -> float:
     return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait
 
 
-def require_sandbox(config: Config, environment: Mapping[str, str]) -> SandboxState:
+def require_sandbox(config: Config, environment: Mapping[str, str], *, afresh: bool = False) -> SandboxState:
     """Tells whether there is a sandbox; raises if it does not work here, or its settings are wrong."""
-    state = sandbox_state(str(config.setting("sandbox", "mode")), environment)
+    state = sandbox_state(str(config.setting("sandbox", "mode")), environment, afresh=afresh)
     state.require()
     config.sandbox_paths("read"), config.sandbox_paths("write"), config.sandbox_hosts()
     for name, network in (("network", config.sandbox_network()), ("network_roles.checks", config.checks_network())):
@@ -396,7 +396,7 @@ class RunContext:
 
     @contextmanager
     def setup_home(self, *, is_base: bool) -> Iterator[str]:
-        """Gives set-up commands a home; it is kept, with the packages that they download, on the user's own commit only.
+        """Gives set-up commands a home; it is kept, with the downloaded packages, on the user's own commit only.
 
         The set-up of a worker's commit runs code of the worker. In a home that is kept it could leave files that
         change the set-up of other tasks, so it gets a copy that is thrown away.

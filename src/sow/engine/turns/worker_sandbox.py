@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
+from _blake2 import blake2b  # hashlib loads much more
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import sow
 from sow.domain.actor import WORKER, Actor
-from sow.engine.turns.crew_files import CrewFiles
 from sow.errors import SystemFailure
 from sow.gitwork.private_git import PrivateGit, protect_repository, read_settings
 from sow.gitwork.repository import Repository
@@ -27,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from sow.engine.turns.crew_files import CrewFiles
     from sow.engine.turns.turn import AgentTurn
     from sow.executors.adapter import PrivateHome, Request
     from sow.store.files.checkout_home import Home
@@ -71,7 +71,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     opened = OpenBox(box, logins.variables, folder)
     redirects = _redirects(home)
     channel = None
-    crew = CrewFiles(home, turn.folder.id) if _is_crew(turn) else None
+    crew = _crew_files(turn)
     if private_git is not None:
         with repository.locked():
             private_git.open()
@@ -123,10 +123,8 @@ def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: s
 
     It is not in the repository, because it holds logins for a time.
     """
-    from hashlib import sha256
-
     identity = f"{os.path.realpath(home.checkout.common)}\0{owner}"
-    key = sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    key = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     parent = f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/sandbox"
     folder = f"{parent}/{key}/{name}"
     if not os.path.isdir(folder):
@@ -146,11 +144,15 @@ def _remove_old_homes(parent: str) -> None:
                 remove_tree_quietly(entry.path)
 
 
-def _is_crew(turn: AgentTurn) -> bool:
-    """Tells whether a turn is that of an agent who works in its own folder of a workflow; a designer writes all."""
-    from sow.store.workflows.folder import AgentFolder, DesignFolder  # here, because most turns have no workflow
+def _crew_files(turn: AgentTurn) -> CrewFiles | None:
+    """Returns the files of an agent who works in its own folder of a workflow; a designer writes all of them."""
+    home = turn.settings.home
+    if turn.read_only or not turn.folder.folder.startswith(f"{home.workflow}/"):
+        return None
+    from sow.engine.turns.crew_files import CrewFiles  # here, because most turns have no workflow
+    from sow.store.workflows.folder import DesignFolder
 
-    return isinstance(turn.folder, AgentFolder) and not isinstance(turn.folder, DesignFolder) and not turn.read_only
+    return None if isinstance(turn.folder, DesignFolder) else CrewFiles(home, turn.folder.id)
 
 
 def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
@@ -285,6 +287,8 @@ def _files(folder: str) -> list[str]:
 
 def _without_history(data: bytes) -> bytes:
     """Leaves out what Claude Code remembers about the user's other projects."""
+    import json  # here, because it loads slowly
+
     try:
         settings = json.loads(data)
     except ValueError:
@@ -294,6 +298,8 @@ def _without_history(data: bytes) -> bytes:
 
 def _shape(data: bytes) -> object:
     """Returns a login's fields with the types of their values, and the names of its account; None if it is no JSON."""
+    import json
+
     try:
         return _shape_of(json.loads(data))
     except (ValueError, RecursionError):

@@ -31,6 +31,7 @@ MOST_WAITING = 48  # requests that wait for their turn, and connections that hav
 BACKLOG = 128
 READ_SECONDS = 10.0  # for a client to send its request
 RUN_SECONDS = 60.0  # for one command; a lock is waited for half as long
+START_SECONDS = 0.1  # in which the worker starts; then the modules for its commands are loaded
 PIECE = 1 << 16
 INTERNAL_ERROR = 3
 
@@ -50,6 +51,7 @@ class Channel(ForkedServer):
 
         def serve(lifeline: int) -> None:
             server = _Server(listener, lifeline, environment, actor, run)
+            select.select([listener.fileno(), lifeline], [], [], START_SECONDS)
             run([], environment)
             gc.freeze()
             server.serve()
