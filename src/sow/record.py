@@ -21,17 +21,20 @@ class Record:
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *(name for name in cls.__annotations__ if name not in cls._fields))
+        cls._names = frozenset(cls._fields)
         cls._required = frozenset(name for name in cls._fields if not hasattr(cls, name))
 
     def __init__(self, *values: object, **named: object) -> None:
-        fields = dict(zip(self._fields, values, strict=False)) | named
-        if not self._required <= fields.keys() <= {*self._fields} or len(fields) < len(values) + len(named):
+        fields = self.__dict__
+        fields.update(zip(self._fields, values))  # noqa: B905 (too many values are found below)
+        fields.update(named)
+        if not self._required <= fields.keys() <= self._names or len(fields) < len(values) + len(named):
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}, not {fields}")
-        self.__dict__.update(fields)
         self.__post_init__()
 
     def __post_init__(self) -> None:

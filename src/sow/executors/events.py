@@ -15,32 +15,51 @@ MOST_LINES = 20  # of one tool's output in the readable transcript
 MAX_CHARACTERS = 2000
 
 
-class Event(Record):
+class Event:
     """One event in a CLI's output.
 
     `kind`: session, text, raw, tool, output, refused, usage, tokens, retry, error, limit, result. `output` is the
     result of a tool call; `refused` is a tool call that the CLI did not let happen, and its text is the reason.
     sow itself adds `start` when a turn starts, and `note` for a remark on the turn.
-    The numbers of `usage` events add up; those of any other kind are the whole turn's.
+    The numbers of `usage` events add up; those of any other kind are the whole turn's. It is no Record, because one is
+    made for each line of output.
     """
 
-    kind: str
-    text: str = ""
-    tool: str = ""  # for a tool, output or refused event: the tool's name
-    command: str = ""  # and what it was called with
-    call: str = ""  # the CLI's id of the tool call
-    session: str = ""
-    failed: bool = False
-    status: int = 0
-    cost: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    turns: int | None = None
-    reset_at: int = 0
+    __slots__ = (
+        "call", "command", "cost", "failed", "input_tokens", "kind", "output_tokens", "reset_at", "session",
+        "status", "text", "tool", "turns",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        if not is_session_id(self.session):
-            self.session = ""
+    def __init__(
+        self,
+        kind: str,
+        text: str = "",
+        *,
+        tool: str = "",
+        command: str = "",
+        call: str = "",
+        session: str = "",
+        failed: bool = False,
+        status: int = 0,
+        cost: float | None = None,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        turns: int | None = None,
+        reset_at: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.tool = tool  # for a tool, output or refused event: the tool's name, and what it was called with
+        self.command = command
+        self.call = call  # the CLI's id of the tool call
+        self.session = session if is_session_id(session) else ""
+        self.failed = failed
+        self.status = status
+        self.cost = cost
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        self.turns = turns
+        self.reset_at = reset_at
 
 
 def is_session_id(text: str) -> bool:
