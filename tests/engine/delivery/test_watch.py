@@ -191,6 +191,9 @@ def test_after_a_squash_the_request_is_the_proof_of_the_merge(delivered: Scene):
     server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
     Follower(delivered).follow("squash")
     repo = delivered.repo
+    cleaned = repo.ok("cleanup").out
+    assert f"request {number} is merged into main: git switch main" in cleaned
+    assert "before you merge" not in cleaned
     repo.git("switch", "-q", "main")
     repo.git("branch", "-q", "-D", "feat/harbour")
     kept = repo.ok("salvage", "--json").json["kept"]

@@ -7,11 +7,14 @@ import os
 from sow.cli.command import Command, Option
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.errors import SystemFailure
+from sow.domain.documents.state import RunDelivery
+from sow.errors import SowError, SystemFailure
 from sow.store import state_commit
+from sow.store.files.checkout_home import Home
 from sow.store.layout import remove_defaults
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
+from sow.store.runs import run_folder
 from sow.system.terminal import out
 
 
@@ -19,6 +22,7 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
     context.require_non_worker("clean up the project")
     home = context.project_home()
     context.recover_tasks(home)
+    merged = _merged_request(home)
     copy = remove(home, force=yes, any_branch=False)
     out(f"removed .sow/project; copy: {copy}")
     if os.path.lexists(f"{home.root}/orchestration/state.yaml"):
@@ -28,13 +32,28 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
         commits = "the commit with" if dropped == 1 else f"{dropped} commits with"
         out(f"removed {commits} only project state from this branch")
     remove_defaults(home)
+    if merged:
+        out(f"request {merged.get('number', 0)} is merged into {merged['base']}: git switch {merged['base']}")
     if state_commit.is_saved(home):
         if commit:
             state_commit.commit_removal(home)
             out("committed the removal")
-        else:
+        elif not merged:
             out(f"before you merge, run: {state_commit.COMMIT_REMOVAL}")
     return 0
+
+
+def _merged_request(home: Home) -> RunDelivery | None:
+    """Returns the merged request of the project, whose work is in its base."""
+    try:
+        project_id = projects.load_anywhere(home)["project_id"]
+    except SowError:  # a broken project can be removed, too
+        return None
+    for folder in reversed(run_folder.all_folders(home)):
+        delivery = folder.run.get("delivery")
+        if delivery is not None and folder.run["project_id"] == project_id:
+            return delivery if delivery["state"] == "merged" else None
+    return None
 
 
 def check(context: Context, *, json: bool) -> int:
