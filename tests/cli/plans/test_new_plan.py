@@ -242,17 +242,14 @@ def test_the_goal_can_come_from_a_file_or_from_standard_input(planner: Planner):
     assert len(planner.prompts()) == 2  # the same goal: the same conversation
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_call_leaves_nothing_and_can_be_repeated(planner: Planner, number: signal.Signals):
-    """After Ctrl-C no process and no checkout is left; after kill -9 the next call ends what is left."""
+@pytest.mark.parametrize(("number", "stops"), [(signal.SIGINT, False), (signal.SIGKILL, False), (signal.SIGKILL, True)])
+def test_a_stopped_call_leaves_nothing_and_can_be_repeated(planner: Planner, number: signal.Signals, stops: bool):
+    """After Ctrl-C no process and no checkout is left; after kill -9 the next call or `runs stop` ends what is left."""
     planner.script([{"run": "sleep 300"}])
     call = subprocess.Popen(
         [SOW, "plan", "new", GOAL], cwd=planner.repo.root, env=planner.repo.environment, stderr=subprocess.PIPE
     )
-    sessions = planner.repo.root / ".sow/local/sessions/plan-new-1"
     deadline = time.monotonic() + 60
-    while not list(sessions.glob("*/turn-001.out")) and not _sleepers(planner) and time.monotonic() < deadline:
-        time.sleep(0.05)
     while not _sleepers(planner) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _sleepers(planner)
@@ -262,6 +259,11 @@ def test_a_stopped_call_leaves_nothing_and_can_be_repeated(planner: Planner, num
     call.stderr.close()
     if number == signal.SIGINT:
         assert not _sleepers(planner)
+        assert [path for path in planner.leftovers() if "worktrees" in path] == []
+    if stops:
+        assert "an earlier turn on agent plan-new-1 was cut off" in planner.repo.ok("runs", "stop").out
+        assert not _sleepers(planner)
+        assert "plan-new-1" in planner.repo.ok("salvage", "prune", "--older-than", "0s", "--yes").out
         assert [path for path in planner.leftovers() if "worktrees" in path] == []
     planner.script(answer(PLAN))
     assert planner.repo.ok("plan", "new", GOAL, "--headless").out == "plans/crane.md\n"
