@@ -376,10 +376,13 @@ def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: StoredWorkfl
     text = Path(path).read_text()
     revision = int(text.partition("\nrevision: ")[2].partition("\n")[0])
     forged = text.replace("status: working", "status: verified")
-    Path(path).write_text(forged.replace(f"\nrevision: {revision}\n", f"\nrevision: {revision + more}\n"))
+    forged = forged.replace(f"\nrevision: {revision}\n", f"\nrevision: {revision + more}\n")
+    Path(path).write_text(forged)
     with flow.turn():
-        output = members.recover(flow.home)
-    assert output == ["orchestration/state.yaml was edited by hand; the last good state is back"]
+        (output,) = members.recover(flow.home)
+    remark, _, edited = output.rpartition(", the edited file is ")
+    assert remark == "orchestration/state.yaml was edited by hand; the last good state is back"
+    assert Path(flow.home.root, edited).read_text() == forged
     assert (flow.member()["status"], Path(path).read_text()) == ("working", text)
 
 

@@ -20,7 +20,6 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder
 
 UNREADABLE = f"{REVISION}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
-ANY = 1 << 70  # more than any revision
 
 
 def check_branch(home: Home, branch: str) -> None:
@@ -40,33 +39,19 @@ def reconcile(folder: TaskFolder, project_id: str) -> tuple[str, bool]:
     Returns the path of an edit by hand that was set aside, if any, and whether something was missing or reset. If
     another process works on the task, an edit is left to the end of that turn.
     """
-    memory, aside_path = folder.home.memory, ""
-    copy, current = backup.load(folder.home, project_id, folder.id), folder.home.read_or(UNREADABLE, folder.state_path)
-    if (
-        memory is not None
-        and current not in (None, memory.texts.get(folder.id))
-        and not folder.home.task_holder(folder.id)
-    ):
-        aside_path = memory.restore(folder.id, folder.state_path)
-        copy = backup.load(folder.home, project_id, folder.id)
-        current = folder.home.read_or(UNREADABLE, folder.state_path)
-    is_newest = not backup.is_stale(folder.home, project_id, folder.id)
-    if (
-        copy
-        and current is not None
-        and _is_edited(current, copy, is_newest=is_newest)
-        and not folder.home.task_holder(folder.id)
-    ):
-        aside_path = _set_aside(folder, current)
-        folder.home.replace(folder.state_path, copy)
-        current = copy
-    restored = _restore_if_older(folder.home, folder.state_path, copy, current)
-    return aside_path, _restore_rest(folder, project_id) or restored
+    home, name, path, memory = folder.home, folder.id, folder.state_path, folder.home.memory
+    text = home.read_or(UNREADABLE, path)
+    if text == backup.load(home, project_id, name) and (memory is None or text in (None, memory.texts.get(name))):
+        return "", _restore_rest(folder, project_id)
+    is_idle = not home.task_holder(name)
+    forged = memory.restore(name, path) if memory is not None and is_idle else ""
+    edited, restored = restore_file(home, project_id, name, path, edits=is_idle, newer=True)
+    return edited or forged, _restore_rest(folder, project_id) or restored
 
 
 def restore_task(folder: TaskFolder, project_id: str) -> bool:
     """Restores a task's state, notes and description if they are missing or older than the copy; under the lock."""
-    restored = restore_if_older(folder.home, project_id, folder.id, folder.state_path)
+    _, restored = restore_file(folder.home, project_id, folder.id, folder.state_path)
     return _restore_rest(folder, project_id) or restored
 
 
@@ -76,9 +61,7 @@ def _restore_rest(folder: TaskFolder, project_id: str) -> bool:
     paths = {backup.notes_key(folder.id): folder.notes_path, backup.description_key(folder.id): folder.description_path}
     for name, path in paths.items():
         if not os.path.lexists(path):
-            restored = (
-                _restore_if_older(folder.home, path, backup.load(folder.home, project_id, name), None) or restored
-            )
+            restored = restore_file(folder.home, project_id, name, path)[1] or restored
     return restored
 
 
@@ -91,7 +74,7 @@ def keep_description(folder: TaskFolder, project_id: str) -> None:
 
 def restore_project(home: Home, project_id: str) -> bool:
     """Restores the project's own state."""
-    return restore_if_older(home, project_id, "project", projects.path(home))
+    return restore_file(home, project_id, "project", projects.path(home))[1]
 
 
 def restore_run(home: Home) -> list[str]:
@@ -125,41 +108,24 @@ def _folder(home: Home, project: ProjectState, ident: str) -> TaskFolder:
         return TaskFolder(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
 
 
-def restore_if_older(
-    home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False
-) -> bool:
-    """Restores a missing file or one older than its copy (`edited`: or as old; `newer`: or newer); under the lock."""
-    copy, current = backup.load(home, project_id, name), home.read_or(UNREADABLE, path)
-    return _restore_if_older(home, path, copy, current, ahead=ANY if newer else int(edited))
+def restore_file(
+    home: Home, owner: str, name: str, path: str, *, edits: bool = False, newer: bool = False
+) -> tuple[str, bool]:
+    """Restores a file from its copy under the lock, if it is missing or older.
 
-
-def _restore_if_older(home: Home, path: str, copy: str | None, current: str | None, *, ahead: int = 0) -> bool:
-    if copy is None or current == copy or not _is_behind(current, copy, ahead=ahead):
-        return False
+    With `edits` also one that was edited by hand: with the same revision, or (`newer`) with a newer one than sow's
+    newest. Returns the path of the edit, which is set aside, and whether the file was missing or older. A merge
+    conflict is left to the person who resolves it.
+    """
+    copy, text = backup.load(home, owner, name), home.read_or(UNREADABLE, path)
+    aside_path = ""
+    if copy is None or text == copy or (text is not None and has_conflict(text)):
+        return "", False
+    if text is not None and (ahead := revision(text) - revision(copy)) >= 0:
+        if not edits or not copy or (ahead and (not newer or backup.is_stale(home, owner, name))):
+            return "", False
+        is_readable = text != UNREADABLE
+        aside_path = set_aside.save_copy(home, name, text) if is_readable else set_aside.move_broken(home, path)
     make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # may be missing
     home.replace(path, copy)
-    return True
-
-
-def _is_behind(text: str | None, copy: str, *, ahead: int) -> bool:
-    """Returns whether a file is missing, or its revision is less than the copy's plus `ahead`.
-
-    A merge conflict is left to the person who resolves it.
-    """
-    if text is None:
-        return True
-    return not has_conflict(text) and revision(text) < revision(copy) + ahead
-
-
-def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
-    """Returns whether a file differs from its copy with the same revision, or is newer than sow's newest."""
-    if text == copy or has_conflict(text):
-        return False
-    ahead = revision(text) - revision(copy)
-    return ahead == 0 or (ahead > 0 and is_newest)
-
-
-def _set_aside(folder: TaskFolder, text: str) -> str:
-    if text == UNREADABLE:
-        return set_aside.move_broken(folder.home, folder.state_path)
-    return set_aside.save_copy(folder.home, folder.id, text)
+    return aside_path, not aside_path

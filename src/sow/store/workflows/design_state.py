@@ -139,4 +139,4 @@ def restore(home: Home) -> bool:
 
     owner = backup.newest_owner(home, home.checkout.branch(), COPY)
     with home.lock():
-        return bool(owner) and restore.restore_if_older(home, owner, COPY, folder.state_path)
+        return bool(owner) and restore.restore_file(home, owner, COPY, folder.state_path)[1]

@@ -105,12 +105,14 @@ class WorkflowTransaction:
         While an agent works, a newer state is restored too: the agent could write any revision, and its next call would
         keep it.
         """
-        owner = self.workflow["id"]
-        newest = not backup.is_stale(self.home, owner, COPY)
-        newer = newest and any(self.home.has_turn(name) for name in self.workflow["members"])
-        if restore.restore_if_older(self.home, owner, COPY, self.folder.state_path, edited=True, newer=newer):
+        has_turn = any(self.home.has_turn(name) for name in self.workflow["members"])
+        edited, restored = restore.restore_file(
+            self.home, self.workflow["id"], COPY, self.folder.state_path, edits=True, newer=has_turn
+        )
+        if edited or restored:
             self.loaded = self.folder.load()
-            self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
+            aside = f", the edited file is {edited}" if edited else ""
+            self.remarks.append(f"orchestration/state.yaml was edited by hand; the last good state is back{aside}")
 
     def _check_view(self) -> None:
         """Writes the view again if it is missing or old; sets an edited one aside and accepts legal moves in it."""
