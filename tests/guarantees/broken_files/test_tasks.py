@@ -267,7 +267,7 @@ def test_without_a_good_copy_the_file_stays(caller, two_tasks, kept):
         copy.write_text(kept)
     answer = call(caller, two_tasks, "task set --id 010 priority high")
     assert answer.code == 2
-    assert "tasks/010/state.yaml:2: " in answer.err
+    assert "tasks/010/state.yaml:1: " in answer.err
     assert path.read_text() == "broken: ["
     assert asides(two_tasks) == []
 
