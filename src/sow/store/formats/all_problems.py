@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sow.domain.text.yaml_nodes import Node, parse
+from sow.domain.text.yaml_nodes import BadYamlError, Node, parse
 from sow.store.formats.validation import SchemaError, Skipped
 
 MOST = 20
@@ -13,7 +13,7 @@ MOST = 20
 
 def all_problems(text: str, data: Any, validate: Callable[[Any], None]) -> list[tuple[int, str]]:
     """Returns the line and the complaint of each problem, in the order of the lines. It changes the data."""
-    root = parse(text)
+    root = _nodes(text)
     problems: list[tuple[int, SchemaError]] = []
     while len(problems) < MOST:
         try:
@@ -31,7 +31,7 @@ def all_problems(text: str, data: Any, validate: Callable[[Any], None]) -> list[
 
 def line_of(text: str, place: str) -> int:
     """Returns the line of a field such as agents.bindings.planner, or of the last mapping on the way to it."""
-    return _line(parse(text), _steps(place))
+    return _line(_nodes(text), _steps(place))
 
 
 def without_problems(data: Any, checked: Any) -> Any:
@@ -46,6 +46,14 @@ def without_problems(data: Any, checked: Any) -> Any:
         pairs = zip(data, checked, strict=True)
         return [without_problems(item, seen) for item, seen in pairs if type(seen) is not Skipped]
     return data
+
+
+def _nodes(text: str) -> Node:
+    """Returns the values of a text with their lines; of one with too many values, only its first line."""
+    try:
+        return parse(text)
+    except BadYamlError:
+        return Node(None, 1)
 
 
 def _suggestion(problem: SchemaError) -> str:
