@@ -25,6 +25,7 @@ HELD_OUT = (
     "insurer",
     "grid",
     "dairy",
+    "observatory",
 )  # the weights were not fitted to them
 SOURCE = "https://git.example.org/shop.git"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.labelled_set import SETS, Outcome, load, outcomes, precision, recall, within_reach
+from knowledge.labelled_set import HELD_OUT, SETS, Outcome, load, outcomes, precision, recall, within_reach
 
-# The least precision and recall of each set, and the least recall with the documents that may fit. Seven are held
-# out: the weights were not fitted to them. The judges are `insurer`, `grid` and `dairy`: measured last.
+# The least precision and recall of each set, and the least recall with the documents that may fit. Eight are held out:
+# the weights were not fitted to them. The judges are `insurer`, `grid`, `dairy` and `observatory`: measured last.
 # The aim is 0.9 for both on a fitted set and on a held-out one: `clinic` and `insurer` hold it (B8).
 # "with hints": every document says when to read it, as after `sow sinks describe` and `sow context describe`.
 FLOORS = {
@@ -38,10 +38,14 @@ FLOORS = {
     "grid with hints": (0.9, 0.8, 0.95),
     "dairy": (0.85, 0.75, 0.9),
     "dairy with hints": (0.85, 0.85, 0.95),
+    "newsroom with hints": (0.9, 0.9, 0.95),
+    "taxoffice with hints": (0.9, 0.9, 0.95),
+    "theatre with hints": (0.9, 0.9, 0.95),
+    "observatory": (0.85, 0.65, 0.85),
+    "observatory with hints": (0.75, 0.8, 0.9),
 }
-DESCRIBED = ("arcade", "insurer", "grid", "dairy")  # all sets with hints that the weights were not fitted to
-LEAST_OF_DESCRIBED = 0.89  # for both, over all tasks of these sets
-MISTAKEN = ("arcade", "lending", "taxoffice")  # here one document is chosen for a task that needs none
+LEAST_OF_HELD_OUT = (0.88, 0.89)  # precision and recall over all tasks of the held-out sets with hints
+MISTAKEN = ("arcade", "lending", "taxoffice", "observatory")  # here one document is chosen for a task that needs none
 MOST_NAMED = 4.5  # documents that may fit, on average over all sets
 
 
@@ -68,12 +72,14 @@ def test_precision_and_recall_are_high(
 def test_described_libraries_that_nothing_was_fitted_to(
     tmp_path: Path, record_property: Callable[[str, str], None]
 ) -> None:
-    """Over all their tasks, precision and recall of held-out libraries with hints are nearly 0.9 (B8)."""
-    results = [outcome for name in DESCRIBED for outcome in outcomes(tmp_path / name, name, with_hints=True)]
-    chosen_well, result = precision(results), recall(results)
-    output = f"documents for {', '.join(DESCRIBED)} with hints: precision {chosen_well:.3f}, recall {result:.3f}"
-    record_property("measured", output)
-    assert min(chosen_well, result) >= LEAST_OF_DESCRIBED
+    """Over all tasks of the held-out sets with hints, precision and recall are nearly 0.9 (B8)."""
+    results = [each for name in HELD_OUT for each in outcomes(tmp_path / name, name, with_hints=True)]
+    chosen_well, found = precision(results), recall(results)
+    said = f"documents for all held-out sets with hints: precision {chosen_well:.3f}, recall {found:.3f}"
+    record_property("measured", said)
+    least_precision, least_recall = LEAST_OF_HELD_OUT
+    assert chosen_well >= least_precision
+    assert found >= least_recall
 
 
 def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:

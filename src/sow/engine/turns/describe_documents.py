@@ -38,8 +38,9 @@ Answer with one JSON object and nothing else, with these fields:
 "summary": what is in it, in one or two sentences
 "when_to_use": for which work, files or questions a programmer should read it, in one or two sentences
 "tags": up to eight words in lower case, such as names of languages, tools and topics
-"documents": an object with one entry for each document, by its name after ===: in at most 30 words, the work, problems
-and complaints for which a programmer should read it, also in other words than its own, as people write them in tasks
+"documents": an object with one entry for each document, by its name after ===: in 30 to 50 words, the work, problems,
+symptoms and complaints for which a programmer should read it. Use everyday words and synonyms, not only its own words,
+as people write them in tasks
 """
 
 
