@@ -266,6 +266,13 @@ def test_docstrings_have_one_form():
     assert [name for name, forms in others.items() if not existing.isdisjoint(forms)] == []
 
 
+@every_module
+def test_variables_say_what_they_hold(path: Path):
+    """No variable has a name that fits everything: a task is `task`, and a list of paths is `paths`."""
+    names = {node.id: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+    assert [name for name in ("each", "found", "said", "told") if name in names] == []
+
+
 def test_every_function_says_what_it_returns():
     """Every function has the type of what it returns."""
     assert [name for path in MODULES for name, node in functions(path) if node.returns is None] == []

@@ -9,11 +9,11 @@ from sow.errors import SowError
 Finding = dict[str, Any]
 
 
-def found(state: str, text: str, hint: str = "") -> Finding:
+def new_finding(state: str, text: str, hint: str = "") -> Finding:
     """Returns a finding; its state is ok, warning or problem."""
     return {"state": state, "what": text, "hint": hint}
 
 
 def of_error(state: str, error: SowError) -> Finding:
     """Returns the finding for an error."""
-    return found(state, error.message, error.hint)
+    return new_finding(state, error.message, error.hint)

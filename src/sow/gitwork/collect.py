@@ -275,11 +275,11 @@ class WorktreeIndex:
     def _gitlinks(self, index: str, folder: str) -> list[str]:
         """Lists the submodules in an index, and those that a worker added to the worktree."""
         entries = self.worktree.git("ls-files", "-s", "-z", index=index, within=folder).split("\0")
-        known = [path_of(entry) for entry in entries if entry.startswith(GITLINK)]
+        gitlinks = [path_of(entry) for entry in entries if entry.startswith(GITLINK)]
         named = self._submodules() if folder == self.worktree.path else []
         plain = [path for path in named if os.path.normpath(path) == path and not path.startswith((".", "/"))]
         added = [path for path in plain if os.path.lexists(f"{folder}/{path}/.git")]
-        return list(dict.fromkeys([*known, *added]))
+        return list(dict.fromkeys([*gitlinks, *added]))
 
     def _submodules(self) -> list[str]:
         args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]

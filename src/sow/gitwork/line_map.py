@@ -34,10 +34,10 @@ def with_quotes(
         worktree = f"{repository.home.sow}/local/worktrees/{worktree_name(task)}"
         folder = worktree if os.path.isdir(worktree) else repository.home.root
         return "", [comment.quoting(_line(_file(folder, comment.file), comment)) for comment in comments]
-    found = repository.run_git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}"]).out.strip()
-    if not found:
+    oid = repository.run_git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}"]).out.strip()
+    if not oid:
         raise SowError(f"there is no tree {name!r:.60} in {repository.home.root}", "leave --tree out for the last work")
-    return found, [with_quote(repository, found, comment) for comment in comments]
+    return oid, [with_quote(repository, oid, comment) for comment in comments]
 
 
 def with_quote(repository: Repository, tree: str, comment: LineComment) -> LineComment:

@@ -56,9 +56,9 @@ class LineOwners:
     def _look_up(self) -> None:
         """Finds the commits of workers that came with each merge, as with `history: full`."""
         self.looked_up = True
-        known = set(self.repository.only_commits(merge["commit"] for merge in self.merges))
+        own_commits = set(self.repository.only_commits(merge["commit"] for merge in self.merges))
         for merge in self.merges:
-            if merge["commit"] in known and len(self.repository.parents(merge["commit"])) > 1:
+            if merge["commit"] in own_commits and len(self.repository.parents(merge["commit"])) > 1:
                 commits = self.repository.git("rev-list", MAX_COMMITS, merge["commit"], f"^{merge['parent']}")
                 for commit in commits.split():
                     self.by_commit.setdefault(commit, merge["task"])

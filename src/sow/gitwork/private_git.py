@@ -238,9 +238,9 @@ def read_settings(cwd: str, scope: str) -> list[tuple[str, str | None]]:
     """
     arguments = ["config", "--list", "--show-scope", "-z"]
     fields = git.run(arguments, cwd=cwd, check=False, is_sealed=False).split("\0")
-    pairs = [entry.partition("\n") for found, entry in zip(fields[::2], fields[1::2], strict=False) if found == scope]
-    found = [(name, value if has_value else None) for name, has_value, value in pairs]
-    return [pair for pair in _without_logins(found) if not PRIVATE_SETTINGS.match(pair[0])]
+    pairs = [entry.partition("\n") for level, entry in zip(fields[::2], fields[1::2], strict=False) if level == scope]
+    settings = [(name, value if has_value else None) for name, has_value, value in pairs]
+    return [pair for pair in _without_logins(settings) if not PRIVATE_SETTINGS.match(pair[0])]
 
 
 def _without_logins(settings: Iterable[tuple[str, str | None]]) -> list[tuple[str, str | None]]:

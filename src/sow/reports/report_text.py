@@ -58,7 +58,9 @@ def task_notes(row: Facts) -> list[str]:
     review = row["reviews"][-1] if row["reviews"] and row["outcome"] == "completed" else {}
     notes = [f"{review['verdict']} by {review['by']}: {review['feedback']}"] if review.get("feedback") else []
     notes = notes if review.get("verdict") != "GREEN" else []
-    notes += [f"{each['by']} on {each['file']}:{each['line']}: {each['text']}" for each in row["comments"]]
+    notes += [
+        f"{comment['by']} on {comment['file']}:{comment['line']}: {comment['text']}" for comment in row["comments"]
+    ]
     notes += [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
     return [*notes, *filter(None, [refusals.summary(row["refusals"])])]
 

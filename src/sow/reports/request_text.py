@@ -27,20 +27,20 @@ def body(home: Home, documents: Sequence[Facts], waiting: Sequence[str], closes:
     """Returns the text about these runs; `closes` are references to issues such as `#12`."""
     rows = {row["id"]: row for document in documents for row in document["tasks"]}
     folders = {folder.id: folder for folder in task_folder.all_folders(home, projects.load(home)) if folder.id in rows}
-    known = task_folder.load_readable_or_raise(home, projects.load(home), list(folders))
+    tasks = task_folder.load_readable_or_raise(home, projects.load(home), list(folders))
     parts = (
         ("What waits", [f"- {escape(text)}" for text in waiting]),
         ("What was done", _tasks(list(rows.values()))),
-        ("Evidence", _evidence(known)),
+        ("Evidence", _evidence(tasks)),
         ("Reviews", _reviews(list(rows.values()))),
         ("Notes", _notes({ident: notes.load_notes(folder) for ident, folder in folders.items()})),
         ("Cost", _cost(documents)),
     )
     lines: list[str] = []
     for title, part in parts:
-        found = list(part)
-        more = [f"- and {len(found) - MOST_ROWS} more"] if len(found) > MOST_ROWS else []
-        lines += [f"## {title}", "", *found[:MOST_ROWS], *more, ""] if found else []
+        entries = list(part)
+        more = [f"- and {len(entries) - MOST_ROWS} more"] if len(entries) > MOST_ROWS else []
+        lines += [f"## {title}", "", *entries[:MOST_ROWS], *more, ""] if entries else []
     text = "\n".join(lines)[:MOST_BODY]
     links = "".join(f"\nCloses {reference}" for reference in closes)
     return f"{BEGIN}\n{text}{links}\n{END}"

@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 
-from sow.domain.health_finding import Finding, found, of_error
+from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.store import conflicts, git_watch
@@ -33,30 +33,30 @@ def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
     try:
         home = find_home()
     except NoSowFolder as error:
-        return [*findings, found("ok", error.message, "start with: sow init, or sow run plan.md")]
+        return [*findings, new_finding("ok", error.message, "start with: sow init, or sow run plan.md")]
     except SowError as error:
         return [*findings, of_error("problem", error)]
     findings += [*_repository(home), *_workflow(home)]
     if not projects.exists(home):
-        return [*findings, found("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
+        return [*findings, new_finding("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
     return findings + list(_project(home))
 
 
 def _machine(cwd: str) -> Iterator[Finding]:
     python_version = ".".join(map(str, sys.version_info[:3]))
-    yield found("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {python_version}")
+    yield new_finding("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {python_version}")
     try:
         fields = git.run(["--version"], cwd=cwd).split()
         version = tuple(int(part) for part in fields[2].split(".")[:2])
         ok = version >= OLDEST_GIT
-        yield found("ok" if ok else "problem", f"git {fields[2]}", "" if ok else "sow needs git 2.38 or newer")
+        yield new_finding("ok" if ok else "problem", f"git {fields[2]}", "" if ok else "sow needs git 2.38 or newer")
     except SowError as error:
         yield of_error("problem", error)
     system = platform.system()
     if system not in ("Linux", "Darwin"):
-        yield found("problem", f"{system} is not supported", "use Linux or macOS; on Windows, WSL")
+        yield new_finding("problem", f"{system} is not supported", "use Linux or macOS; on Windows, WSL")
     if not os.path.isdir("/proc/self"):
-        yield found(
+        yield new_finding(
             "warning",
             "no /proc: a worker's processes are found through 'ps', and one that takes off its marks and leaves its"
             " family is not recognised",
@@ -65,30 +65,30 @@ def _machine(cwd: str) -> Iterator[Finding]:
 
 
 def _repository(home: Home) -> Iterator[Finding]:
-    yield found("ok", f"repository {home.root}")
+    yield new_finding("ok", f"repository {home.root}")
     kind = _file_system(home.root)
     if kind in NETWORK:
         text = f"{home.root} is on a network file system ({kind})"
-        yield found("warning", text, "locks are not promised there: use a local disk")
+        yield new_finding("warning", text, "locks are not promised there: use a local disk")
     if not os.access(home.sow, os.W_OK):
-        yield found("problem", f"{home.sow} is not writable", "change its owner or its permissions")
+        yield new_finding("problem", f"{home.sow} is not writable", "change its owner or its permissions")
     for name in (".gitignore", "config.yaml"):
         if not os.path.isfile(f"{home.sow}/{name}"):
-            yield found("warning", f".sow/{name} is missing", "run 'sow init' again: it adds what is missing")
+            yield new_finding("warning", f".sow/{name} is missing", "run 'sow init' again: it adds what is missing")
     for name in ("config.yaml", "sinks/index.json", "repos/index.json"):
         if os.path.isfile(f"{home.sow}/{name}"):
             yield _valid(f"{home.sow}/{name}", f".sow/{name}")
     for path in conflicts.unmerged_texts(home):
         hint = f"{merge_conflict.RESOLVE} ours, or {merge_conflict.RESOLVE} theirs"
-        yield found("problem", f"{path}: git left a merge conflict here", f"keep one side: {hint}")
+        yield new_finding("problem", f"{path}: git left a merge conflict here", f"keep one side: {hint}")
     for name in _missing_sinks(home):
-        yield found("warning", f"the sink {name} is not on this machine", "fetch it: sow sinks install")
+        yield new_finding("warning", f"the sink {name} is not on this machine", "fetch it: sow sinks install")
     for change in git_watch.open_changes(home):
         hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
-        yield found("warning", f"{change} during a run; sow ignores it", hint)
+        yield new_finding("warning", f"{change} during a run; sow ignores it", hint)
     if _ignored(home):
         hint = "take it out of .gitignore: a project is committed on its branch"
-        yield found("warning", ".sow/project is ignored by git", hint)
+        yield new_finding("warning", ".sow/project is ignored by git", hint)
     leftovers = [
         name
         for _, folders, names in os.walk(home.sow)
@@ -97,7 +97,7 @@ def _repository(home: Home) -> Iterator[Finding]:
     ]
     if leftovers:
         hint = "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +"
-        yield found("warning", f"{len(leftovers)} left-overs of interrupted writes below .sow", hint)
+        yield new_finding("warning", f"{len(leftovers)} left-overs of interrupted writes below .sow", hint)
 
 
 def _missing_sinks(home: Home) -> list[str]:
@@ -130,7 +130,7 @@ def _valid(path: str, shown_path: str) -> Finding:
         validate_file(path, shown_path, "")
     except SowError as error:
         return of_error("problem", error)
-    return found("ok", f"{shown_path} is valid")
+    return new_finding("ok", f"{shown_path} is valid")
 
 
 def _project(home: Home) -> Iterator[Finding]:
@@ -139,10 +139,10 @@ def _project(home: Home) -> Iterator[Finding]:
     except SowError as error:
         yield of_error("problem", error)
         return
-    yield found("ok", f"project {project['name']} on branch {project['branch']}")
+    yield new_finding("ok", f"project {project['name']} on branch {project['branch']}")
     if not os.path.lexists(f"{home.project}/.gitattributes"):
         text = ".sow/project/.gitattributes is missing: git cannot merge the logs of two people"
-        yield found("warning", text, "add it: sow init")
+        yield new_finding("warning", text, "add it: sow init")
     yield from _logs(home, home.project, "log.md", "context/memories.md")
     readable = 0
     for folder in task_folder.all_folders(home, project):
@@ -155,11 +155,11 @@ def _project(home: Home) -> Iterator[Finding]:
         yield from _logs(home, folder.folder, "log.md")
         if not os.path.isfile(folder.description_path):
             text = f"{home.relative(folder.description_path)} is missing"
-            yield found("warning", text, "write what the task is about, or restore it from git")
+            yield new_finding("warning", text, "write what the task is about, or restore it from git")
         for name in (name for name in list_folder(folder.folder) if name.startswith("state.broken-")):
             text = f"a broken state was set aside: {home.relative(folder.folder)}/{name}"
-            yield found("warning", text, "look at it, then remove it")
-    yield found("ok", f"{counted(readable, 'task')} can be read")
+            yield new_finding("warning", text, "look at it, then remove it")
+    yield new_finding("ok", f"{counted(readable, 'task')} can be read")
     for path in (f"{home.project}/log.md", *(folder.log_path for folder in task_folder.all_folders(home, project))):
         if os.path.isfile(path) and (checked := _valid(path, home.relative(path)))["state"] != "ok":
             yield {**checked, "state": "warning"}
@@ -168,7 +168,7 @@ def _project(home: Home) -> Iterator[Finding]:
     for name in sorted(os.listdir(phases_folder)) if os.path.isdir(phases_folder) else ():
         if name not in phase_names:
             hint = f"add it (sow phase add {name} --reason …), or remove the folder"
-            yield found("warning", f".sow/project/phases/{name} is not a phase of the project", hint)
+            yield new_finding("warning", f".sow/project/phases/{name} is not a phase of the project", hint)
 
 
 def _logs(home: Home, folder: str, *names: str) -> Iterator[Finding]:
@@ -186,25 +186,25 @@ def _workflow(home: Home) -> Iterator[Finding]:
     folder = WorkflowFolder(home)
     if not folder.exists():
         if os.path.isdir(f"{folder.path}/agents"):
-            yield found("problem", "orchestration/state.yaml is missing", "bring it back: sow workflow run")
+            yield new_finding("problem", "orchestration/state.yaml is missing", "bring it back: sow workflow run")
         return
     try:
         loaded = folder.load()
     except SowError as error:
-        yield found("problem", error.message, f"{error.hint}\nthe next command that changes the workflow does so")
+        yield new_finding("problem", error.message, f"{error.hint}\nthe next command that changes the workflow does so")
         return
     workflow = loaded["workflow"]
     crew = workflow["members"]
-    yield found("ok", f"workflow {workflow['name']} is {workflow['status']}, with {counted(len(crew), 'agent')}")
+    yield new_finding("ok", f"workflow {workflow['name']} is {workflow['status']}, with {counted(len(crew), 'agent')}")
     broken = list(_invalid_files(folder))
     yield from broken
     if not broken and folder.view_text() != folder.view(loaded):
         hint = "it is made anew by the next command that changes the workflow"
-        yield found("warning", "orchestration/shared_status.json is not what the state says", hint)
+        yield new_finding("warning", "orchestration/shared_status.json is not what the state says", hint)
     for agent_folder in folder.agent_folders(loaded):
         if not os.path.isfile(agent_folder.instructions_path):
             shown = home.relative(agent_folder.instructions_path)
-            yield found("warning", f"{shown} is missing", "write it, or let the architect: sow workflow design")
+            yield new_finding("warning", f"{shown} is missing", "write it, or let the architect: sow workflow design")
     yield from _set_aside(folder)
 
 
@@ -219,7 +219,7 @@ def _invalid_files(folder: WorkflowFolder) -> Iterator[Finding]:
             try:
                 validate_file(path, folder.home.relative(path), "")
             except SowError as error:
-                yield found("problem", error.message, "it is set aside by the next command that changes the workflow")
+                yield new_finding("problem", error.message, "the next command that changes the workflow sets it aside")
 
 
 def _set_aside(folder: WorkflowFolder) -> Iterator[Finding]:
@@ -228,10 +228,10 @@ def _set_aside(folder: WorkflowFolder) -> Iterator[Finding]:
         shown = folder.home.relative(f"{parent}/{ASIDE}")
         count = len(list_folder(f"{parent}/{ASIDE}")) if os.path.isdir(f"{parent}/{ASIDE}") else 0
         if count:
-            yield found(
+            yield new_finding(
                 "warning", f"{counted(count, 'edited file')} set aside in {shown}", "look at it, then remove it"
             )
     for name in list_folder(folder.path):
         if name.startswith("state.broken-"):
             message = f"a broken state was set aside: orchestration/{name}"
-            yield found("warning", message, "look at it, then remove it")
+            yield new_finding("warning", message, "look at it, then remove it")

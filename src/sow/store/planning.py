@@ -121,16 +121,16 @@ def items(home: Home) -> list[Item]:
     """Returns the open questions of planners as items of the inbox."""
     if not os.path.lexists(f"{home.sow}/{'/'.join(FOLDER)}"):
         return []
-    found = []
+    waiting = []
     for folder in _folders(home):
         try:
             asked = open_question(folder)
         except SowError as error:
-            found.append(item("broken", text=error.message, do=f"rm -r {home.relative(folder.folder)}"))
+            waiting.append(item("broken", text=error.message, do=f"rm -r {home.relative(folder.folder)}"))
             continue
         if asked is not None:
             number = f"{NUMBER}{folder.number}"
             since, do = clock.format_time(asked["timestamp"]), f'sow answer {number} "…"'
             entry = item("question", text=asked["description"], number=number, since=since, do=do)
-            found.append({**entry, "remark": f"the planner asks; after the answer: {asked['context']}"})
-    return found
+            waiting.append({**entry, "remark": f"the planner asks; after the answer: {asked['context']}"})
+    return waiting

@@ -52,7 +52,7 @@ def plan_or_issues(context: Context, command: str, paths: list[str], *, issue: s
     if create_missing(home):
         err(escape_line(f"made {home.sow}"))
     written = issue_plans.write_plans(home, issues)
-    notes(each.note for each in issues)
+    notes(issue.note for issue in issues)
     return [issue_plans.shown_path(path, context.cwd) for path in written]
 
 

@@ -279,7 +279,7 @@ class PlanResult:
 
     def _document(self, reason: str, next_command: str) -> dict[str, object]:
         reading = self.draft.reading
-        plan, minutes = reading.plan, {task: each.minutes for task, each in reading.expected().items()}
+        plan, minutes = reading.plan, {task: estimate.minutes for task, estimate in reading.expected().items()}
         path = graph.critical_path(plan.needs(), minutes)
         return {
             "plan": self.shown_path,

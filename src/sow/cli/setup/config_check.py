@@ -11,7 +11,7 @@ from sow import config as configs
 from sow.cli.agents.show import roles
 from sow.cli.context import Context
 from sow.config import Config
-from sow.domain.health_finding import Finding, found
+from sow.domain.health_finding import Finding, new_finding
 from sow.errors import InvalidFile, suggestion
 from sow.executors.binary import find_binary, program_advice
 from sow.executors.executor_types import adapter
@@ -44,17 +44,17 @@ def read(context: Context, text: str | None = None) -> tuple[Config | None, list
     try:
         text = configs.read(path) if text is None else text
         if text is None:
-            findings = [found("ok", "No file: sow uses the built-in defaults")]
+            findings = [new_finding("ok", "No file: sow uses the built-in defaults")]
             return configs.Config(path, None, context.environment), findings
         data = configs.document(text, path)
     except InvalidFile as error:
-        return None, [found("problem", error.message.removeprefix(f"{path}: "), error.hint)]
+        return None, [new_finding("problem", error.message.removeprefix(f"{path}: "), error.hint)]
     checked = configs.copy(data)
     mistakes = all_problems(text, checked, validate)
-    findings = [found("ok", "YAML syntax valid")]
+    findings = [new_finding("ok", "YAML syntax valid")]
     if not mistakes:
-        return configs.Config(path, data, context.environment), [*findings, found("ok", "CUE schema valid")]
-    findings += [{**found("problem", what, configs.FIX_HINT), "line": line} for line, what in mistakes]
+        return configs.Config(path, data, context.environment), [*findings, new_finding("ok", "CUE schema valid")]
+    findings += [{**new_finding("problem", what, configs.FIX_HINT), "line": line} for line, what in mistakes]
     if isinstance(data, dict):
         findings += problems(configs.Config(path, _usable_part(data, checked), context.environment))
         _add_lines(findings, text)
@@ -106,10 +106,10 @@ def problems(config: Config) -> list[Finding]:
 def _types(config: Config, role_names: list[str]) -> list[Finding]:
     """Checks the settings of each executor against its type."""
     misfits = [configs.executor_error(executor) for executor in config.executors.values()]
-    findings = [found("problem", misfit, configs.FIX_HINT) for misfit in misfits if misfit]
+    findings = [new_finding("problem", misfit, configs.FIX_HINT) for misfit in misfits if misfit]
     executors = (config.executors.get(name) for name in config.executors_in_use(role_names))
     types = dict.fromkeys(executor.type for executor in executors if executor is not None)
-    return findings or [found("ok", f"Executor types valid ({', '.join(types)})")]
+    return findings or [new_finding("ok", f"Executor types valid ({', '.join(types)})")]
 
 
 def _bindings(config: Config) -> list[Finding]:
@@ -122,11 +122,11 @@ def _bindings(config: Config) -> list[Finding]:
     references += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
     available = "the executors are: " + ", ".join(sorted(config.executors))
     findings = [
-        found("problem", f"{setting}: unknown executor: {name}", suggestion(name, config.executors) or available)
+        new_finding("problem", f"{setting}: unknown executor: {name}", suggestion(name, config.executors) or available)
         for setting, name in references
         if name not in config.executors
     ]
-    return findings or [found("ok", "All bindings reference defined executors")]
+    return findings or [new_finding("ok", "All bindings reference defined executors")]
 
 
 def notify(config: Config, context: Context) -> list[Finding]:
@@ -134,12 +134,12 @@ def notify(config: Config, context: Context) -> list[Finding]:
     try:
         command = config.notify_command()
     except InvalidFile as error:
-        return [found("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
+        return [new_finding("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
     if not command or find_binary(command[0], context.environment):
-        return [found("ok", "The notification command exists")] if command else []
+        return [new_finding("ok", "The notification command exists")] if command else []
     suffix = "" if "/" in command[0] else " on PATH"
     advice = "runs continue without it; install it, or fix notify.command"
-    return [found("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
+    return [new_finding("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
 
 
 def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Finding]:
@@ -147,16 +147,16 @@ def suspicious_settings(config: Config, role_names: list[str]) -> Iterator[Findi
     for role in config.roles(()):
         if role not in role_names:
             advice = suggestion(role, role_names) or "list the roles: sow agent list"
-            yield found("warning", f"{_source_of_role(config, role)}: unknown role: {role}", advice)
+            yield new_finding("warning", f"{_source_of_role(config, role)}: unknown role: {role}", advice)
     for name in config.executors_in_use(role_names):
         executor = config.executors.get(name)
         if executor is None or configs.executor_error(executor):
             continue
         if warning := configs.yolo_warning(executor):
             command = f"sow config set agents.executors.{name}.settings.yolo_mode true"
-            yield found("warning", warning, f"if you trust it, run: {command}")
+            yield new_finding("warning", warning, f"if you trust it, run: {command}")
     if os.path.exists(config.path) and os.stat(config.path).st_mode & stat.S_IWOTH:
-        yield found("warning", "all users of this machine can change the file", f"run: chmod o-w {config.path}")
+        yield new_finding("warning", "all users of this machine can change the file", f"run: chmod o-w {config.path}")
 
 
 def _source_of_role(config: Config, role: str) -> str:
@@ -182,4 +182,4 @@ def _binaries(config: Config, role_names: list[str], context: Context) -> Iterat
         need = f"{', '.join(names)} executor requires" if len(names) == 1 else f"{', '.join(names)} executors require"
         suffix = "" if "/" in program else " on PATH"
         hint = f"The {need} {program} CLI to be installed.\n{advice[program]}"
-        yield found("warning", f"{program} binary not found{suffix}", hint)
+        yield new_finding("warning", f"{program} binary not found{suffix}", hint)

@@ -13,7 +13,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.setup import config_check, config_show
 from sow.config import Config
-from sow.domain.health_finding import Finding, found
+from sow.domain.health_finding import Finding, new_finding
 from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.executor_types import DEFAULT_EXECUTORS
 from sow.executors.settings import TYPE_OF_SETTING
@@ -86,7 +86,7 @@ class Keys:
     def unknown(self, key: str) -> SowError:
         """Returns the error for a key that does not exist, with the nearest key."""
         names = [list(self.rules["properties"]), self.candidates()]
-        hint = next(filter(None, (suggestion(key, each) for each in (names[::-1] if "." in key else names))), "")
+        hint = next(filter(None, (suggestion(key, part) for part in (names[::-1] if "." in key else names))), "")
         return SowError(f"unknown key: {key}", hint or "see all settings: sow config show")
 
 
@@ -146,7 +146,7 @@ def set_value(context: Context, *, key: str, value: list[str]) -> int:
     variable = configs.role_variable(parts[-1])
     if parts[:2] == ["agents", "bindings"] and variable in keys.config.overrides:
         what = f"{variable}={keys.config.overrides[variable]} overrides it in this shell"
-        config_check.print_finding(found("warning", what, f"run: unset {variable}"))
+        config_check.print_finding(new_finding("warning", what, f"run: unset {variable}"))
     return 0
 
 

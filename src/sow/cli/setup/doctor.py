@@ -11,7 +11,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
 from sow.domain.advice import STOP_COMMAND
-from sow.domain.health_finding import Finding, found, of_error
+from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.domain.task import unused_worktrees
 from sow.domain.text.units import counted
 from sow.errors import SowError
@@ -83,14 +83,14 @@ def _examine_tasks(context: Context) -> Iterator[Finding]:
     unsupervised, idle = idle_tasks(readable, ProjectRuns(home, context.hints()))
     for task in unsupervised:
         message = f"an earlier turn on task {task} is still running, unsupervised"
-        yield found("warning", message, f"stop it: {STOP_COMMAND}")
+        yield new_finding("warning", message, f"stop it: {STOP_COMMAND}")
     for task, command in idle.items():
-        yield found("warning", f"task {task} is in progress, but no worker is on it", f"continue it: {command}")
+        yield new_finding("warning", f"task {task} is in progress, but no worker is on it", f"continue it: {command}")
     ended = unused_worktrees(task for _, task in readable)
     for name in leftover_worktrees(home, ended) if home.claim_holder("run") is None else ():
         task = name.partition("-")[0]
         message = f".sow/local/worktrees/{name} is left over from task {task}, which is {ended[task]['status']}"
-        yield found("warning", message, "remove it: sow salvage prune --older-than 0s")
+        yield new_finding("warning", message, "remove it: sow salvage prune --older-than 0s")
 
 
 COMMANDS = (
@@ -129,6 +129,6 @@ def _findings(target: InstallTarget, name: str) -> list[Finding]:
     except SowError as error:
         return [of_error("warning", error)]
     if all(step.action in (SAME, FOREIGN) for step in steps):
-        return [found("ok", f"the execution layer for {name} {scope} is current")]
+        return [new_finding("ok", f"the execution layer for {name} {scope} is current")]
     message = f"the execution layer for {name} {scope} is not current"
-    return [found("warning", message, f"update it: {command} (see the changes first with --dry-run)")]
+    return [new_finding("warning", message, f"update it: {command} (see the changes first with --dry-run)")]

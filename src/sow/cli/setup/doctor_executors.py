@@ -11,7 +11,7 @@ from sow.cli.agents.show import roles
 from sow.cli.context import Context
 from sow.cli.setup.config_check import located, notify, problems, read, suspicious_settings
 from sow.config import Config, ExecutorConfig
-from sow.domain.health_finding import Finding, found, of_error
+from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.errors import SowError
 from sow.executors.adapter import Capabilities
 from sow.executors.binary import program_advice
@@ -35,7 +35,7 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
         return [{**finding, "what": located(finding, path)} for finding in mistakes], []
     issues = [*problems(config), *suspicious_settings(config, role_names)]
     state = "are valid" if config.exists else "do not exist, so sow uses the defaults"
-    findings = issues or [found("ok", f"your settings at {configs.abbreviated_path(config.path)} {state}")]
+    findings = issues or [new_finding("ok", f"your settings at {configs.abbreviated_path(config.path)} {state}")]
     executors = _facts(config, role_names, context)
     findings += [*notify(config, context), *(_executor_finding(executor) for executor in executors), *_plugins()]
     return findings, executors
@@ -48,12 +48,12 @@ def _plugins() -> Iterator[Finding]:
         what = f"executor type {plugin.type}: from {plugin.package}"
         if plugin.type in used:
             what += f"; not used, because {used[plugin.type]} has the same type"
-            yield found("warning", what, "uninstall one of them")
+            yield new_finding("warning", what, "uninstall one of them")
             continue
         try:
             plugin.load()
             used[plugin.type] = plugin.package
-            yield found("ok", what)
+            yield new_finding("ok", what)
         except SowError as error:
             yield of_error("warning", error)
 
@@ -105,17 +105,17 @@ def _executor_finding(facts: dict[str, Any]) -> Finding:
         more = f" and {len(roles) - MOST_LISTED} more" if len(roles) > MOST_LISTED else ""
         users = f"; needed by: {', '.join(roles[:MOST_LISTED])}{more}" if roles else ""
         advice += "\nor use another executor for all roles: sow config set agents.default NAME" if roles else ""
-        return found("warning", f"{name}: {binary} is not installed{users}", advice)
+        return new_finding("warning", f"{name}: {binary} is not installed{users}", advice)
     prefix = f"{name}: {facts['path']}"
     if facts["trouble"]:
-        return found("warning", f"{prefix}: {facts['trouble']}", f"run it yourself: {binary} --version")
+        return new_finding("warning", f"{prefix}: {facts['trouble']}", f"run it yourself: {binary} --version")
     version = f" {facts['version']}" if facts["version"] else ""
     if facts["missing_flags"]:
         missing = ", ".join(facts["missing_flags"])
         what = f"{prefix}{version}: this version does not support {missing}; {_abilities(features)}"
-        return found("warning", what, f"install a supported version: {features.install}")
+        return new_finding("warning", what, f"install a supported version: {features.install}")
     flags = "supports all needed flags; " if features.required_flags else ""
-    return found("ok", f"{prefix}{version}: {flags}{_abilities(features)}")
+    return new_finding("ok", f"{prefix}{version}: {flags}{_abilities(features)}")
 
 
 def _abilities(features: Capabilities) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.domain.checks.consent import ASK_AGAIN
-from sow.domain.health_finding import Finding, found, of_error
+from sow.domain.health_finding import Finding, new_finding, of_error
 from sow.engine.checks.outside_imports import import_lines
 from sow.engine.checks.setup_detection import Read
 from sow.engine.checks.setup_plan import Setups, commit_reader
@@ -38,10 +38,10 @@ def examine_sandbox(context: Context) -> list[Finding]:
     except SowError as error:
         return [of_error("problem", error)]
     if state.is_on:
-        return [found("ok", "agents and checks run in a sandbox (bubblewrap)")]
+        return [new_finding("ok", "agents and checks run in a sandbox (bubblewrap)")]
     hint = state.hint or "allow it: sandbox.mode: auto (sow config edit)"
     what = f"agents and checks run without a sandbox{f': {state.problem}' if state.problem else ''}"
-    return [found("warning" if state.problem else "ok", what, hint)]
+    return [new_finding("warning" if state.problem else "ok", what, hint)]
 
 
 def examine_forge(context: Context) -> list[Finding]:
@@ -74,12 +74,12 @@ def _findings(setups: Setups, read: Read) -> list[Finding]:
         hint = ASK_AGAIN if refused else ""
         state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
         message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
-        findings.append(found("ok", message, hint))
+        findings.append(new_finding("ok", message, hint))
     for tool, file in ({} if setups.is_declared else setups.proposal(read).missing_tools).items():
         message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
-        findings.append(found("warning", message, f"install {tool}, or {OWN_SETUP_HINT}"))
+        findings.append(new_finding("warning", message, f"install {tool}, or {OWN_SETUP_HINT}"))
     lines = import_lines(imports)
-    return [*findings, *(found("warning", f"in a clean checkout, {line}", OWN_SETUP_HINT) for line in lines)]
+    return [*findings, *(new_finding("warning", f"in a clean checkout, {line}", OWN_SETUP_HINT) for line in lines)]
 
 
 def _commands(home: Home, read: Read) -> list[str]:

@@ -21,16 +21,16 @@ FOREIGN = re.compile(r"(^|/)(site-packages|dist-packages|node_modules|lib/python
 
 def places(log: str, files: Collection[str]) -> list[tuple[str, int]]:
     """Returns the lines of these files that a log names, each once, in the order of the log."""
-    found: dict[tuple[str, int], None] = {}
+    unique: dict[tuple[str, int], None] = {}
     for text in log.splitlines():
         for form in FORMS:
             for path, digits in form.findall(text[:LONGEST]):
                 file = _file(path.replace("\\", "/"), files)
                 if file and len(digits) <= MOST_DIGITS and int(digits):
-                    found[file, int(digits)] = None
-        if len(found) >= MOST:
+                    unique[file, int(digits)] = None
+        if len(unique) >= MOST:
             break
-    return list(found)[:MOST]
+    return list(unique)[:MOST]
 
 
 def _file(path: str, files: Collection[str]) -> str:

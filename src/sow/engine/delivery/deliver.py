@@ -119,11 +119,11 @@ class BranchDelivery:
         if not facts.can_push:
             owner = facts.user
             self._fork_address(owner)
-        found = self.forge.find_request(self.branch, owner)
-        if found is not None and self.options.base and found.base != base:
-            hint = f"sow deliver --base {found.base}, or change its base at {found.url}"
-            raise SowError(f"{self.noun} {found.number} of {self.branch} is for {found.base}", hint)
-        base = found.base if found is not None else base
+        request = self.forge.find_request(self.branch, owner)
+        if request is not None and self.options.base and request.base != base:
+            hint = f"sow deliver --base {request.base}, or change its base at {request.url}"
+            raise SowError(f"{self.noun} {request.number} of {self.branch} is for {request.base}", hint)
+        base = request.base if request is not None else base
         heads = self._target().heads(base)
         if base not in heads:
             raise SowError(f"there is no branch {base!r:.100} on {self.options.remote}", "sow deliver --base BRANCH")

@@ -92,8 +92,11 @@ def run_follow_ups(
         remarks: list[str] = []
         if _has_work(home, chosen):
             tasks = [task for _, task in task_folder.load_readable(home, project)[0]]
-            known, commands = consent.load_consents(home, config, environment), consent.commands_of_tasks(tasks, chosen)
-            agreed = consent.ask_consent(home, environment, known, commands, yes=False, again=AGAIN)
+            consents, commands = (
+                consent.load_consents(home, config, environment),
+                consent.commands_of_tasks(tasks, chosen),
+            )
+            agreed = consent.ask_consent(home, environment, consents, commands, yes=False, again=AGAIN)
             folder, goes_on = start.open_run_folder(
                 home,
                 project["project_id"],
@@ -239,10 +242,13 @@ class _FollowUps:
         )
 
     def _section(self, number: int, finding: tuple[RequestFinding, list[Place]], *, most: int) -> str:
-        found, places = finding
-        text = found.text if len(found.text) <= most else f"…{found.text[-most:]}"
-        noun = "a failed check" if found.kind == CHECK else "a comment"
-        parts = [f"## Finding {number}: {noun}", quoted("\n".join(filter(None, [found.title, found.url, "", text])))]
+        problem, places = finding
+        text = problem.text if len(problem.text) <= most else f"…{problem.text[-most:]}"
+        noun = "a failed check" if problem.kind == CHECK else "a comment"
+        parts = [
+            f"## Finding {number}: {noun}",
+            quoted("\n".join(filter(None, [problem.title, problem.url, "", text]))),
+        ]
         if len(places) == 1:
             parts.append(self._line(*places[0]))
         return "\n\n".join(parts)

@@ -87,9 +87,9 @@ def find_record(home: Home, project: ProjectState, wanted: str = "") -> Delivery
         if folder.run["project_id"] != project["project_id"]:
             raise SowError(f"run {folder.id} belongs to an earlier project", "see 'sow runs list'")
         return DeliveryRecord(home, folder.id)
-    runs = [each for each in run_folder.all_folders(home) if each.run["project_id"] == project["project_id"]]
+    runs = [folder for folder in run_folder.all_folders(home) if folder.run["project_id"] == project["project_id"]]
     if not runs:
         raise SowError(f"there is no run on {branch} to deliver", "start one: sow run PLAN")
-    begun = [each for each in runs if "delivery" in each.run and each.run["branch"] == branch]
-    worked = [each for each in runs if not run_folder.is_empty(each)]
+    begun = [folder for folder in runs if "delivery" in folder.run and folder.run["branch"] == branch]
+    worked = [folder for folder in runs if not run_folder.is_empty(folder)]
     return DeliveryRecord(home, (begun or worked or runs)[-1].id)

@@ -116,20 +116,24 @@ def _open_issue(forge: Forge, number: int) -> OpenIssue:
 def write_plans(home: Home, issues: list[OpenIssue]) -> list[str]:
     """Writes one plan file for each issue, over an earlier one; returns their paths."""
     folder = home.folder(*FOLDER)
-    paths = [f"{folder}/{each.issue.number}.yaml" for each in issues]
-    for each, path in zip(issues, paths, strict=True):
-        text = yaml_text.dump(_plan(each))
+    paths = [f"{folder}/{issue.issue.number}.yaml" for issue in issues]
+    for open_issue, path in zip(issues, paths, strict=True):
+        text = yaml_text.dump(_plan(open_issue))
         if home.read_or("", path) != text:
             home.replace(path, text)
     return paths
 
 
-def _plan(each: OpenIssue) -> dict[str, object]:
+def _plan(open_issue: OpenIssue) -> dict[str, object]:
     """Returns a plan with one task. No part of the issue is in a field that sow or an agent CLI would act on."""
-    number = str(each.issue.number)
-    task = {"number": number, "name": each.name, "prompt": TASK.format(about=each.about, text=each.text)}
-    approval = {"needs_approval": each.approval_reason} if each.approval_reason else {}
-    return {"name": each.name, "issues": [each.issue.url], **approval, "tasks": [task]}
+    number = str(open_issue.issue.number)
+    task = {
+        "number": number,
+        "name": open_issue.name,
+        "prompt": TASK.format(about=open_issue.about, text=open_issue.text),
+    }
+    approval = {"needs_approval": open_issue.approval_reason} if open_issue.approval_reason else {}
+    return {"name": open_issue.name, "issues": [open_issue.issue.url], **approval, "tasks": [task]}
 
 
 def shown_path(path: str, cwd: str) -> str:

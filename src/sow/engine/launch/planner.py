@@ -127,11 +127,11 @@ class PlanWriter:
         records = sessions.records(self.folder)
         if records:
             conversation.continue_session(records[-1])
-        told = [
+        texts = [
             f"You asked:\n{prompts.quoted(entry['description'])}\n\n{_answer(entry.get('resolution'))}"
             for entry in answers
         ]
-        return "\n\n".join([self.goal.quoted(), *told, FORM.format(nonce=self.nonce)])
+        return "\n\n".join([self.goal.quoted(), *texts, FORM.format(nonce=self.nonce)])
 
     def _ask(self, conversation: Conversation, text: str) -> Steps[PlanDraft | PlannerQuestions]:
         """Sends a message, and the findings about each plan, until the plan has none or the iterations are used up."""
@@ -186,8 +186,8 @@ class PlanWriter:
         """Returns the first prompt: the role, the format, what there is, the goal, and the form of the answer."""
         home, agent = self.settings.home, self.agents.get(PLANNER.name)
         own = briefing.load_role_prompt(agent).strip() if agent.path else ROLE
-        workers = [each for each in map(self.agents.get, self.agents.names()) if not each.is_judge]
-        roles = "\n".join(f"- {each.name}: {one_line(each.description)}" for each in workers)
+        workers = [agent for agent in map(self.agents.get, self.agents.names()) if not agent.is_judge]
+        roles = "\n".join(f"- {agent.name}: {one_line(agent.description)}" for agent in workers)
         parts = [
             own,
             *(prompts.load(name).strip() for name in GUIDANCE),

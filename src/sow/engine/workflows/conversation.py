@@ -46,7 +46,7 @@ def converse(
     """Returns a conversation with a role, whose sessions belong to a folder; checks that its program exists."""
     executors, notes = settings.config.executors_of(agent.name, settings.environment, executor)
     settings.announce(notes)
-    turns = [AgentTurn(settings, folder, agent, each, cwd=cwd, judging=read_only) for each in executors]
+    turns = [AgentTurn(settings, folder, agent, executor, cwd=cwd, judging=read_only) for executor in executors]
     for turn in turns:
         turn.check()
     return Conversation(folder, turns)
