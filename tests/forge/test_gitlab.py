@@ -91,8 +91,8 @@ def test_jobs_and_notes_of_a_merge_request(gitlab: tuple[Forge, Answers, Path]):
     assert [check.state for check in checks] == [PASSED, FAILED, NEEDS_PERSON, PENDING]
     assert forge.job_log(checks[1], 1000) == "first\nkey=***\nlast\n"
     forge.rerun(checks[1])
-    said = forge.comments(request)
-    assert [(each.id, each.is_bot, each.path, each.line) for each in said] == [
+    comments = forge.comments(request)
+    assert [(comment.id, comment.is_bot, comment.path, comment.line) for comment in comments] == [
         ("3", True, "", 0),
         ("1", False, "crane.py", 3),
     ]

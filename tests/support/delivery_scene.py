@@ -29,8 +29,8 @@ class Scene:
         """Run a plan on the branch feat/harbour, and push main before that."""
         self.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
         self.plans.plan(*(tasks or ({"name": "Add a crane", "test_commands": ["test -f part_010.txt"]},)), **settings)
-        done = self.plans.run()
-        assert done.code == 0, done
+        result = self.plans.run()
+        assert result.code == 0, result
 
     def deliver(self, *arguments: str, **options: Any) -> Result:
         return self.repo.sow("deliver", *arguments, **options)

@@ -97,11 +97,11 @@ class Slot(Worktree):
         return [path for path in paths if os.path.basename(path) not in CACHES]
 
     def has(self, path: str) -> bool:
-        """Whether the commit has a file at a path, or files below it."""
+        """Returns whether the commit has a file at a path, or files below it."""
         return any(f"{path_of(entry)}/".startswith(f"{path}/") for entry in self._entries)
 
     def has_named(self, name: str) -> bool:
-        """Whether the commit has a file of this name in any folder."""
+        """Returns whether the commit has a file of this name in any folder."""
         return any(os.path.basename(path_of(entry)) == name for entry in self._entries)
 
     def remove(self) -> None:
@@ -239,7 +239,7 @@ class Slots:
 
 
 def is_slot(name: str) -> bool:
-    """Whether a folder below .sow/local/worktrees is a slot."""
+    """Returns whether a folder below .sow/local/worktrees is a slot."""
     return name.startswith(PREFIX) and name.removeprefix(PREFIX).isdigit()
 
 

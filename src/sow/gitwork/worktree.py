@@ -46,7 +46,7 @@ class Worktree:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the folder exists and was filled completely."""
+        """Returns whether the folder exists and was filled completely."""
         return bool(self.git_dir) and os.path.exists(self.index) and os.path.isdir(self.path)
 
     def run_git(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> GitResult:
@@ -187,7 +187,7 @@ class Worktree:
 
 
 def is_behind_link(root: str, path: str) -> bool:
-    """Whether a folder on the way from the root to the path is a link."""
+    """Returns whether a folder on the way from the root to the path is a link."""
     parts = path.split("/")
     return any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(1, len(parts)))
 
@@ -305,7 +305,7 @@ def _refuse_link(worktree: Worktree) -> None:
 
 
 def _has_files(worktree: Worktree) -> bool:
-    """Whether the folder contains anything except git's pointer."""
+    """Returns whether the folder contains anything except git's pointer."""
     try:
         with os.scandir(worktree.path) as entries:
             return any(entry.name != ".git" for entry in entries) or bool(git_worktree_files.pointer(worktree.path))
@@ -316,7 +316,7 @@ def _has_files(worktree: Worktree) -> bool:
 
 
 def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
-    """Have git make the record. If the folder has files but git has lost its record, the files stay as they are."""
+    """Has git make the record. If the folder has files but git has lost its record, the files stay as they are."""
     adopted = _has_files(worktree)
     target = _temporary_path(worktree) if adopted else worktree.path
     arguments = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]

@@ -23,8 +23,8 @@ def server(tmp_path: Path) -> Iterator[ForgeServer]:
 
 def findings(repo: Repo, word: str) -> list[tuple[str, str]]:
     """The state and hint of each finding about a word."""
-    found = repo.sow("doctor", "--json").json["findings"]
-    return [(each["state"], each["hint"]) for each in found if word in each["what"]]
+    result = repo.sow("doctor", "--json").json["findings"]
+    return [(finding["state"], finding["hint"]) for finding in result if word in finding["what"]]
 
 
 def test_doctor_says_whether_gh_is_ready(repo: Repo, server: ForgeServer, tmp_path: Path):

@@ -220,7 +220,7 @@ def test_the_request_closes_the_issues_of_its_plans(scene: Scene):
 def test_the_journal_has_every_step(scene: Scene):
     scene.run()
     assert scene.deliver().code == 0
-    assert [each["event"] for each in scene.plans.journal("request_pushed", "request_opened")] == [
+    assert [entry["event"] for entry in scene.plans.journal("request_pushed", "request_opened")] == [
         "request_pushed",
         "request_opened",
     ]

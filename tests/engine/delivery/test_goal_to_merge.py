@@ -71,7 +71,7 @@ class Story:
         assert handled[check] == handled[f"line-{line}"] != handled[f"issue-{general}"]
         (owned,) = handled[check]
         assert scene.plans.task(owned)["follows"]["task"] == "010"
-        (reply,) = [each for each in server.talk[scene.pull["number"]] if each["id"] != general]
+        (reply,) = [entry for entry in server.talk[scene.pull["number"]] if entry["id"] != general]
         assert reply["body"].startswith("Follow-up task ")
         assert "settled 3 findings." in reply["body"]
         assert scene.delivery()["own_comments"] == [f"issue-{reply['id']}"]

@@ -208,11 +208,11 @@ def test_after_a_squash_a_task_alone_cannot_be_reverted(delivered: Scene):
     server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
     commit = Follower(delivered).follow("squash").merge_commit
     before = delivered.repo.git("rev-parse", "HEAD")
-    done = delivered.repo.sow("revert", "010", "--reason", "wrong crane")
-    assert done.code == 2
-    assert f"with request {number}" in done.err
-    assert "only the whole request can be reverted" in done.err
-    assert f"git revert {commit[:12]}" in done.err
+    result = delivered.repo.sow("revert", "010", "--reason", "wrong crane")
+    assert result.code == 2
+    assert f"with request {number}" in result.err
+    assert "only the whole request can be reverted" in result.err
+    assert f"git revert {commit[:12]}" in result.err
     assert delivered.repo.git("rev-parse", "HEAD") == before
 
 

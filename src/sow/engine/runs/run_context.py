@@ -269,7 +269,7 @@ class RunContext:
 
     @property
     def sandbox(self) -> SandboxState:
-        """Whether checks run in a sandbox, and agents unless their role or CLI does not."""
+        """Returns whether checks run in a sandbox, and agents unless their role or CLI does not."""
         return require_sandbox(self.config, self.environment)
 
     def sandbox_roles(self) -> list[str]:
@@ -331,7 +331,7 @@ class RunContext:
         self.journal("step", task=task, text=text)
 
     def turn(self, facts: dict[str, Any], turn: Steps[Result], **failed: str) -> Steps[Result]:
-        """Journals the start of a turn and run it; if it cannot be run, journal its end, too."""
+        """Journals the start of a turn and run it; if it cannot be run, journals its end too."""
         self.journal("turn_started", **facts)
         try:
             return (yield from turn)
