@@ -62,7 +62,7 @@ def examine_forge(context: Context) -> list[Finding]:
     findings = [found("ok", f"{program} {version} is logged in to {ready.host}")]
     if program == "gh" and ready.version < SAFE_GH:
         what = f"gh {version} is old: it sends your token along when a log is on another host"
-        findings.append(found("warning", what, f"install a newer gh from {INSTALL[program]}"))
+        findings.append(new_finding("warning", what, f"install a newer gh from {INSTALL[program]}"))
     return findings
 
 
