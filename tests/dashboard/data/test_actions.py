@@ -38,8 +38,8 @@ def test_the_question_of_a_planner_is_answered(bare_repo: Repo, tmp_path: Path):
     """It is in the inbox without a project, and the page says how to continue."""
     scenario = tmp_path / "planner.yaml"
     scenario.write_text("tasks: {default: [[{say: 'QUESTION {nonce}: Which colour?'}]]}\n")
-    words = ("plan", "new", "Add a crane", "--executor", "simulated")
-    assert bare_repo.sow(*words, SOW_SIMULATED_SCENARIO=str(scenario)).code == 4
+    arguments = ("plan", "new", "Add a crane", "--executor", "simulated")
+    assert bare_repo.sow(*arguments, SOW_SIMULATED_SCENARIO=str(scenario)).code == 4
     facts = facts_of(bare_repo)
     state = fresh(facts)
     assert [(item["number"], item["text"]) for item in state["inbox"]] == [("p1", "Which colour?")]

@@ -112,7 +112,7 @@ def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str):
     released.set()
     done = scene.deliver("--watch", "--merge")
     assert done.code == 0, done
-    (reply,) = [each for each in scene.server.talk[scene.pull["number"]] if each["user"]["login"] == "ada"]
+    (reply,) = [item for item in scene.server.talk[scene.pull["number"]] if item["user"]["login"] == "ada"]
     assert f"issue-{reply['id']}" in scene.delivery()["own_comments"]
     story.check()
 

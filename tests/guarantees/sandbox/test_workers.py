@@ -214,8 +214,10 @@ def test_a_follow_up_has_the_home_of_its_owner(plan_repo: PlanRepo) -> None:
     given = plan_repo.folder / "findings.json"
     given.write_text(json.dumps({"findings": [finding], "head": head, "run": plan_repo.runs()[0]["id"]}))
     call = [sys.executable, follow_up_call.__file__, str(given)]
-    done = subprocess.run(call, cwd=plan_repo.repo.root, env=plan_repo.repo.environment, capture_output=True, text=True)
-    assert done.returncode == 0 and json.loads(done.stdout)[0]["outcome"] == "fixed", done
+    result = subprocess.run(
+        call, cwd=plan_repo.repo.root, env=plan_repo.repo.environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0 and json.loads(result.stdout)[0]["outcome"] == "fixed", result
     assert plan_repo.repo.git("show", "HEAD:one.txt") == "two\n"
     assert plan_repo.task("010")["status"] == "completed"
 
