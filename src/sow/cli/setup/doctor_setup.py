@@ -55,11 +55,11 @@ def examine_forge(context: Context) -> list[Finding]:
     program, login = ready.program, f"{ready.program} auth login --hostname {ready.host}"
     if not ready.is_installed:
         hint = f"to deliver requests, install it from {INSTALL[program]}, then: {login}"
-        return [found("ok", f"{program} is not installed: sow deliver needs it for {ready.host}", hint)]
+        return [new_finding("ok", f"{program} is not installed: sow deliver needs it for {ready.host}", hint)]
     version = ".".join(map(str, ready.version)) or "of an unknown version"
     if not ready.is_logged_in:
-        return [found("warning", f"{program} {version} is not logged in to {ready.host}", login)]
-    findings = [found("ok", f"{program} {version} is logged in to {ready.host}")]
+        return [new_finding("warning", f"{program} {version} is not logged in to {ready.host}", login)]
+    findings = [new_finding("ok", f"{program} {version} is logged in to {ready.host}")]
     if program == "gh" and ready.version < SAFE_GH:
         what = f"gh {version} is old: it sends your token along when a log is on another host"
         findings.append(new_finding("warning", what, f"install a newer gh from {INSTALL[program]}"))
