@@ -28,11 +28,11 @@ class Machine:
         self.program.write_text(text)
         self.program.chmod(0o755)
 
-    def ask(self, *words: str) -> str:
+    def ask(self, *arguments: str) -> str:
         """What is wrong, as a new process sees it."""
-        command = [sys.executable, "-c", ASK, *words]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        command = [sys.executable, "-c", ASK, *arguments]
+        result = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
+        return result.stdout.strip()
 
     def calls(self) -> int:
         path = Path(f"{self.program}.calls")
