@@ -97,8 +97,8 @@ class ForgeApi:
 
     def version(self) -> tuple[int, ...]:
         """Returns the version of gh or glab, or () if it does not say."""
-        found = VERSION.search(self._run(["--version"]).text)
-        return tuple(map(int, found[0].split("."))) if found else ()
+        match = VERSION.search(self._run(["--version"]).text)
+        return tuple(map(int, match[0].split("."))) if match else ()
 
     def get(self, path: str) -> Any:
         """Returns what a path holds; an answer that did not change is not sent again."""

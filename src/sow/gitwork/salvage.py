@@ -133,14 +133,14 @@ def merged_requests(repository: Repository) -> dict[str, str]:
 
     After a squash or a rebase no commit of them is on that branch; the record of the request is the proof.
     """
-    found = {}
+    result = {}
     for folder in run_folder.all_folders(repository.home):
         delivery = folder.run.get("delivery")
         if delivery is not None and delivery["state"] == "merged" and "merge_commit" in delivery:
             head = delivery.get("merged_head", "")
-            found[head] = f"{delivery['base']} (request {delivery.get('number', 0)})"
-    existing = repository.only_commits(head for head in found if head)
-    return {head: found[head] for head in existing}
+            result[head] = f"{delivery['base']} (request {delivery.get('number', 0)})"
+    existing = repository.only_commits(head for head in result if head)
+    return {head: result[head] for head in existing}
 
 
 def merged_works(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:

@@ -149,7 +149,7 @@ class Slot(Worktree):
         attributes = self._attributes()
         self.git("read-tree", *(["-m"] if is_ours else []), commit, index=part)
         entries = self.git("ls-files", "-s", "-z", index=part).split("\0")[:-1]
-        self._commit, self._entries = commit, [each for each in entries if not is_below(path_of(each), STATE_PATHS)]
+        self._commit, self._entries = commit, [entry for entry in entries if not is_below(path_of(entry), STATE_PATHS)]
         if is_ours and self._attributes() != attributes:  # the same object can become a different file
             git_worktree_files.remove(part)
             self.git("read-tree", commit, index=part)

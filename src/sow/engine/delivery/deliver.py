@@ -267,8 +267,8 @@ class BranchDelivery:
     def _runs(self) -> list[RunFolder]:
         """Returns the runs of the project that did something, oldest first."""
         project_id = self.project["project_id"]
-        folders = [each for each in run_folder.all_folders(self.home) if each.run["project_id"] == project_id]
-        return [each for each in folders if each.id == self.record.run_id or not run_folder.is_empty(each)]
+        folders = [folder for folder in run_folder.all_folders(self.home) if folder.run["project_id"] == project_id]
+        return [folder for folder in folders if folder.id == self.record.run_id or not run_folder.is_empty(folder)]
 
     def _title(self) -> str:
         name = self.options.title or self.record.run["name"] or self.project["name"]
@@ -284,10 +284,10 @@ class BranchDelivery:
                 [path for path in paths if os.path.exists(f"{self.home.root}/{path}")], self.home.root
             )
             urls += reader.read(sources).issues if sources else []
-        found = (ISSUE.fullmatch(url) for url in dict.fromkeys(urls))
+        closes = (ISSUE.fullmatch(url) for url in dict.fromkeys(urls))
         return [
             f"#{match[3]}" if (match[1], match[2]) == (own.host, own.path) else match[0]
-            for match in found
+            for match in closes
             if match is not None and match[1] == own.host
         ]
 

@@ -152,17 +152,17 @@ class RequestWatch:
             self.record.update(own_comments=[*self.record.data.get("own_comments", []), *own], writing=None)
         own_ids = {*self.record.data.get("own_comments", ())}
         handled = self.record.handled()
-        found = []
+        result = []
         for comment in comments:
             if comment.id in own_ids or comment.id in handled:
                 continue
             if self._is_believed(comment):
-                found.append(finding.from_comment(comment))
+                result.append(finding.from_comment(comment))
             else:
                 self.record.handle([comment.id], IGNORED)
                 what = "is a bot that deliver.bots does not name" if comment.is_bot else "has no write access"
                 self._say(f"left out a comment: {comment.author} {what}")
-        return found
+        return result
 
     def _is_believed(self, comment: Comment) -> bool:
         return comment.author in self.bots if comment.is_bot else self.forge.can_write(comment.author)
@@ -175,7 +175,7 @@ class RequestWatch:
         if seen.named(PENDING) or not failed:
             return []
         sha = self.record.data["head"]
-        found = []
+        result = []
         for check in failed:
             key = finding.check_key(check, sha)
             entry = self.record.handled(FOLLOW_UP, IGNORED).get(key)
@@ -191,8 +191,8 @@ class RequestWatch:
             if self._rerun(check, key, log):
                 continue
             self._refuse_repeated(check, seen.request)
-            found.append(finding.from_check(check, sha, log))
-        return found
+            result.append(finding.from_check(check, sha, log))
+        return result
 
     def _runs_again(self, check: ForgeCheck, key: str) -> bool:
         """Tells whether this result is older than the second run of its job."""
@@ -266,10 +266,10 @@ class RequestWatch:
 
     def _follow_up(self, request: ChangeRequest, findings: Sequence[RequestFinding]) -> None:
         """Lets follow-up tasks settle the findings, push the result and say so in the request."""
-        comments = sum(each.kind == COMMENT for each in findings)
+        comments = sum(finding.kind == COMMENT for finding in findings)
         parts = [counted(len(findings) - comments, "failed check")] if len(findings) > comments else []
         parts += [counted(comments, "comment")] if comments else []
-        self.record.journal("request_findings", findings=[each.title for each in findings])
+        self.record.journal("request_findings", findings=[finding.title for finding in findings])
         self._say(f"{' and '.join(parts)}: starting follow-up tasks")
         delivery = self.delivery
         results = follow_up.run_follow_ups(

@@ -66,7 +66,7 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
     if executor is None:
         executors = context.executors_of(role.name)
         # The session's own executor can wait for the end of its limit.
-        waiting = [own] if own is not None and own.name not in [each.name for each in executors] else []
+        waiting = [own] if own is not None and own.name not in [executor.name for executor in executors] else []
         return (yield from _spawn(job, task, role, [*executors, *waiting], text))
     taken = yield from _take_executor(job, task, [executor])
     if isinstance(taken, JobEnd):
