@@ -73,13 +73,13 @@ def test_described_libraries_that_nothing_was_fitted_to(
     tmp_path: Path, record_property: Callable[[str, str], None]
 ) -> None:
     """Over all tasks of the held-out sets with hints, precision and recall are nearly 0.9 (B8)."""
-    results = [each for name in HELD_OUT for each in outcomes(tmp_path / name, name, with_hints=True)]
-    chosen_well, found = precision(results), recall(results)
-    said = f"documents for all held-out sets with hints: precision {chosen_well:.3f}, recall {found:.3f}"
-    record_property("measured", said)
+    results = [outcome for name in HELD_OUT for outcome in outcomes(tmp_path / name, name, with_hints=True)]
+    chosen_well, result = precision(results), recall(results)
+    output = f"documents for all held-out sets with hints: precision {chosen_well:.3f}, recall {result:.3f}"
+    record_property("measured", output)
     least_precision, least_recall = LEAST_OF_HELD_OUT
     assert chosen_well >= least_precision
-    assert found >= least_recall
+    assert result >= least_recall
 
 
 def test_hardly_a_task_goes_without_any_wanted_document(measured: tuple[str, list[Outcome]]) -> None:
