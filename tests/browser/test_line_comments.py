@@ -72,7 +72,7 @@ def test_comments_are_sent_together_and_shown_again(reviewed: PlanRepo, serve: A
     outdated = page.get_by_test_id("line-comment").filter(has_text="outdated")
     expect(outdated).to_contain_text("return os.environ")
     expect(outdated).to_contain_text("Read one <name> only")
-    assert number(page, 1).count() == 0  # the task is completed, so there is nothing to send
+    expect(number(page, 1)).to_have_count(0)  # the task is completed, so there is nothing to send
     assert violations(page) == []
 
 

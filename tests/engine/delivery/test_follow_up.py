@@ -139,6 +139,7 @@ def test_each_owner_goes_on_in_its_own_session(request_: Request, history: str) 
     assert [evidence["passed"] for evidence in follow_up["evidence"] if evidence["kind"] == "test"] == [True]
     assert [review["verdict"] for review in follow_up["reviews"]] == ["GREEN"]
     assert "| first 3" in request_.description("030")
+    assert "1 finding of the request on task 010" in repo.ok("task", "show", "030").out
     assert not list((repo.root / ".sow/local/worktrees").glob("0*"))
     calls = len(request_.started())
     assert request_.settle(*findings) == results

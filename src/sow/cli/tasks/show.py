@@ -13,6 +13,7 @@ from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
 from sow.domain.ids import agent_id
 from sow.domain.task import current_concerns, shown_result
+from sow.domain.text.units import counted
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.task_document import document
@@ -115,6 +116,7 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
         ("phase", task["phase"]),
         ("priority", task["priority"]),
         ("depends on", ", ".join(task["depends_on"])),
+        ("follows up", _follows(task)),
         ("result", shown_result(task)),
         ("protected", ", ".join(task.get("protected", ()))),
         ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
@@ -128,6 +130,15 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
         approved_by = f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}{reason}"
         facts.append(("approved", approved_by))
     return [row for row in facts if row[1]]
+
+
+def _follows(task: dict[str, Any]) -> str:
+    """Returns what a follow-up task settles, and whose work it is about."""
+    follows = task.get("follows")
+    if not follows:
+        return ""
+    owner = f" on task {follows['task']}" if "task" in follows else ""
+    return f"{counted(len(follows['findings']), 'finding')} of the request{owner}"
 
 
 def project_lines(project: Mapping[str, Any], memories: list[str]) -> list[str]:
