@@ -89,7 +89,7 @@ def test_a_signal_is_told(task_repo: Repo) -> None:
 def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
     """A call that takes too long is killed, and the next one is answered."""
     warm = ForkServer(SOW, fresh_environment(tmp_path / "other"))
-    lock = os.open(task_repo.root / ".sow", os.O_RDONLY)
+    lock = os.open(task_repo.root / ".git/sow/lock", os.O_RDONLY)
 
     def call(*arguments: str, timeout: float) -> subprocess.CompletedProcess[bytes] | None:
         return warm.call(

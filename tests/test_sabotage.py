@@ -252,8 +252,9 @@ SABOTAGES = {
     ),
     "what a failed check said is kept after its evidence": Sabotage(
         "engine/runs/task_job.py",
-        "self.keep_outputs(result)\n",
-        "task_updates.add_evidence(self.folder, self.project, evidence)\n            self.keep_outputs(result)\n",
+        "        if not result.interrupted:\n            for command in",
+        "        task_updates.add_evidence(self.folder, self.project, result.evidence)\n"
+        "        if not result.interrupted:\n            for command in",
         "guarantees/crash_recovery/test_plan_run.py::test_killed_while_it_keeps_what_a_check_said",
     ),
     "a list that a task broke is not checked again": Sabotage(
@@ -264,14 +265,14 @@ SABOTAGES = {
     ),
     "a slot believes size and time": Sabotage(
         "gitwork/slots.py",
-        "    return (status.st_ino, status.st_ctime_ns, status.st_size)\n",
-        "    return (status.st_ino, status.st_mtime_ns, status.st_size)\n",
+        '"core.trustctime=true"',
+        '"core.trustctime=false"',
         "gitwork/test_slot.py::test_size_and_time_are_not_believed[same process]",
     ),
     "a slot keeps what an earlier list built": Sabotage(
         "gitwork/slots.py",
-        "        self._restore_files(record, frozenset(spare), clean=True)\n",
-        "        self._restore_files(record, frozenset(spare), clean=False)\n",
+        '        self.clean(spare=spare, index=index, options="-ffdx")\n',
+        "",
         "guarantees/evidence/test_evidence.py::test_a_build_of_one_list_is_not_there_for_the_next",
     ),
     "a check rewrites files for the next": Sabotage(
@@ -396,7 +397,7 @@ SABOTAGES = {
     ),
     "a command runs without consent": Sabotage(
         "engine/checks/check_list.py",
-        '    require(agreed, check["command"])\n',
+        "        require(context.agreed, command)\n",
         "",
         "engine/test_consent.py::test_a_command_without_consent_does_not_run",
     ),
