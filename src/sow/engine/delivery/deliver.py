@@ -80,7 +80,7 @@ class BranchDelivery:
             return self._request()
 
     def update(self) -> ChangeRequest:
-        """Pushes what is new on the branch, and bring the open request up to date."""
+        """Pushes what is new on the branch, and brings the open request up to date."""
         with self.record.claimed():
             self._push()
             return self._request()

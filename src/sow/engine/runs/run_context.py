@@ -318,7 +318,7 @@ class RunContext:
             listener(entry)
 
     def reset_moved_branch(self) -> None:
-        """Resets the integration branch if somebody moved it, and report it."""
+        """Resets the integration branch if somebody moved it, and reports it."""
         if self.isolation is None:
             return
         integration = self.isolation.integration

@@ -191,7 +191,7 @@ class TaskJob(RunJob):
         return (yield from work_stage.resume_worker(self, task))
 
     def on_worker_event(self, event: Event) -> None:
-        """Shows the last line of the worker's output, and report each refused command once."""
+        """Shows the last line of the worker's output, and reports each refused command once."""
         if event.kind != "refused":
             self.context.listener(self.id)(event)
             return
@@ -202,7 +202,7 @@ class TaskJob(RunJob):
             self.context.journal("refused", task=self.id, **facts)
 
     def concern(self, kind: str, text: str) -> None:
-        """Records a fact that keeps the result from being GREEN without a review, and tell it once."""
+        """Records a fact that keeps the result from being GREEN without a review, and tells it once."""
         before = task_updates.load_trusted(self.folder, self.project)
         after = task_updates.add_concern(self.folder, self.project, kind, text)
         if after.get("concerns") != before.get("concerns"):
@@ -322,7 +322,7 @@ class TaskJob(RunJob):
         return result
 
     def _send_back(self, task: Task, reason: str) -> JobEnd | None:
-        """Sends the work back to its session with all feedback, or ask if a check fails with the same output again."""
+        """Sends the work back to its session with all feedback, or asks if a check fails with the same output again."""
         folder = self.context.checks_folder(self.id)
         text = task_updates.feedback_text(task, folder, reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)

@@ -168,7 +168,7 @@ def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
 
 
 def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None, crew: CrewFiles | None) -> None:
-    """Shows the repository, and open what this turn may write. Later mounts win."""
+    """Shows the repository, and opens what this turn may write. Later mounts win."""
     settings, home = turn.settings, turn.settings.home
     common, git = home.checkout.common, home.checkout.git
     box.show(home.root, common, git, os.path.dirname(os.path.dirname(sow.__file__)))

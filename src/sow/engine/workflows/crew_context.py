@@ -113,7 +113,7 @@ class CrewContext(RunContext):
         return (approval["sections"].get(name) if approval is not None else None) == self.plan.sections.get(name)
 
     def load_changed_plan(self) -> list[str]:
-        """Loads the plan as it is now and report once whose part has changed; returns their names."""
+        """Loads the plan as it is now and reports once whose part has changed; returns their names."""
         plan = design_check.plan_on_disk(self.home)
         if plan is None or plan.digest == self.plan.digest:
             return []
