@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from bench.timing import SOW
+from bench.timing import SOW, in_memory
 
 FILES = 1000
 ADDED = 0.3  # seconds
@@ -25,6 +25,11 @@ SETTINGS = "agents: {{executors: {{hand: {{type: command, settings: {{command: [
 
 def added(scratch: Path, rounds: int = 5) -> float:
     """Returns the best difference between the whole call and its planner, in seconds, in a repository of many files."""
+    with in_memory(scratch) as folder:
+        return _added(folder, rounds)
+
+
+def _added(scratch: Path, rounds: int) -> float:
     root, program = scratch / "planning", scratch / "planner"
     (root / "src").mkdir(parents=True)
     for number in range(FILES):

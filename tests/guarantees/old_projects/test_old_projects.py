@@ -74,6 +74,7 @@ CALLS = {
     "revert": ["020", "--reason", "wrong"],
     "cleanup": [],
     "validate": [".sow/project/state.yaml"],
+    "plan new": ["Add a crane", "--executor", "simulated"],
     "plan import": [str(EXAMPLE)],
     "plan update": [],
     "run": [str(EXAMPLE), "--executor", "simulated"],

@@ -32,6 +32,7 @@ from sow.store.files.checkout_home import Home
 from sow.store.files.disk import Disk, create_file, free_path, make_folders, read_text
 from sow.store.layout import create_missing
 from sow.store.planning import PlannerFolder
+from sow.store.projects import project as projects
 from sow.system.process.generator_steps import run_to_end
 from sow.system.process.program import run_in_front
 from sow.system.terminal import ask, err, escape_line, is_interactive, out, read_line
@@ -71,6 +72,8 @@ def new_plan(
     commit = Repository(home).find_commit("HEAD")
     if not commit:
         raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
+    if projects.exists(home):
+        projects.load(home)  # the planner is told its goal: a project that cannot be read is refused now
     target = Target(home, _new_file(context, output))
     wanted = _goal(context, home, goal, options["from"], issue)
     asks = is_interactive() and not headless and not json
