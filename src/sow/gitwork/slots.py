@@ -66,7 +66,7 @@ class Slot(Worktree):
         self.descriptor = -1
 
     def checkout(self, commit: str, *, spare: Collection[str] = ()) -> None:
-        """Gives the folder exactly the files of a commit. Of everything else, keep only the paths to spare."""
+        """Gives the folder exactly the files of a commit. Of everything else, only the paths to spare stay."""
         record = self._ensure_linked(commit)
         index = self._new_index(commit)
         for entry in self._entries:
@@ -80,11 +80,14 @@ class Slot(Worktree):
         self._restore_files(self._ensure_linked(self._commit), self._new_index(self._commit))
 
     def _restore_files(self, record: str, part: str) -> None:
-        """Writes the files that differ from an index, and give that index to git in the folder."""
+        """Writes the files that differ from an index, and gives that index to git in the folder."""
         self.write_files(part)
         index = f"{self.file_prefix}.index"
         crash_points.crash_point(f"replace {index}")
-        os.replace(part, index)
+        try:
+            os.replace(part, index)
+        except OSError as error:
+            raise system_error("write", index, error) from None
         self._index_digest, self._index_commit = _digest(index), self._commit
         if _digest(f"{record}/index") != self._index_digest:
             git_worktree_files.remove(f"{record}/index.lock")
@@ -116,7 +119,7 @@ class Slot(Worktree):
         self._commit, self._entries, self._index_digest, self._index_commit = "", [], "", ""
 
     def _ensure_linked(self, commit: str) -> str:
-        """Makes folder and record point to each other, and remove everything from the record that we did not write."""
+        """Makes folder and record point to each other, and removes everything from the record that we did not write."""
         common = self.repository.home.checkout.common
         record = git_worktree_files.record_of(common, self.path)
         if not record or not git_worktree_files.is_valid(record, self.path):

@@ -87,7 +87,7 @@ class JobQueue:
         return True
 
     def release(self, job: str) -> None:
-        """Leaves the queue, so that the next job can go on."""
+        """Leaves the queue, so that the next job can continue."""
         self.waiting.discard(job)
         if self.holder == job:
             self.holder = ""
@@ -168,7 +168,7 @@ class ExecutorPool:
         return executor
 
     def count(self, executor: ExecutorConfig, turn: Steps[Result]) -> Steps[Result]:
-        """Runs a turn and count it among those of its executor."""
+        """Runs a turn and counts it among those of its executor."""
         self.running_turns[executor.name] = self.running_turns.get(executor.name, 0) + 1
         try:
             return (yield from turn)
@@ -295,7 +295,7 @@ class RunContext:
         return text + (f"; network: {', '.join(sorted(limits))}" if limits else "")
 
     def journal(self, event: str, **facts: Any) -> None:
-        """Writes an event to the journal and pass it to the listeners."""
+        """Writes an event to the journal and passes it to the listeners."""
         if event in ("turn_ended", "run_ended"):
             self.report_git_changes()
         self._write(event, facts)
@@ -331,7 +331,7 @@ class RunContext:
         self.journal("step", task=task, text=text)
 
     def turn(self, facts: dict[str, Any], turn: Steps[Result], **failed: str) -> Steps[Result]:
-        """Journals the start of a turn and run it; if it cannot be run, journals its end too."""
+        """Journals the start of a turn and runs it; if it cannot be run, journals its end too."""
         self.journal("turn_started", **facts)
         try:
             return (yield from turn)
@@ -461,7 +461,7 @@ class RunJob:
         return JobEnd("stopped")
 
     def take_stage(self) -> Steps[JobEnd | None]:
-        """Reads the next stage from disk and do its work; returns the end of the job, if this was its last stage."""
+        """Reads the next stage from disk and does its work; returns the end of the job, if this was its last stage."""
         raise NotImplementedError
 
     def session_executor(self, record: SessionRecord | None) -> ExecutorConfig | None:
@@ -472,7 +472,7 @@ class RunJob:
         return executor if find_adapter(executor.type).capabilities.resumes else None
 
     def answer_from_saved(self, question: str, number: int | str, give: Callable[[str, Actor], object]) -> bool:
-        """Gives the user's saved answer to a question and journal it; returns whether there is one."""
+        """Gives the user's saved answer to a question and journals it; returns whether there is one."""
         saved = SavedAnswers(self.context.home, self.context.environment).find(question)
         if saved is None:
             return False

@@ -172,7 +172,7 @@ class TaskJob(RunJob):
     def ask(
         self, text: str, *, findings: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
     ) -> JobEnd:
-        """Asks a person and end the job."""
+        """Asks a person and ends the job."""
         facts = {"findings": findings, "more": more, "outcome": outcome}
         number = task_updates.ask(self.folder, self.project, text, **facts, evidence=evidence)
         self.context.journal("question", task=self.id, number=number, text=text)
@@ -209,7 +209,7 @@ class TaskJob(RunJob):
             self.context.journal("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
 
     def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
-        """Prepares the worktree of the task and set it up; with `fresh` nothing of earlier work stays.
+        """Prepares the worktree of the task and sets it up; with `fresh` nothing of earlier work stays.
 
         Returns False if a person stopped it.
         """
@@ -251,7 +251,7 @@ class TaskJob(RunJob):
         return None
 
     def _collect(self, task: Task) -> None:
-        """Collects what the worker left into one commit and pin it."""
+        """Collects what the worker left into one commit and pins it."""
         isolation = self.context.isolation
         if isolation is None:
             return

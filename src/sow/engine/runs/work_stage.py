@@ -140,7 +140,7 @@ def _take_executor(job: TaskJob, task: Task, executors: Sequence[ExecutorConfig]
 def _run_turn(
     job: TaskJob, task: Task, turn: Steps[FinishedTurn], role: str, executor: ExecutorConfig, kind: str
 ) -> Steps[JobEnd | None]:
-    """Takes one turn and decide what its end means for the job."""
+    """Takes one turn and decides what its end means for the job."""
     context = job.context
     task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor.name, "kind": kind}

@@ -57,7 +57,7 @@ class OpenBox:
 
 @contextmanager
 def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterator[OpenBox]:
-    """Makes the sandbox of a turn, and take over what the turn left in it: commits and a refreshed login."""
+    """Makes the sandbox of a turn, and takes over what the turn left in it: commits and a refreshed login."""
     settings = turn.settings
     home, environment, repository = settings.home, settings.environment, Repository(settings.home)
     private_git = _private_git(repository, turn, request.cwd)
@@ -266,7 +266,7 @@ class Logins:
                     _write(self.target, target, _without_history(data) if target.endswith("/.claude.json") else data)
 
     def copy_back(self) -> None:
-        """Copies a login back that the CLI refreshed, and remove it from the private home.
+        """Copies a login back that the CLI refreshed, and removes it from the private home.
 
         It must look like the old one and be of the same account, and the user's own must not have changed meanwhile.
         """
