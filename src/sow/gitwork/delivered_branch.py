@@ -56,8 +56,8 @@ class DeliveredBranch:
 
     def contains(self, commit: str, *heads: str) -> bool:
         """Tells whether one of our commits has a commit of the remote, which may be unknown here."""
-        found_commit = self.repository.find_commit(commit)
-        return bool(found_commit) and any(self.repository.is_ancestor(commit, head) for head in heads if head)
+        exists = bool(self.repository.find_commit(commit))
+        return exists and any(self.repository.is_ancestor(commit, head) for head in heads if head)
 
     def commit_to_push(self, source: str, pushed: str) -> str:
         """Returns a commit with the tree of `source` without state files, which contains `source` and what was pushed.

@@ -133,14 +133,14 @@ def merged_requests(repository: Repository) -> dict[str, str]:
 
     After a squash or a rebase no commit of them is on that branch; the record of the request is the proof.
     """
-    result = {}
+    heads = {}
     for folder in run_folder.all_folders(repository.home):
         delivery = folder.run.get("delivery")
         if delivery is not None and delivery["state"] == "merged" and "merge_commit" in delivery:
             head = delivery.get("merged_head", "")
-            result[head] = f"{delivery['base']} (request {delivery.get('number', 0)})"
-    existing = repository.only_commits(head for head in result if head)
-    return {head: result[head] for head in existing}
+            heads[head] = f"{delivery['base']} (request {delivery.get('number', 0)})"
+    existing = repository.only_commits(head for head in heads if head)
+    return {head: heads[head] for head in existing}
 
 
 def merged_works(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:

@@ -38,9 +38,9 @@ def body(home: Home, documents: Sequence[Facts], waiting: Sequence[str], closes:
     )
     lines: list[str] = []
     for title, part in parts:
-        entries = list(part)
-        more = [f"- and {len(entries) - MOST_ROWS} more"] if len(entries) > MOST_ROWS else []
-        lines += [f"## {title}", "", *entries[:MOST_ROWS], *more, ""] if entries else []
+        section = list(part)
+        more = [f"- and {len(section) - MOST_ROWS} more"] if len(section) > MOST_ROWS else []
+        lines += [f"## {title}", "", *section[:MOST_ROWS], *more, ""] if section else []
     text = "\n".join(lines)[:MOST_BODY]
     links = "".join(f"\nCloses {reference}" for reference in closes)
     return f"{BEGIN}\n{text}{links}\n{END}"

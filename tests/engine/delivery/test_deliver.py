@@ -53,6 +53,7 @@ def test_new_commits_are_pushed_on_top_and_the_text_of_people_stays(scene: Scene
     assert scene.server.branch_head("feat/harbour") == first
     (scene.repo.root / "quay.txt").write_text("stone\n")
     scene.repo.git("add", "quay.txt")
+    assert "1 changed file not committed, and not delivered" in scene.deliver().out
     scene.repo.git("commit", "-q", "-m", "Add a quay")
     assert scene.deliver().code == 0
     second = scene.server.branch_head("feat/harbour")

@@ -233,3 +233,15 @@ def test_a_conflict_with_the_base_is_left_to_the_user(delivered: Scene):
         Follower(delivered).follow("merge")
     assert "git fetch origin main && git merge FETCH_HEAD" in caught.value.hint
     assert server.calls("^PUT .*/merge$") == []
+
+
+def test_a_job_that_may_not_run_again_is_settled_by_a_worker(delivered: Scene):
+    """Without the right to rerun a job, the failure is a finding at once."""
+    server, head = delivered.server, delivered.delivery()["head"]
+    log = "##[group]Run test -f part_010.txt\n##[error]Process completed with exit code 1.\n"
+    server.checks[head] = [server.check_run("unit", "failure", log=log)]
+    server.fail("^POST .*/rerun$", 403)
+    delivered.plans.act("integrator", "echo new > part_020.txt\n")
+    server.ci = lambda sha: [{"name": "unit"}]
+    assert Follower(delivered, nothing, nothing, nothing).follow("merge").state == "merged"
+    assert "part_020.txt" in delivered.pushed_files("main")

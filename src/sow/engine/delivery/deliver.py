@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sow.domain.documents.state import ProjectState
+from sow.domain.text.units import counted
 from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record
 from sow.errors import SowError, SystemFailure, Waiting
 from sow.forge import connect, forge
 from sow.forge.forge import CLOSED, ChangeRequest, Forge, ForgeError
 from sow.gitwork.delivered_branch import HEADS, DeliveredBranch
-from sow.gitwork.repository import Repository
+from sow.gitwork.repository import STATE_PATHS, Repository, is_below
 from sow.plans import reader
 from sow.reports import request_text, run_report
 from sow.store import inbox
@@ -76,8 +77,17 @@ class BranchDelivery:
                 return request
             if not data or (request is not None and request.state != forge.OPEN and self.has_news()):
                 self._begin()
+            self._note_uncommitted()
             self._push()
             return self._request()
+
+    def _note_uncommitted(self) -> None:
+        """Says how many changed files are not delivered, because only commits are."""
+        arguments = ["status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty"]
+        entries = [entry[3:] for entry in self.repository.git(*arguments).split("\0") if entry[3:]]
+        count = sum(not is_below(path, STATE_PATHS) for path in entries)
+        if count:
+            self.tell(f"{counted(count, 'changed file')} not committed, and not delivered")
 
     def update(self) -> ChangeRequest:
         """Pushes what is new on the branch, and brings the open request up to date."""
@@ -119,11 +129,11 @@ class BranchDelivery:
         if not facts.can_push:
             owner = facts.user
             self._fork_address(owner)
-        request = self.forge.find_request(self.branch, owner)
-        if request is not None and self.options.base and request.base != base:
-            hint = f"sow deliver --base {request.base}, or change its base at {request.url}"
-            raise SowError(f"{self.noun} {request.number} of {self.branch} is for {request.base}", hint)
-        base = request.base if request is not None else base
+        existing = self.forge.find_request(self.branch, owner)
+        if existing is not None and self.options.base and existing.base != base:
+            hint = f"sow deliver --base {existing.base}, or change its base at {existing.url}"
+            raise SowError(f"{self.noun} {existing.number} of {self.branch} is for {existing.base}", hint)
+        base = existing.base if existing is not None else base
         heads = self._target().heads(base)
         if base not in heads:
             raise SowError(f"there is no branch {base!r:.100} on {self.options.remote}", "sow deliver --base BRANCH")
@@ -284,10 +294,10 @@ class BranchDelivery:
                 [path for path in paths if os.path.exists(f"{self.home.root}/{path}")], self.home.root
             )
             urls += reader.read(sources).issues if sources else []
-        closes = (ISSUE.fullmatch(url) for url in dict.fromkeys(urls))
+        matches = (ISSUE.fullmatch(url) for url in dict.fromkeys(urls))
         return [
             f"#{match[3]}" if (match[1], match[2]) == (own.host, own.path) else match[0]
-            for match in closes
+            for match in matches
             if match is not None and match[1] == own.host
         ]
 
@@ -300,8 +310,8 @@ class BranchDelivery:
         except SystemFailure:  # the remote does not answer; the merge itself is known
             return None
         head, commit = request.head_sha, request.merge_commit
-        known = commit and head and len(self.repository.only_commits([head, commit])) == len({head, commit})
-        return "merge" if known and self.repository.is_ancestor(head, commit) else None
+        both = commit and head and len(self.repository.only_commits([head, commit])) == len({head, commit})
+        return "merge" if both and self.repository.is_ancestor(head, commit) else None
 
     def record_merge(self, request: ChangeRequest, method: str = "") -> None:
         """Records that the forge merged the request, which proves that its commits are in the base."""

@@ -84,7 +84,7 @@ class RequestWatch:
         self.bots = set(config.setting("deliver", "bots"))
         self.check_wait = configs.seconds(str(config.setting("deliver", "check_wait")))
         self.required: set[str] = set()
-        self.said = ""
+        self.last_text = ""
 
     def follow(self) -> ChangeRequest:
         """Returns the merged request; raise when a person has to do something first."""
@@ -112,8 +112,8 @@ class RequestWatch:
             self.pause(wait)
 
     def _say(self, text: str) -> None:
-        if text != self.said:
-            self.said = text
+        if text != self.last_text:
+            self.last_text = text
             self.delivery.tell(escape_line(text))
 
     def _poll(self) -> ChangeRequest | None:
@@ -152,17 +152,17 @@ class RequestWatch:
             self.record.update(own_comments=[*self.record.data.get("own_comments", []), *own], writing=None)
         own_ids = {*self.record.data.get("own_comments", ())}
         handled = self.record.handled()
-        result = []
+        findings = []
         for comment in comments:
             if comment.id in own_ids or comment.id in handled:
                 continue
             if self._is_believed(comment):
-                result.append(finding.from_comment(comment))
+                findings.append(finding.from_comment(comment))
             else:
                 self.record.handle([comment.id], IGNORED)
                 what = "is a bot that deliver.bots does not name" if comment.is_bot else "has no write access"
                 self._say(f"left out a comment: {comment.author} {what}")
-        return result
+        return findings
 
     def _is_believed(self, comment: Comment) -> bool:
         return comment.author in self.bots if comment.is_bot else self.forge.can_write(comment.author)
@@ -175,7 +175,7 @@ class RequestWatch:
         if seen.named(PENDING) or not failed:
             return []
         sha = self.record.data["head"]
-        result = []
+        findings = []
         for check in failed:
             key = finding.check_key(check, sha)
             entry = self.record.handled(FOLLOW_UP, IGNORED).get(key)
@@ -191,8 +191,8 @@ class RequestWatch:
             if self._rerun(check, key, log):
                 continue
             self._refuse_repeated(check, seen.request)
-            result.append(finding.from_check(check, sha, log))
-        return result
+            findings.append(finding.from_check(check, sha, log))
+        return findings
 
     def _runs_again(self, check: ForgeCheck, key: str) -> bool:
         """Tells whether this result is older than the second run of its job."""
@@ -201,14 +201,20 @@ class RequestWatch:
 
     def _rerun(self, check: ForgeCheck, key: str, log: str) -> bool:
         """Runs a job again, once for each commit, if its command passes here; tell whether that was done."""
-        if not check.job or any(known.endswith(f"-{key}") for known in self.record.handled(RERUN)):
+        if not check.job or any(earlier.endswith(f"-{key}") for earlier in self.record.handled(RERUN)):
             return False
         command = finding.failed_command(log)
         delivery, sha = self.delivery, self.record.data["head"]
         if not local_check.passes_here(self.record.folder, delivery.environment, command, sha, self.verbs):
             return False
         self.record.handle([_rerun_key(check, key)], RERUN)
-        self.forge.rerun(check)
+        try:
+            self.forge.rerun(check)
+        except ForgeError as problem:
+            if problem.seconds or problem.exit_code == 1:
+                raise
+            self._say(f"the job cannot run again: {problem.message}")
+            return False
         self.record.journal("request_rerun", check=finding.one_line(check.name), command=command)
         self._say(f"check {finding.one_line(check.name)!r} failed, but `{command}` passes here: the job runs again")
         return True
@@ -266,10 +272,10 @@ class RequestWatch:
 
     def _follow_up(self, request: ChangeRequest, findings: Sequence[RequestFinding]) -> None:
         """Lets follow-up tasks settle the findings, push the result and say so in the request."""
-        comments = sum(finding.kind == COMMENT for finding in findings)
+        comments = sum(item.kind == COMMENT for item in findings)
         parts = [counted(len(findings) - comments, "failed check")] if len(findings) > comments else []
         parts += [counted(comments, "comment")] if comments else []
-        self.record.journal("request_findings", findings=[finding.title for finding in findings])
+        self.record.journal("request_findings", findings=[item.title for item in findings])
         self._say(f"{' and '.join(parts)}: starting follow-up tasks")
         delivery = self.delivery
         results = follow_up.run_follow_ups(
