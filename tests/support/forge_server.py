@@ -401,8 +401,10 @@ def _issues(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) 
     return 200, headers, issues[(page - 1) * size : page * size]
 
 
-def _talk(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
-    return 200, {}, forge.talk.get(int(number), [])
+def _talk(forge: ForgeServer, owner: str, name: str, number: str, *, query: Any, **_: Any) -> Answer:
+    """The comments of an issue or a request, oldest first: GitHub cannot sort them."""
+    size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
+    return 200, {}, forge.talk.get(int(number), [])[(page - 1) * size : page * size]
 
 
 def _say(forge: ForgeServer, owner: str, name: str, number: str, *, body: Any, **_: Any) -> Answer:

@@ -27,6 +27,7 @@ CONCLUSIONS = {
 }
 STATUSES = {"success": forge.PASSED, "pending": forge.PENDING}
 ACTIONS = "github-actions"
+PAGE = 100  # items, the most in one answer
 ASKING = ("COMMENTED", "CHANGES_REQUESTED")  # an approval with a friendly word asks for nothing
 READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
 DRAFT = "mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { clientMutationId } }"
@@ -125,10 +126,10 @@ class GitHub:
         self.api.send("POST", f"{self.path}/actions/jobs/{check.job}/rerun")
 
     def comments(self, request: ChangeRequest) -> list[Comment]:
-        query = "?per_page=100&sort=updated&direction=desc"
-        talk = self.api.get(f"{self.path}/issues/{request.number}/comments{query}") or []
-        lines = self.api.get(f"{self.path}/pulls/{request.number}/comments{query}") or []
-        reviews = self.api.get(f"{self.path}/pulls/{request.number}/reviews?per_page=100") or []
+        newest = f"?per_page={PAGE}&sort=updated&direction=desc"
+        talk = self._oldest_first(f"{self.path}/issues/{request.number}/comments")
+        lines = self.api.get(f"{self.path}/pulls/{request.number}/comments{newest}") or []
+        reviews = self._oldest_first(f"{self.path}/pulls/{request.number}/reviews")
         submitted = [review for review in reviews if review.get("body") and review["state"] in ASKING]
         kinds = ((talk, "issue"), (lines, "line"), (submitted, "review"))
         return forge.in_order([self._comment(comment, kind) for comments, kind in kinds for comment in comments])
@@ -140,6 +141,11 @@ class GitHub:
     def merge(self, request: ChangeRequest, *, sha: str, method: str) -> str:
         fields = {"sha": sha, "merge_method": method}
         return str(self.api.send("PUT", f"{self.path}/pulls/{request.number}/merge", fields).get("sha") or "")
+
+    def _oldest_first(self, path: str) -> list[Any]:
+        """Returns all items of a list that cannot be sorted; only a long one needs more than one call."""
+        items = self.api.get(f"{path}?per_page={PAGE}") or []
+        return items if len(items) < PAGE else [*items, *self.api.pages(f"{path}?per_page={PAGE}&page=2")]
 
     def _optional(self, path: str) -> Any:
         """Returns what a path holds, or None if the plan or the rights of the user do not include it."""
