@@ -82,13 +82,15 @@ class Box:
 
     def _show_programs(self, environment: Mapping[str, str], homes: Sequence[str]) -> None:
         """Shows the folders of programs that lie in a hidden folder, and the addresses of name servers."""
-        paths = [f"{home}/{tool}" for home in homes for tool in TOOLS]
-        paths += environment.get("PATH", os.defpath).split(os.pathsep)
-        paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
-        for path in dict.fromkeys(paths):
-            is_home = any(f"{home}/".startswith(f"{path.rstrip('/')}/") for home in homes)
-            if path.startswith("/") and not is_home and os.path.exists(path) and self._is_hidden(path):
-                self.show(path)
+        key = (environment.get("PATH", os.defpath), *self.hidden)
+        if key not in _shown:
+            paths = [f"{home}/{tool}" for home in homes for tool in TOOLS]
+            paths += key[0].split(os.pathsep)
+            paths += [sys.base_prefix, sys.prefix, os.path.realpath("/etc/resolv.conf")]
+            paths = [path for path in dict.fromkeys(paths) if path.startswith("/") and os.path.exists(path)]
+            outside = [path for path in paths if not _holds(path, homes)]
+            _shown[key] = [path for path in outside if self._is_hidden(path)]
+        self.show(*_shown[key])
 
     def _is_hidden(self, path: str) -> bool:
         real = f"{os.path.realpath(path)}/"
@@ -244,6 +246,12 @@ class SandboxState(Record):
             raise SowError(f"sandbox.mode is bwrap, but {self.problem}", self.hint)
 
 
+def _holds(path: str, homes: Sequence[str]) -> bool:
+    """Tells whether a folder is a home or holds one."""
+    return any(f"{home}/".startswith(f"{path.rstrip('/')}/") for home in homes)
+
+
+_shown: dict[tuple[str, ...], list[str]] = {}  # folders of programs, which are looked for once per process
 _states: dict[tuple[str, str], SandboxState] = {}
 
 

@@ -51,9 +51,9 @@ class Channel(ForkedServer):
 
         def serve(lifeline: int) -> None:
             server = _Server(listener, lifeline, environment, actor, run)
-            select.select([listener.fileno(), lifeline], [], [], START_SECONDS)
-            run([], environment)
-            gc.freeze()
+            if lifeline not in select.select([listener.fileno(), lifeline], [], [], START_SECONDS)[0]:
+                run([], environment)
+                gc.freeze()
             server.serve()
 
         try:

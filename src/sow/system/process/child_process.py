@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import time
@@ -28,6 +29,8 @@ TICK = 0.1
 LOOK_EVERY = 1.0
 FIRST_LOOK = 0.1  # seconds after the start; earlier a child has hardly begun
 CHUNK = 1 << 16
+BOX_PID = re.compile(rb'"child-pid": (\d+)')  # in what bubblewrap writes about its box
+BOX_PAUSE = 0.0002
 MAX_INPUT = 64 << 20
 MAX_LINE = 1 << 20
 TAIL = 20_000
@@ -322,6 +325,9 @@ class Child:
 
     def _sweep(self) -> None:
         """Kills the rest of its process tree; a shared process table only shows whether a sweep is needed."""
+        if self._box_is_gone():
+            self.tree_ended = time.monotonic()
+            return
         if self._has_ended() and process_tree.CHILDREN.adopted_children(self.process_table) == set():
             self.tree_ended = time.monotonic()
             return
@@ -331,6 +337,25 @@ class Child:
         if process_tree.process_tree(*tree_arguments, since=self.born, table=table):
             process_tree.kill_tree(*tree_arguments, since=self.born)
             self.tree_ended = time.monotonic()
+
+    def _box_is_gone(self) -> bool:
+        """Kills the first process of its box and waits for it: the kernel ends all others of the box before that one.
+
+        It became our child when bubblewrap ended. Returns False without a box, or if nobody can tell.
+        """
+        found = BOX_PID.search(os.pread(self.box_status, CHUNK, 0)) if self.box_status >= 0 else None
+        if found is None or not self._has_ended() or not process_tree.CHILDREN.inherits:
+            return False
+        pid, give_up = int(found[1]), time.monotonic() + process_tree.PATIENCE
+        while time.monotonic() < give_up:
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0] == pid:
+                    return True
+            except ChildProcessError:  # it is reaped already
+                return True
+            process_tree.signal_one(pid, signal.SIGKILL)
+            time.sleep(BOX_PAUSE)
+        return False
 
     def _end(self) -> None:
         """Ends it after its grace period, as after a stop."""

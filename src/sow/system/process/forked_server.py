@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 END_SECONDS = 2.0  # for the work that is under way when the server is closed
-PAUSE = 0.0005
+PAUSE = 0.0001
 LONGEST_PAUSE = 0.02
 STANDARD_STREAMS = 3
 
