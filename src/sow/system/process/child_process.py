@@ -343,10 +343,10 @@ class Child:
 
         It became our child when bubblewrap ended. Returns False without a box, or if nobody can tell.
         """
-        found = BOX_PID.search(os.pread(self.box_status, CHUNK, 0)) if self.box_status >= 0 else None
-        if found is None or not self._has_ended() or not process_tree.CHILDREN.inherits:
+        first_process = BOX_PID.search(os.pread(self.box_status, CHUNK, 0)) if self.box_status >= 0 else None
+        if first_process is None or not self._has_ended() or not process_tree.CHILDREN.inherits:
             return False
-        pid, give_up = int(found[1]), time.monotonic() + process_tree.PATIENCE
+        pid, give_up = int(first_process[1]), time.monotonic() + process_tree.PATIENCE
         while time.monotonic() < give_up:
             try:
                 if os.waitpid(pid, os.WNOHANG)[0] == pid:
