@@ -89,7 +89,7 @@ TASK = {
     ],
     "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
     "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit", "merged": True}],
-    "follows": {"task": "020", "findings": ["line-17"], "head": "1" * 40, "session": "a1"},
+    "follows": {"task": "020", "findings": ["line-17"], "head": "1" * 40, "session": "a1", "worktree": "020"},
     "reviews": [
         {
             "iteration": 2,
