@@ -34,9 +34,9 @@ USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the
 WIDEST = 100
 LONGEST_STEP = 150  # columns of the next step on the first screen
 EVERYDAY = {
-    'start "GOAL"': "Begin a project, and talk to an agent about it",
+    'start "GOAL"': "Begin a project, and talk to the orchestrator about it",
     "run PLAN": "Run a plan: agents work, checks and reviews follow",
-    "watch": "Follow the current run",
+    "watch": "Follow the active run",
     "status": "Show what is done and what comes next",
     "inbox": "Show what needs your answer",
     "ui": "Show everything in the browser",

@@ -18,7 +18,7 @@ ENDED_STATUSES = ("completed", "abandoned")
 FIELDS = (
     "status",
     "name",
-    "assigned_agent",
+    "agent",
     "priority",
     "depends_on",
     "criteria",
@@ -93,7 +93,7 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
     if unfinished:
         raise IllegalStatusChange(
             f"task {task['id']} waits for {', '.join(unfinished)}",
-            f'finish those first, or change them: sow task set --id {task["id"]} depends_on ""',
+            f'finish that first, or remove all dependencies: sow task set --id {task["id"]} depends_on ""',
         )
 
 

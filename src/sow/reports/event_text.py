@@ -93,8 +93,8 @@ def _turn_started(entry: JournalEntry, history: RunHistory) -> str:
     agent = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
     iteration = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
     verb = {
-        "resume": "continues",
-        "recovery": "continues after a stop",
+        "resume": "resumed",
+        "recovery": "resumed after a stop",
         "reminder": "is reminded to end its turn",
         "review": "review by",
     }.get(entry.text("kind"), "started")

@@ -119,11 +119,23 @@ def idle_tasks(tasks: Iterable[tuple[TaskFolder, Task]], runs: ProjectRuns) -> t
 def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str, str]:
     """Returns the run or the worker that will continue a task ("" if none will), and the command to call."""
     if task["id"] in runs.live_tasks() and task["status"] != "failed":
-        return "the current run continues it", ""
+        return "the active run continues it", ""
     command = runs.task_command(folder, task)
     if runs.run_of(task["id"]):
         return "try it again" if task["status"] == "failed" else "the next call of its run continues it", command
     return "its worker is still in its turn; resume it then" if folder.home.task_holder(task["id"]) else "", command
+
+
+def continuation_text(folder: TaskFolder, task: Task, runs: ProjectRuns) -> str:
+    """Tells a person who continues a task and how to watch it, or the command that starts or resumes its worker."""
+    text, command = continuation(folder, task, runs)
+    if task["status"] == "needs_review" and (text or "session_id" not in task):
+        return ""  # the work is sent back by other commands
+    is_live = task["id"] in runs.live_tasks()
+    if task["status"] == "in_progress" and (is_live or folder.home.task_holder(task["id"])):
+        return f"an agent works on it; to watch it: sow watch{'' if is_live else ' ' + task['id']}"
+    text = text or ("resume its worker" if "session_id" in task else "start a worker on it")
+    return f"{text}: {command}" if command else text
 
 
 def _still_running(idle: Iterable[tuple[TaskFolder, Task]]) -> list[str]:

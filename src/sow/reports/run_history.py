@@ -14,6 +14,7 @@ from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
+from sow.domain.text.units import dollars
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
 from sow.store.formats.validation import is_timestamp
 from sow.store.runs.run_folder import RunFolder
@@ -77,7 +78,7 @@ class Cost:
         """Formats the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing is spent."""
         if not self.known:
             return "?" if self.unknown else ""
-        return f"${self.usd:,.2f}{'+' if self.unknown else ''}"
+        return f"{dollars(self.usd)}{'+' if self.unknown else ''}"
 
 
 class RunProcess:
@@ -430,7 +431,7 @@ class RunHistory:
         self.used_options = options if isinstance(options, list) else []
         if entry.data.get("recovered") is True:
             self.recovered += 1
-            self._mark("recovered", None, "the run continues")
+            self._mark("recovered", None, "the run is resumed")
         for part in entry.entries("tasks"):
             ident, status = part.text("id"), part.text("status")
             if not _is_worker(ident):

@@ -88,12 +88,18 @@ def _add_line_comments(home: Home, run: Run, rows: dict[str, Document]) -> None:
                 rows[folder.id]["comments"] += [{**head, **comment} for comment in comments]
 
 
+def _about_baseline(failed: list[str]) -> str:
+    """Returns what is the matter first, because a terminal may cut the rest."""
+    if len(failed) == 1:
+        return f"baseline: {failed[0]} fails before the work (expected for new work)"
+    return f"baseline: {len(failed)} commands fail before the work (expected for new work): {', '.join(failed)}"
+
+
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     """Returns remarks on check lists that failed before the work, a refused setup and results without a commit."""
     red = (baseline for baseline in run.get("baselines", ()) if not baseline["passed"])
     failed = list(dict.fromkeys(f"`{baseline.get('command', '')}`" for baseline in red))
-    verb = "fails" if len(failed) == 1 else "fail"
-    remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
+    remarks = [_about_baseline(failed)] if failed else []
     remarks += [NO_SETUP] if REFUSED_SETUP in run.get("accepted", ()) else []
     evidence = [
         check for task in states.values() for check in task.get("evidence", ()) if check["at"] >= run["started_at"]

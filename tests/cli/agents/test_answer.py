@@ -114,7 +114,7 @@ def test_an_answer_for_a_run_names_its_command(plan_repo: PlanRepo) -> None:
     run = plan_repo.start("--retries", "1")
     wait_for(lambda: plan_repo.has_happened("question", task="010"))
     answered = plan_repo.repo.ok("answer", "1", "Use port 8080", "--resume")
-    assert answered.out.splitlines()[-1] == "the current run continues it"
+    assert answered.out.splitlines()[-1] == "the active run continues it"
     (plan_repo.folder / "go").touch()
     run.communicate(timeout=300)
     assert run.returncode == 4 and plan_repo.statuses() == {"010": "completed", "020": "paused"}
@@ -192,7 +192,7 @@ def test_an_answer_from_another_terminal_continues_the_run(
     second = plan_repo.run()
     assert (second.code, "run is claimed by pid" in second.err) == (4, True), second
     answered = plan_repo.repo.ok("answer", "1", "Use port 8080")
-    assert answered.out.splitlines()[-1] == "the current run continues it"
+    assert answered.out.splitlines()[-1] == "the active run continues it"
     code, shown = screen.end()
     assert code == 0 and "Use port 8080" in plan_repo.prompt("010", 2), shown
 

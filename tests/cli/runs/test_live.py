@@ -108,7 +108,7 @@ LINES = """\
 01:15  task 2 (020) Task 2: review by reviewer on codex
 01:20  task 2 (020) Task 2: RED by reviewer, 2 findings: No test.
 01:20  task 2 (020) Task 2: sent back: No test.
-01:21  task 2 (020) Task 2: continues, implementer on claude-code, iteration 2
+01:21  task 2 (020) Task 2: resumed, implementer on claude-code, iteration 2
 01:22  codex pauses: usage limit
 01:23  task 3 (030) Task 3: asks: Which store? → sow answer 3 "…"
 01:23  task 3 (030) Task 3: question 3 is answered (a standing answer)

@@ -378,7 +378,7 @@ def test_a_second_terminal_answers_but_does_not_take_over(puzzled: WorkflowRepo,
     second = run(puzzled)
     assert (second.code, "run is claimed by pid" in second.err) == (4, True), second
     answered = puzzled.repo.ok("answer", "w1", "Use blue")
-    assert answered.out == "w1 of agent first is answered; the current run continues it\n"
+    assert answered.out == "w1 of agent first is answered; the active run continues it\n"
     code, shown = screen.end()
     assert code == 0 and puzzled.state["status"] == "completed", shown
 

@@ -10,6 +10,7 @@ import pytest
 from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as st
+from support.claim_holder import hold_claim
 from support.dashboard_data import facts_of
 from support.journals import MadeUpRun
 from support.plan_repo import PlanRepo
@@ -51,6 +52,8 @@ def test_what_can_be_done_about_a_task_is_told(finished: PlanRepo, task_repo: Re
     assert facts_of(finished.repo).task("030")["acts"] == ["answer", "feedback", "abandon"]
     facts = facts_of(task_repo)
     assert facts.task("010")["acts"] == ["feedback", "abandon"]
+    with hold_claim(task_repo, "task-010"):
+        assert facts.task("010")["next"] == "an agent works on it; to watch it: sow watch 010"
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert facts.task("010")["acts"] == ["approve", "send-back", "feedback", "abandon"]
     task_repo.ok("approve", "010")

@@ -332,7 +332,7 @@ def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> 
     )
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
-    assert "checks model" in result.out
+    assert "only named hosts: checks" in result.out
     assert server.paths
 
 
@@ -345,4 +345,4 @@ def test_set_up_has_the_network(plan_repo: PlanRepo, server: Server) -> None:
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
     assert "/setup" in server.paths
-    assert "checks none" in result.out
+    assert "without network: checks" in result.out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.output import emit
 from sow.domain.checks import refusals
 from sow.domain.documents.state import SessionTurn
+from sow.domain.text.units import dollars
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.executors.executor_types import adapter
@@ -75,16 +76,16 @@ def _cost(turns: list[SessionTurn]) -> str:
     """Returns time, cost and tokens of all turns of a call; a sum of which a part is unknown has a plus sign."""
     count = f"turn {turns[-1]['number']}" if len(turns) == 1 else f"{len(turns)} turns"
     seconds = sum(turn.get("seconds") or 0 for turn in turns)
-    cost = _sum([turn.get("cost_usd") for turn in turns], "${:.4f}")
-    tokens_in = _sum([turn.get("input_tokens") for turn in turns], "{}")
-    tokens_out = _sum([turn.get("output_tokens") for turn in turns], "{}")
+    cost = _sum([turn.get("cost_usd") for turn in turns], dollars)
+    tokens_in = _sum([turn.get("input_tokens") for turn in turns], "{:,}".format)
+    tokens_out = _sum([turn.get("output_tokens") for turn in turns], "{:,}".format)
     tokens = "unknown" if tokens_in == "unknown" else f"{tokens_in} in, {tokens_out} out"
     return f"{count}: {seconds:.0f} s, cost {cost}, tokens {tokens}"
 
 
-def _sum(values: Sequence[float | None], form: str) -> str:
+def _sum(values: Sequence[float | None], form: Callable[[float], str]) -> str:
     amounts = [value for value in values if value is not None]
-    return form.format(sum(amounts)) + ("+" if len(amounts) < len(values) else "") if amounts else "unknown"
+    return form(sum(amounts)) + ("+" if len(amounts) < len(values) else "") if amounts else "unknown"
 
 
 def _raise_failure(result: FinishedTurn, failure: str) -> None:

@@ -92,7 +92,7 @@ def print_plan(reading: LoadedPlan, *, json: bool) -> int:
     guessed = sum(estimate.origin == "guess" for estimate in expected.values())
     guesses = f" ({counted(guessed, 'task')} assumed to take {format_minutes(GUESS)})" if guessed else ""
     if guessed < len(plan.tasks):
-        out(f"estimated work: {format_minutes(total)}{guesses}; at least {format_minutes(longest)}")
+        out(f"estimated work: {format_minutes(total)}{guesses}, done after {format_minutes(longest)} at the earliest")
     out(escape_line(f"critical path: {' → '.join(path)}"))
     for task in plan.tasks:
         if task.protected:

@@ -93,10 +93,10 @@ COMMANDS = (
     Command(
         "runs stop",
         "runs.stop:stop",
-        "Stop the current run, as Ctrl-C in its terminal does",
+        "Stop the active run, as Ctrl-C in its terminal does",
         RUN,
         Option("--wait", "TIME", "How long to wait for its end, such as 90s", default="30s"),
-        details="The next 'sow run' continues from there. Without a current run, leftover agents are stopped.\n"
+        details="The next 'sow run' continues from there. Without an active run, leftover agents are stopped.\n"
         "Exit codes: 0 it has stopped, 4 it is still stopping.",
     ),
     Command(
@@ -105,7 +105,7 @@ COMMANDS = (
         "Follow a run or a worker, and see its result",
         Argument(
             "run",
-            "A run's id, its beginning, last, or the task of a worker (default: the current run or the last)",
+            "A run's id, its beginning, last, or the task of a worker (default: the active run or the last)",
             optional=True,
             completes="runs",
         ),

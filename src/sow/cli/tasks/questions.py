@@ -151,7 +151,7 @@ def _answer_agent(context: Context, home: Home, asked: Item, words: str, actor: 
         return
     runs = ProjectRuns(home, context.hints(), owner=WorkflowFolder(home).workflow()["id"])
     command = runs.command(runs.unfinished()) or "sow workflow run"
-    continues = "the current run continues it" if runs.live_tasks() else f"continue with: {command}"
+    continues = "the active run continues it" if runs.live_tasks() else f"continue with: {command}"
     out(escape_line(f"{asked['number']} of agent {asked['agent']} is answered; {continues}"))
 
 
@@ -180,9 +180,9 @@ def find(home: Home, question: str) -> Item:
     for item in items:
         if item["task"] and item["task"] == digits:
             return item
-    numbers = ", ".join(_label(item) for item in items) or "none"
+    numbers = ", ".join(_label(item) for item in items)
     why = _why_closed(home, digits) or f"there is no open question {question!r}"
-    raise SowError(why, f"the open questions are: {numbers}; see: sow inbox")
+    raise SowError(why, f"the open questions are: {numbers}; see: sow inbox" if numbers else "no question is open")
 
 
 def _why_closed(home: Home, number: str) -> str:

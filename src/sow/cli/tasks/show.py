@@ -98,14 +98,9 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
 
 
 def _continuation(context: Context, folder: TaskFolder, task: Task) -> str:
-    """Returns who continues a task, or the command that starts or resumes its worker."""
-    from sow.reports.idle_tasks import ProjectRuns, continuation
+    from sow.reports.idle_tasks import ProjectRuns, continuation_text
 
-    text, command = continuation(folder, task, ProjectRuns(folder.home, context.hints()))
-    if task["status"] == "needs_review" and (text or "session_id" not in task):
-        return ""  # the work is sent back by other commands
-    text = text or ("resume its worker" if "session_id" in task else "start a worker on it")
-    return f"{text}: {command}" if command else text
+    return continuation_text(folder, task, ProjectRuns(folder.home, context.hints()))
 
 
 def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:

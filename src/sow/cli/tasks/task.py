@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sow.store.files.checkout_home import Home
     from sow.store.projects.transaction import TaskChange
 
-ALIASES = {"agent": "assigned_agent", "criterion": "criteria", "reference": "references", "test": "tests"}
+STORED_AS = {"agent": "assigned_agent", "tests": "checks"}
+ALIASES = {"assigned_agent": "agent", "criterion": "criteria", "reference": "references", "test": "tests"}
 
 
 def create(
@@ -82,7 +83,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     field = ALIASES.get(field, field)
     if field not in FIELDS:
         raise SowError(f"task {task} has no field {field!r}", "the fields are: " + ", ".join(FIELDS))
-    field, home = "checks" if field == "tests" else field, context.project_home()
+    field, home = STORED_AS.get(field, field), context.project_home()
     if field == "status":
         actor = context.require_non_worker("complete a task") if value == "completed" else context.actor()
         reason_text = inputs.checked_line(reason, "--reason", 2000) if reason else ""
@@ -122,6 +123,7 @@ def print_change(context: Context, change: TaskChange, field: str = "status") ->
     value = change.task[field]  # type: ignore[literal-required]
     if field == "checks":
         field, value = "tests", [check["command"] for check in value]
+    field = "agent" if field == "assigned_agent" else field
     shown = ", ".join(value) or "nothing" if isinstance(value, list) else value
     number = (
         f" (question {change.task['question']['number']})" if field == "status" and "question" in change.task else ""

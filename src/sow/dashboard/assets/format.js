@@ -87,10 +87,11 @@ export function day(moment) {
   return `${at.getDate()} ${month} ${at.getFullYear()}, ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "$0.48"; an unknown cost is "–". @param {number | null | undefined} usd @returns {string} */
+/** "$0.0042", "$0.48", as in a terminal; an unknown cost is "–". @param {number | null | undefined} usd @returns {string} */
 export function money(usd) {
   if (usd === null || usd === undefined) return "–";
-  if (usd !== 0 && usd < 0.01) return "<$0.01";
+  if (usd > 0 && usd < 0.0001) return "less than $0.0001";
+  if (usd > 0 && usd < 0.1) return `$${usd.toFixed(4)}`;
   return `$${usd.toFixed(2).replace(/\B(?=(\d{3})+(?!\d))/g, ",")}`;
 }
 

@@ -178,10 +178,10 @@ class CheckoutView:
         tasks = [cached.task for cached in self.cache.tasks.values() if cached.task]
         busy = self.run.folder.run["tasks"] if self.run and self.run.live else ()
         items = store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
-        name_commands(items, self._project_runs())
+        name_commands(items, self.runs_of_project())
         return items
 
-    def _project_runs(self) -> ProjectRuns:
+    def runs_of_project(self) -> ProjectRuns:
         """Returns the runs and the commands that continue them, which are kept until a run or the project changes."""
         listed = self.run_index.all_folders()
         histories = {self.run.id: self.run.history} if self.run else {}
@@ -199,7 +199,7 @@ class CheckoutView:
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
         tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        runs = self._project_runs()
+        runs = self.runs_of_project()
         still_running, idle = idle_tasks(working, runs)
         phases = self.project["phases"]
         return advice.next_step(tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command)

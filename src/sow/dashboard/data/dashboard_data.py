@@ -66,10 +66,11 @@ class DashboardData:
 
     def task(self, ident: str) -> Document:
         """Returns the page of one task."""
-        page = task_page.document(self.home, ident)
         with self.watch.condition:
             self.watch.refresh(whole=self.watch.is_due)
             rows = self.watch.view.some_rows({ident})
+            runs = self.watch.view.runs_of_project()
+        page = task_page.document(self.home, ident, runs)
         return {**page, "row": rows[0] if rows else None}
 
     def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:

@@ -13,6 +13,7 @@ from sow.domain.task import is_approved, worktree_name
 from sow.domain.workflows.member import shown_status
 from sow.errors import SowError
 from sow.reports import crew_rows
+from sow.reports.idle_tasks import ProjectRuns, continuation_text
 from sow.store.files.checkout_home import Home
 from sow.store.projects import log, notes, task_document
 from sow.store.projects import project as projects
@@ -61,10 +62,10 @@ def is_worked_on(home: Home, ident: str) -> bool:
     return bool(home.task_holder(ident)) or home.claim_holder("run") is not None
 
 
-def document(home: Home, ident: str) -> Document:
+def document(home: Home, ident: str, runs: ProjectRuns) -> Document:
     """Returns the document of a task or an agent, without its row."""
     folder = folder_of(home, ident)
-    page = _of_task(folder) if isinstance(folder, TaskFolder) else _of_agent(folder)
+    page = _of_task(folder, runs) if isinstance(folder, TaskFolder) else _of_agent(folder)
     page["log"] = page["log"][-RECENT:]
     records = sessions.records(folder)
     working = is_worked_on(home, ident)
@@ -81,9 +82,10 @@ def document(home: Home, ident: str) -> Document:
     }
 
 
-def _of_task(folder: TaskFolder) -> Document:
+def _of_task(folder: TaskFolder, runs: ProjectRuns) -> Document:
     task = folder.task()
-    page = task_document.document(folder, projects.load(folder.home), task)
+    continues = continuation_text(folder, task, runs)
+    page = task_document.document(folder, projects.load(folder.home), task, continues)
     can_accept = accept_command(task) and not is_approved(task)
     acts = [act for act in ACTS.get(task["status"], ()) if act != "approve" or can_accept]
     answer = ["answer"] if "question" in task and "answer" not in acts else []

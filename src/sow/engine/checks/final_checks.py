@@ -23,7 +23,6 @@ from sow.store.projects import task_updates
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.restore import check_branch
 from sow.system import clock
-from sow.system.process.exit_code import exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -472,10 +471,6 @@ def _feedback(broken: BrokenList) -> str:
     lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
     for evidence in broken.done.evidence:
         if not evidence["passed"]:
-            output = broken.done.tails.get(evidence["command"], "").splitlines()
-            lines += [
-                "",
-                f"`{evidence['command']}` failed ({exit_text(evidence['exit'])}):",
-                *(f"{task_updates.OUTPUT}{line}" for line in output),
-            ]
+            output = broken.done.tails.get(evidence["command"], "")
+            lines += ["", *task_updates.failed_check_lines(evidence, output)]
     return "\n".join(lines)[: task_updates.MOST_FEEDBACK]

@@ -20,7 +20,7 @@ from sow.config import Config, ExecutorConfig
 from sow.domain.actor import PERSON, Actor
 from sow.domain.checks.consent import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
-from sow.domain.network import ALL, Hosts
+from sow.domain.network import ALL, MODEL, NONE, Hosts
 from sow.domain.task import DEFAULT_AGENT, worktree_name
 from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.check_network import network_of_checks
@@ -290,9 +290,11 @@ class RunContext:
             if not settings.has_sandbox(role, executor.name, find_adapter(executor.type))
         }
         text = "agents and checks in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
-        limits = {f"{role} {network}" for role in roles if (network := settings.network_of(role)) != ALL}
-        limits |= {f"checks {network}" for network in [network_of_checks(self)] if network != ALL}
-        return text + (f"; network: {', '.join(sorted(limits))}" if limits else "")
+        networks = {**{role: settings.network_of(role) for role in roles}, "checks": network_of_checks(self)}
+        offline = sorted(name for name, network in networks.items() if network == NONE)
+        limited = sorted(name for name, network in networks.items() if network == MODEL)
+        text += f"; without network: {', '.join(offline)}" if offline else ""
+        return text + (f"; only named hosts: {', '.join(limited)}" if limited else "")
 
     def journal(self, event: str, **facts: Any) -> None:
         """Writes an event to the journal and passes it to the listeners."""

@@ -354,17 +354,20 @@ def _output_path(folder: str, command: str) -> str:
     return f"{folder}/{hashlib.sha256(command.encode()).hexdigest()[:16]}.tail"
 
 
+def failed_check_lines(evidence: Evidence, output: str) -> list[str]:
+    """Returns the command and the exit code of a failed check, then its output."""
+    failed = f"`{evidence['command']}` failed ({exit_text(evidence['exit'])})"
+    lines = output.splitlines()
+    return [f"{failed}:", *(f"{OUTPUT}{line}" for line in lines)] if lines else [f"{failed}, without output"]
+
+
 def feedback_text(task: Task, folder: str, reason: str) -> str:
     """Returns all findings about the present iteration, for its worker."""
     lines = [f"Your work on task {task['id']} was not accepted: {reason}."]
     for evidence in task.get("evidence", ()):
         if evidence["iteration"] == task["iteration"] and not evidence["passed"]:
             output = output_of(folder, evidence["command"])
-            lines += [
-                "",
-                f"`{evidence['command']}` failed ({exit_text(evidence['exit'])}):",
-                *(f"{OUTPUT}{line}" for line in output.splitlines()),
-            ]
+            lines += ["", *failed_check_lines(evidence, output)]
     for review in task.get("reviews", ()):
         if review["iteration"] != task["iteration"]:
             continue
