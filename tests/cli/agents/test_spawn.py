@@ -102,7 +102,7 @@ def test_the_cost_covers_a_reminder(worker: WorkerRepo) -> None:
     result = worker.spawn()
     turns = worker.record()["turns"]
     tokens = sum(turn["input_tokens"] for turn in turns)
-    assert re.search(rf"^2 turns: \d+ s, cost \$\d+\.\d+, tokens {tokens} in, ", result.err, re.MULTILINE), result
+    assert re.search(rf"^2 turns: [\dms. ]+, cost \$\d+\.\d+, tokens {tokens:,} in, ", result.err, re.MULTILINE), result
     worker.scenario([{"say": "Hm."}], [{"status": "needs_review"}])
     again = worker.repo.ok(*SPAWN, "--fresh", "--json").json
     assert [turn["kind"] for turn in again["turns"]] == ["recovery", "reminder"]

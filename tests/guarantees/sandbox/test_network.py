@@ -141,7 +141,7 @@ def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Serv
     assert "evil.example:443" in plan_repo.repo.ok("runs", "show").out
     assert plan_repo.has_happened("refused", tool="network", command="evil.example:443")
     assert "evil.example:443" in result.out
-    assert "implementer model" in result.out
+    assert "only named hosts: checks, implementer" in result.out
 
 
 @needs_box

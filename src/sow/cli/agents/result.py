@@ -8,7 +8,7 @@ from sow.cli.agents.turn_output import TurnOutput
 from sow.cli.output import emit
 from sow.domain.checks import refusals
 from sow.domain.documents.state import SessionTurn
-from sow.domain.text.units import dollars
+from sow.domain.text.units import dollars, format_seconds
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import Interrupted, SystemFailure, Waiting
 from sow.executors.executor_types import adapter
@@ -80,7 +80,7 @@ def _cost(turns: list[SessionTurn]) -> str:
     tokens_in = _sum([turn.get("input_tokens") for turn in turns], "{:,}".format)
     tokens_out = _sum([turn.get("output_tokens") for turn in turns], "{:,}".format)
     tokens = "unknown" if tokens_in == "unknown" else f"{tokens_in} in, {tokens_out} out"
-    return f"{count}: {seconds:.0f} s, cost {cost}, tokens {tokens}"
+    return f"{count}: {format_seconds(seconds)}, cost {cost}, tokens {tokens}"
 
 
 def _sum(values: Sequence[float | None], form: Callable[[float], str]) -> str:
