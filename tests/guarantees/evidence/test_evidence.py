@@ -525,3 +525,14 @@ def test_slots_are_removed_with_what_runs_left(plan_repo: PlanRepo) -> None:
     plan_repo.repo.ok("salvage", "prune", "--older-than", "0d", "--yes")
     assert not (plan_repo.repo.root / ".sow/local/worktrees/slot-1").exists()
     assert plan_repo.run().code == 0
+
+
+def test_the_report_says_first_what_is_the_matter_with_red_baselines(plan_repo: PlanRepo) -> None:
+    """A terminal cuts a long remark, so the count and the meaning come before the commands."""
+    plan_repo.plan(*({"name": name, "test_commands": [f"test -f {name}.txt"]} for name in ("left", "right")))
+    assert plan_repo.run(*OFF).code == 4
+    remarks = plan_repo.repo.ok("runs", "show", "--json").json["remarks"]
+    red = "baseline: 2 commands fail before the work (expected for new work): "
+    assert [remark for remark in remarks if remark.startswith("baseline")] == [
+        f"{red}`test -f left.txt`, `test -f right.txt`"
+    ]

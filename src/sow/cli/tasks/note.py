@@ -33,9 +33,10 @@ def resolve(context: Context, *, number: str, resolution: str, task: str) -> int
 def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     ident = context.task_or_agent(task)
     reason_text = context.checked_text(reason, "--reason", 20_000)
-    note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=context.actor())
+    actor = context.actor()
+    note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=actor)
     command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
-    out(f"{note['note_id']} is escalated; end your turn with: sow {command}")
+    out(f"{note['note_id']} is escalated; {'end your turn with' if actor.is_worker else 'next'}: sow {command}")
     return 0
 
 
