@@ -48,6 +48,7 @@ class Peer(argparse.ArgumentParser):
 
     def __init__(self, command: Command) -> None:
         super().__init__(prog=f"sow {command.name}", allow_abbrev=False, add_help=False)
+        self.implied = {option.flag: option.implied for option in command.options if option.implied}
         for option in (*command.options, *GLOBAL):
             self._option(option)
         for argument in command.arguments:
@@ -75,7 +76,9 @@ class Peer(argparse.ArgumentParser):
         raise Refused(message)
 
     def understand(self, words: list[str]) -> dict[str, Any]:
-        """What the words mean; places and options may be mixed."""
+        """What the words mean; places and options may be mixed. Python's parser knows no value that is only implied."""
+        end = words.index("--") if "--" in words else len(words)
+        words = [f"{word}={self.implied[word]}" if word in self.implied else word for word in words[:end]] + words[end:]
         return vars(self.parse_args(words) if "--" in words else self.parse_intermixed_args(words))
 
 
@@ -110,6 +113,8 @@ def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
     for _ in range(count):
         if draw(st.booleans()):
             spoken.append([f"{option.flag}={draw(value_of(option, texts))}"])
+        elif option.implied:
+            spoken.append([option.flag])
         else:
             spoken.append([option.flag, draw(value_of(option, plain))])
     return spoken
@@ -164,7 +169,7 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
     before = right[: right.index("--")] if "--" in right else right
     kinds = {"unknown option": ["--no-such-option", *right], "unknown letter": ["-x", *right]}
     kinds["unknown word"] = ["-quick", *right]
-    valued = [option for option in (*command.options, *GLOBAL) if option.metavar]
+    valued = [option for option in (*command.options, *GLOBAL) if option.metavar and not option.implied]
     option = draw(st.sampled_from(valued))
     kinds["missing value"] = [*_without(before, option), option.flag]
     kinds["value of a flag"] = ["--debug=yes", *right]
@@ -189,7 +194,7 @@ def _without(words: list[str], option: Option) -> list[str]:
         word = waiting.pop(0)
         if word == "--":
             return [*left, word, *waiting]
-        if word == option.flag and option.metavar:
+        if word == option.flag and option.metavar and not option.implied:
             waiting.pop(0)
         elif word.partition("=")[0] not in spellings(option):
             left.append(word)
