@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 FROM_FILE = "from config file"
+FROM_PLAN = "from the plan"
 VARIABLE_PREFIX = "SOW_AGENTS_"
 SANDBOX_VARIABLE = "SOW_SANDBOX"
 DEFAULT_EXECUTOR = "claude-code"
@@ -229,6 +230,23 @@ class Config:
         """Returns whether an agent of this role runs in the sandbox: auto, off or bwrap."""
         roles: Mapping[str, str] = self.setting("sandbox", "roles") or {}
         return roles.get(role) or str(self.setting("sandbox", "mode"))
+
+    def narrow_sandbox(self, mode: str) -> None:
+        """Applies the sandbox mode of a plan; `bwrap` holds for checks and all roles. Raises if it is too wide."""
+        from sow.domain.network import BWRAP, OFF, SANDBOX_MODES, is_wider  # here, because few plans name one
+
+        own = str(self.setting("sandbox", "mode"))
+        if is_wider(mode, own, SANDBOX_MODES):
+            raise SowError(
+                f"the plan wants sandbox: {mode}, which is wider than your sandbox.mode ({own})",
+                "take it out of the plan, or change your setting: sow config edit",
+            )
+        if mode == BWRAP and own == OFF:
+            raise SowError(
+                f"the plan wants sandbox: {mode}, but your sandbox.mode is {own}", "sow config set sandbox.mode auto"
+            )
+        if mode == BWRAP:
+            self.sections["sandbox"] |= {"mode": (mode, FROM_PLAN), "roles": ({}, FROM_PLAN)}
 
     def sandbox_network(self, role: str = "") -> str:
         """Returns what agents of a role may reach: all, model or none."""

@@ -27,7 +27,7 @@ PLAN_KEYS = (
     "description", "version", "metadata", "default_agent", "worktree_groups", "planner_compliance",
     "data_flow_registry", "conductor", "sow", "quality_control", "goals", "owner", "planner_version",
     "required_features", "producers", "review_agent", "agents", "explicit_list", "group_id", "mode",
-    "network",
+    "network", "sandbox",
 )  # fmt: skip
 LEAF = "leaf"
 

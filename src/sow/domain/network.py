@@ -1,4 +1,4 @@
-"""Decides which hosts a program in the sandbox may reach: all, only named ones, or none."""
+"""Decides how far the sandbox limits a program, and which hosts it may reach: all, only named ones, or none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ALL, MODEL, NONE = MODES = ("all", "model", "none")  # from the widest to the narrowest
+OFF, AUTO, BWRAP = SANDBOX_MODES = ("off", "auto", "bwrap")  # in the same order
 HTTP, HTTPS = 80, 443
 LOOPBACK = ("localhost", "127.0.0.1")
 FIRST_PORT = 1024  # a program in the sandbox cannot listen on a lower one
@@ -16,14 +17,14 @@ TOOL = "network"  # of a refused connection, among the refused commands
 REFUSED = "refused"  # of a connection, in the log
 
 
-def is_wider(network: str, limit: str) -> bool:
+def is_wider(mode: str, limit: str, modes: tuple[str, ...] = MODES) -> bool:
     """Returns whether a mode allows more than a limit."""
-    return MODES.index(network) < MODES.index(limit)
+    return modes.index(mode) < modes.index(limit)
 
 
-def narrower(first: str, second: str) -> str:
+def narrower(first: str, second: str, modes: tuple[str, ...] = MODES) -> str:
     """Returns the mode that allows less."""
-    return second if is_wider(first, second) else first
+    return second if is_wider(first, second, modes) else first
 
 
 def split_host(text: str, port: int = HTTPS) -> tuple[str, int]:

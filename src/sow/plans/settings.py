@@ -65,12 +65,8 @@ def _set(section: FieldReader) -> None:
     limit = section.count("max_concurrency")
     if limit and _is_first(section, "max_concurrency", plan.max_concurrency not in (None, limit)):
         plan.max_concurrency = limit
-    wanted = section.text("network")
-    if wanted and wanted not in network.MODES:
-        line = section.node.value["network"].line
-        plan.error(section.file, line, f"network: {wanted!r:.80} is none of {', '.join(network.MODES)}", "leave it out")
-    elif wanted:
-        plan.network = network.narrower(plan.network or wanted, wanted)
+    plan.network = _narrowest(section, "network", plan.network, network.MODES)
+    plan.sandbox = _narrowest(section, "sandbox", plan.sandbox, network.SANDBOX_MODES)
     control = typed(section, "quality_control", QUALITY_CONTROL)
     if control and _is_first(
         section, "quality_control", bool(plan.quality_control) and plan.quality_control != control
@@ -137,3 +133,15 @@ def _keep(section: FieldReader, key: str, data: Any) -> None:
         while key in section.plan.context:
             key = f"{key} ({section.file})"
         section.plan.context[key] = data
+
+
+def _narrowest(section: FieldReader, key: str, before: str, modes: tuple[str, ...]) -> str:
+    """Returns the narrowest mode that was set so far, this section included."""
+    wanted = section.text(key)
+    if not wanted:
+        return before
+    if wanted not in modes:
+        line = section.node.value[key].line
+        section.plan.error(section.file, line, f"{key}: {wanted!r:.80} is none of {', '.join(modes)}", "leave it out")
+        return before
+    return network.narrower(before or wanted, wanted, modes)

@@ -192,6 +192,29 @@ def test_a_plan_cannot_widen(plan_repo: PlanRepo, own: str, wanted: str) -> None
     refused_without_a_trace(plan_repo, "wider than your sandbox.network", inner={"network": wanted})
 
 
+@needs_box
+def test_a_plan_requires_the_sandbox(plan_repo: PlanRepo) -> None:
+    """With `sandbox: bwrap` in the plan, the agents of a role that runs outside of it by a setting run in it, too."""
+    plan_repo.configure(sandbox={"mode": "auto", "roles": {"implementer": "off"}})
+    script = "echo $$ > pid.txt"
+    plan_repo.simulated("hand", "implementer", [{"run": ["sh", "-c", script]}, {"status": "needs_review"}])
+    plan_repo.plan("First", inner={"sandbox": "bwrap"})
+    result = plan_repo.run(*OFF)
+    assert result.code == 0, result
+    assert int(plan_repo.repo.git("show", "HEAD:pid.txt")) < 100  # a process id space of its own
+
+
+def test_a_plan_cannot_leave_the_sandbox(plan_repo: PlanRepo) -> None:
+    """A plan that wants less of a sandbox than the user is refused, and so is one that requires it where it is off."""
+    for own, wanted, words in (
+        ("bwrap", "auto", "wider than your sandbox.mode (bwrap)"),
+        ("auto", "off", "wider than your sandbox.mode (auto)"),
+        ("off", "bwrap", "but your sandbox.mode is off"),
+    ):
+        plan_repo.configure(sandbox={"mode": own})
+        refused_without_a_trace(plan_repo, words, inner={"sandbox": wanted})
+
+
 def refused_without_a_trace(plan_repo: PlanRepo, words: str, **options: Any) -> None:
     plan_repo.plan("First", **options)
     before = plan_repo.repo.git("for-each-ref"), plan_repo.repo.git("status", "--porcelain", "--ignored")

@@ -280,6 +280,7 @@ VALID: dict[str, list[Any]] = {
                     "final_checks": "on",
                     "history": "squash",
                     "network": "model",
+                    "sandbox": "bwrap",
                     "baseline": "off",
                 },
                 "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],

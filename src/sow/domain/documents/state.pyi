@@ -270,6 +270,7 @@ class RunSettings(TypedDict):
     final_checks: NotRequired[str]
     history: NotRequired[str]
     network: NotRequired[str]
+    sandbox: NotRequired[str]
     baseline: NotRequired[str]
 
 class RunMerge(TypedDict):

@@ -216,6 +216,7 @@ class Plan:
         self.default_agents: dict[str, str] = {}  # of each file that has its own
         self.max_concurrency: int | None = None
         self.network = ""  # the widest network that agents may have
+        self.sandbox = ""  # the widest mode of the sandbox
         self.quality_control: dict[str, Any] = {}
         self.protected: list[str] = []  # patterns of paths that no task may change
         self.issues: list[str] = []  # the URLs of the issues that it resolves

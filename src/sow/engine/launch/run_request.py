@@ -96,6 +96,9 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
                 "take it out of the plan, or change your setting: sow config edit",
             )
         settings["network"] = plan.network
+    if plan.sandbox:
+        config.narrow_sandbox(plan.sandbox)
+        settings["sandbox"] = plan.sandbox
     return _with_limits(settings, config, call)
 
 

@@ -253,6 +253,8 @@ class RunContext:
     def __post_init__(self) -> None:
         home, folder = self.home, self.folder
         self.settings: RunSettings = folder.run["settings"]
+        if "sandbox" in self.settings:
+            self.config.narrow_sandbox(self.settings["sandbox"])
         self.setups = Setups(home, self.config, self.environment, accepted=folder.run.get("accepted", ()))
         self.isolation = _open_isolation(home, folder)  # None if all tasks share one folder
         most = int(self.config.setting("checks", "parallel"))

@@ -37,6 +37,7 @@ DOCUMENT = record({
             'final_checks': (choice('on', 'off'), OPTIONAL),
             'history': (choice('squash', 'full'), OPTIONAL),
             'network': (choice('all', 'model', 'none'), OPTIONAL),
+            'sandbox': (choice('off', 'auto', 'bwrap'), OPTIONAL),
             'baseline': (choice('on', 'off'), OPTIONAL),
         }), REQUIRED),
         'pools': (array(record({
