@@ -186,7 +186,7 @@ def _base(repository: Repository, run: str, commit: str) -> str:
     """Returns the newest commit of the integration branch that the commit builds on; else its first parent."""
     heads = [f"refs/heads/sow/int/{run}", f"{KEEP}/{run}/integration/head"]
     # The commit, not its branch: a run that ends removes the branch at any moment.
-    tip = next((commit for ref in heads if (commit := repository.find_commit(ref))), "")
+    tip = next((head for ref in heads if (head := repository.find_commit(ref))), "")
     if tip:
         integrated = repository.git("rev-list", "--first-parent", MAX_COMMITS, tip).split()
         ancestors = set(repository.git("rev-list", MAX_COMMITS, commit).split()) - {commit}
