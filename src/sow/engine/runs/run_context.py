@@ -248,7 +248,7 @@ class RunContext:
     agreed: Consent  # the commands that may run
     judges: Sequence[str] | None = None  # the reviewing roles; None: those of the config
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what workers send from their sandbox
-    turn_class: type[AgentTurn] = AgentTurn  # takes the turns of judges
+    turn_class: type[AgentTurn] = AgentTurn  # takes the turns of judges and of agents of a workflow
 
     def __post_init__(self) -> None:
         home, folder = self.home, self.folder

@@ -25,7 +25,7 @@ from sow.system import plain_file
 
 WORKFLOW_ARCHITECT = "workflow-architect"
 ARCHITECT_FOLDER = "workflow_architect"
-VERIFIER, DESIGN_VERIFIER = "verifier", "design-verifier"
+VERIFIER = "verifier"
 SOLUTION_ARCHITECT = "solution-architect"
 DEFAULT_ROLE = "implementer"
 
@@ -42,7 +42,7 @@ class CrewContext(RunContext):
         self.workflow_folder = WorkflowFolder(self.home)
         self.architect_queue = JobQueue()  # for the workflow architect, which serves one agent at a time
         self.digests: FileCache[str] = FileCache()
-        self.at_work: set[str] = set()  # agents whose jobs run at this moment
+        self.running_agents: set[str] = set()  # agents whose jobs run at this moment
         self._seen: tuple[int, int] | None = None
         self._read: Workflow | None = None
 
@@ -143,7 +143,7 @@ class CrewContext(RunContext):
         """Returns the name of an agent's verifier and the judging role that plays it."""
         verifier = self.member(name)["verifier"] or ARCHITECT_VERIFIER
         checker = self.plan.checker(verifier)
-        default = DESIGN_VERIFIER if verifier == ARCHITECT_VERIFIER and checker is None else VERIFIER
+        default = design_check.DESIGN_VERIFIER if verifier == ARCHITECT_VERIFIER and checker is None else VERIFIER
         role = self.agents.agents.get(checker.agent) if checker is not None else None
         return verifier, role if role is not None and role.is_judge else self.agents.get(default)
 

@@ -9,7 +9,6 @@ from sow.config import ExecutorConfig
 from sow.domain.plans import graph
 from sow.domain.runs.scheduler import Job
 from sow.domain.workflows.lifecycle import ARCHITECT, DONE_STATUSES
-from sow.domain.workflows.lifecycle import DONE_STATUSES as VERIFIED
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.finish import record_end
 from sow.engine.runs.loop import DONE, STOPPED, WAITS, Loop
@@ -194,7 +193,7 @@ def _complete(crew: CrewContext) -> list[str]:
     for name, member in list(crew.workflow()["members"].items()):
         if member["kind"] == ARCHITECT and member["status"] == "pending":
             continue  # it was never asked
-        if name not in doers and member["status"] not in VERIFIED:
+        if name not in doers and member["status"] not in DONE_STATUSES:
             messages += _end_dropped(crew, name)
             continue
         remarks = members.complete_member(crew.home, name).remarks

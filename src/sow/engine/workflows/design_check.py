@@ -27,7 +27,7 @@ from sow.store.workflows.folder import WorkflowFolder
 from sow.system import clock, random_ids
 from sow.system.process.steps import Steps
 
-VERIFIER = "design-verifier"
+DESIGN_VERIFIER = "design-verifier"
 CHANGED = "Your part of the plan has changed since your work was verified: read your instructions again."
 NO_PLAN = "there is no workflow_coordination_plan.md yet"
 FORM = """\
@@ -128,7 +128,7 @@ def write_contracts(home: Home, design: Design) -> list[str]:
 def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verdict]:
     """Returns the Design Verifier's verdict; one that stays doubtful is RED."""
     nonce = random_ids.uuid4()
-    conversation = conversations.open(VERIFIER)
+    conversation = conversations.open(DESIGN_VERIFIER)
     result = verdict.parse(
         (yield from conversation.send(prompt(conversations.settings.home, conversations.agents, design, nonce))), nonce
     )
@@ -140,7 +140,7 @@ def ask_verifier(conversations: RoleConversations, design: Design) -> Steps[Verd
 
 def prompt(home: Home, agents: AgentRegistry, design: Design, nonce: str) -> str:
     """Returns the Design Verifier's prompt."""
-    sow, agent, folder = sow_command(), agents.get(VERIFIER), WorkflowFolder(home)
+    sow, agent, folder = sow_command(), agents.get(DESIGN_VERIFIER), WorkflowFolder(home)
     files = [
         design.plan.file,
         *(home.relative(folder.agent_folder(name).instructions_path) for name in design.instructions),
@@ -149,7 +149,7 @@ def prompt(home: Home, agents: AgentRegistry, design: Design, nonce: str) -> str
     project = briefing.project_part(home, intro=briefing.PROJECT_FOR_JUDGE)
     return "\n\n".join(
         [
-            crew_briefing.workflow_role_prompt(agent, sow, VERIFIER.replace("-", "_")),
+            crew_briefing.workflow_role_prompt(agent, sow, DESIGN_VERIFIER.replace("-", "_")),
             *([project] if project else []),
             f"You verify the design of workflow {design.plan.name} in {home.root}. Call sow by its full path: {sow}",
             "The files of the design:\n" + "\n".join(f"- {path}" for path in files),
@@ -229,7 +229,7 @@ def record_check(home: Home, design: Design, result: Verdict | None, agents: Age
     write_contracts(home, design)
     folder, plan = WorkflowFolder(home), design.plan
     folder.write(folder.report_path, report(design, result))
-    by = VERIFIER if result is not None else "code"
+    by = DESIGN_VERIFIER if result is not None else "code"
     if not design.errors:
         update_crew(home, design, agents)
     design_state.record_check(home, digest=plan.digest, sections=plan.sections, passed=passes(design, result), by=by)

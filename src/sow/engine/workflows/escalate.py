@@ -45,7 +45,7 @@ def take_step(job: MemberJob) -> Steps[JobEnd | None]:
     if step.kind == "ask":
         job.ask(_question_text(job, step.notes), kind=_kind(job, step.notes))
         return None  # it may be answered already
-    if step.kind == "commission" and job.context.solution_architect() not in job.context.at_work:
+    if step.kind == "commission" and job.context.solution_architect() not in job.context.running_agents:
         _start_architect(job, step)
         return None
     if step.kind in ("wait", "commission"):
@@ -110,12 +110,12 @@ def _check_changed_plan(job: MemberJob) -> Steps[JobEnd | None]:
 
 def _design_question(job: MemberJob, design: Design) -> JudgeQuestion[verdict.Verdict]:
     crew = job.context
-    folder = DesignFolder(crew.home, crew.workflow()["id"], design_check.VERIFIER.replace("-", "_"))
+    folder = DesignFolder(crew.home, crew.workflow()["id"], design_check.DESIGN_VERIFIER.replace("-", "_"))
     folder.make_folders()
     return JudgeQuestion(
         job.id,
         folder,
-        crew.agents.get(design_check.VERIFIER),
+        crew.agents.get(design_check.DESIGN_VERIFIER),
         prompt=lambda nonce: design_check.prompt(crew.home, crew.agents, design, nonce),
         form=lambda nonce: design_check.FORM.format(nonce=nonce),
         parse=verdict.parse,
@@ -315,12 +315,12 @@ def _wait_for_architect(job: MemberJob, step: EscalationStep) -> Steps[JobEnd | 
     crew, name = job.context, job.context.solution_architect()
     if "question" in crew.member(job.id) and job.id not in _waiting_agents(crew, name) and step.kind == "wait":
         return JobEnd("asking", reason=step.reason)
-    if name not in crew.at_work and _can_work(crew, name):
+    if name not in crew.running_agents and _can_work(crew, name):
         ended = yield from type(job)(crew, name).run()
         if ended.status == "completed":
             return None
         return JobEnd(ended.status, reason=f"{name}: {ended.reason}", executor=ended.executor)
-    if crew.at_work.isdisjoint({name, *_waiting_agents(crew, name)} - {job.id}):
+    if crew.running_agents.isdisjoint({name, *_waiting_agents(crew, name)} - {job.id}):
         return JobEnd("asking", reason=step.reason)
     yield
     return JobEnd("stopped") if crew.stopping else None

@@ -33,12 +33,12 @@ class MemberJob(RunJob):
 
     def run(self) -> Steps[JobEnd]:
         """Runs the agent's stages; meanwhile others see that it is at work."""
-        self.context.at_work.add(self.id)
+        self.context.running_agents.add(self.id)
         try:
             self._settle_last()
             return (yield from super().run())
         finally:
-            self.context.at_work.discard(self.id)
+            self.context.running_agents.discard(self.id)
 
     def take_stage(self) -> Steps[JobEnd | None]:
         """Does the work of the agent's next stage."""

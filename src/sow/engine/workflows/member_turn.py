@@ -12,6 +12,7 @@ from sow.config import ExecutorConfig
 from sow.domain.checks import refusals
 from sow.domain.documents.state import MemberState
 from sow.domain.workflows import stages
+from sow.domain.workflows.member import AT_WORK
 from sow.engine.runs.run_context import turn_fields
 from sow.engine.turns.sow_command import sow_command
 from sow.engine.turns.task_turn import has_worked, resumable
@@ -25,7 +26,6 @@ from sow.store.runs.sessions import SessionRecord
 from sow.store.workflows import members
 from sow.system.process.steps import Steps
 
-AT_WORK = ("working", "completion_drive_review")
 REVIEW = "Continue the review of your notes: each one must be resolved or escalated."
 
 
