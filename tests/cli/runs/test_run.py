@@ -7,6 +7,7 @@ import shlex
 
 import fakes
 import pytest
+from conftest import Repo
 from support.plan_repo import WORK, PlanRepo
 from support.simulated_workers import wait_for
 
@@ -484,3 +485,22 @@ def test_no_result_is_reviewed_where_nothing_was_merged(plan_repo: PlanRepo) -> 
     plan_repo.plan("First")
     assert plan_repo.run("--isolation", "none").code == 0
     assert "git log" not in str(plan_repo.repo.ok("runs", "show", "--json").json["next"])
+
+
+def test_two_plans_on_two_branches_leave_each_other_alone(bare_repo: Repo) -> None:
+    """The empty folders that `git switch` leaves behind are no tasks of the other branch, and keep no number."""
+    repo = bare_repo
+    for name in ("first", "second"):
+        (repo.root / f"{name}.md").write_text(f"# {name}\n\n## Task 1: The {name}\n\nWith care.\n")
+    repo.git("add", ".")
+    repo.git("commit", "-q", "-m", "Two plans")
+    for name in ("first", "second"):
+        repo.git("switch", "-q", "main")
+        repo.ok("run", f"{name}.md", "--executor", "simulated", "--review", "off", "--yes")
+        # The sandbox makes this folder for the worker's notes; git does not remove it with the task.
+        (repo.project / "phases/implementation/tasks/010/completion_drive").mkdir(exist_ok=True)
+    for name in ("first", "second"):
+        repo.git("switch", "-q", f"sow/{name}")
+        tasks = repo.ok("task", "list", "--json").json["tasks"]
+        assert [(task["id"], task["name"], task["status"]) for task in tasks] == [("010", f"The {name}", "completed")]
+        assert "nothing to do" in repo.ok("run", f"{name}.md", "--executor", "simulated", "--review", "off").out

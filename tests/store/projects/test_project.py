@@ -196,11 +196,12 @@ def test_questions_are_never_numbered_twice(repo):
 
 
 def test_tasks_are_found_in_the_order_of_their_numbers(repo):
-    """Desks of all phases are listed by number, past three digits too; what is no id is no task."""
+    """Tasks of all phases are listed by number, past three digits too; an empty folder or another name is none."""
     repo.ok("phase", "add", "test", "--reason", "needed", "--yes")
     for ident, where in (("1000", "implementation"), ("020", "test"), ("990", "implementation"), ("011", "test")):
         (repo.project / "phases" / where / "tasks" / ident).mkdir()
-    for odd in (".new-ab.tmp", "0010", "notes", "1e3", "٠١٠"):
+        (repo.project / "phases" / where / "tasks" / ident / "state.yaml").touch()
+    for odd in (".new-ab.tmp", "0010", "notes", "1e3", "٠١٠", "030"):  # 030 is left behind: it has no file
         (repo.project / "phases" / "test" / "tasks" / odd).mkdir()
     home = home_of(repo)
     assert [folder.id for folder in task_folder.all_folders(home, projects.load(home))] == ["011", "020", "990", "1000"]

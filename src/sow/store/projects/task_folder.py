@@ -67,6 +67,10 @@ class TaskFolder(WorkerFolder):
     def feedback_folder(self) -> str:
         return f"{self.folder}/feedback"
 
+    def exists(self) -> bool:
+        """Tells whether the task is there; a switch of branches leaves the empty folders of other tasks behind."""
+        return os.path.exists(self.state_path) or any(files for _, _, files in os.walk(self.folder))
+
     def load(self) -> TaskState:
         """Reads the task's state. An error message names the path of the file."""
         shown_path = self.home.relative(self.state_path)
@@ -144,14 +148,14 @@ def all_folders(home: Home, project: ProjectState) -> list[TaskFolder]:
     for phase in project["phases"]:
         names = list_folder(f"{home.project}/phases/{phase['name']}/tasks")
         folders += [TaskFolder(home, phase["name"], name, project) for name in names if is_task_id(name)]
-    return sorted(folders, key=lambda folder: int(folder.id))
+    return sorted((folder for folder in folders if folder.exists()), key=lambda folder: int(folder.id))
 
 
 def find(home: Home, project: ProjectState, task: str) -> TaskFolder:
     """Returns the folder of one task."""
     for phase in project["phases"]:
         folder = TaskFolder(home, phase["name"], task, project)
-        if os.path.isdir(folder.folder):
+        if folder.exists():
             return folder
     ids = [folder.id for folder in all_folders(home, project)]
     listed = ", ".join(ids[:12]) + (", …" if len(ids) > 12 else "")

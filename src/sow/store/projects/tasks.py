@@ -107,6 +107,8 @@ def write_task_folder(folder: TaskFolder, task: Task, description: str, project_
         write_new(home.disk, aside.description_path, home.redact(description))
         write_new(home.disk, aside.state_path, text)
         sync_folder(home.disk, aside.folder)
+        if not folder.exists():
+            remove_tree_quietly(folder.folder)  # empty folders that a switch of branches left behind
         home.disk.replace(aside.folder, folder.folder)
         sync_folder(home.disk, parent)
     except OSError as error:
