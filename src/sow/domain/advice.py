@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,12 +33,13 @@ def next_step(
     idle: Mapping[str, str],
     left: Sequence[str] = (),
     plan_command: Callable[[Task], str] | None = None,
+    request_step: Callable[[], Step | None] = lambda: None,
 ) -> Step:
     """Returns the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
     `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
     turn that still runs although its sow process has ended. `plan_command` returns the command that runs the plan of an
-    imported task.
+    imported task. `request_step` returns what a request needs before the project is removed.
     """
     if inbox:
         item = inbox[0]
@@ -86,14 +88,14 @@ def next_step(
         return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
     current = phases.active(stages)
     if current is None:
-        return _step("all phases are completed: clean up and merge", "sow cleanup")
+        return request_step() or _step("all phases are completed: clean up and merge", "sow cleanup")
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
     if not planned and current["name"] not in phase_of.values():
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
     if not planned and current is stages[-1]:
-        return _step("all tasks have ended: review the changes, clean up and merge", "sow cleanup")
+        return request_step() or _step("all tasks have ended: review the changes, clean up and merge", "sow cleanup")
     return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")
 
 
@@ -122,6 +124,17 @@ def _broken_by_user(run: Mapping[str, Any]) -> str:
     """The check that fails on the last final tree since the user's new commits came in."""
     last = run.get("final", [])[-1:]
     return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
+
+
+def request(run: Mapping[str, Any], remote: str) -> Step | None:
+    """Returns the step for the request of an ended run, while its project is there. `remote` is on a forge."""
+    delivery = run.get("delivery")
+    if delivery is None:
+        option = "" if remote == "origin" else f" --remote {shlex.quote(remote)}"
+        return _step("all tasks have ended: open a request for the branch, before you clean up", f"sow deliver{option}")
+    if delivery["state"] != "open" or "number" not in delivery:
+        return None
+    return _step(f"request {delivery['number']} is open: follow it, before you clean up", "sow deliver watch")
 
 
 def without_project(workflow: Mapping[str, Any] | None, inbox: Sequence[Item], start_command: str) -> Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -50,6 +51,27 @@ def remote_url(root: str, remote: str) -> str:
             f"this repository has no remote {escape_line(remote)!r}{others}", f"git remote add {remote or 'origin'} URL"
         )
     return url
+
+
+def forge_remote(root: str) -> str:
+    """Returns the remote, origin first, whose host name shows that it is on a forge, or "". Asks no other machine."""
+    names = []
+    for line in git.run(["remote", "-v"], cwd=root, check=False).splitlines():
+        name, _, rest = line.partition("\t")
+        url, _, use = rest.partition(" (")
+        with suppress(SowError):
+            if use.startswith("fetch)") and _kind_of(parse_url(url)[0]):
+                names.append(name)
+    return "origin" if "origin" in names else next(iter(names), "")
+
+
+def _kind_of(host: str) -> str:
+    """Returns the kind of forge that the name of a host shows, or ""."""
+    name = host.partition(":")[0]
+    parts = name.split(".")
+    if "gitlab" in parts:
+        return GITLAB
+    return GITHUB if "github" in parts or name.endswith(".ghe.com") else ""
 
 
 def parse_url(url: str) -> tuple[str, str]:
@@ -102,11 +124,7 @@ def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
 
 def _api(host: str, environment: Mapping[str, str]) -> ForgeApi:
     """Returns the calls to a host. Its name, or else the program that is logged in to it, shows which forge it is."""
-    name = host.partition(":")[0]
-    apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS]
-    if name == "github.com" or name.endswith(".ghe.com"):
-        apis = apis[:1]
-    elif "gitlab" in name.split("."):
-        apis = apis[1:]
+    kind_of_host = _kind_of(host)
+    apis = [ForgeApi(kind, host, environment) for kind in PROGRAMS if kind_of_host in ("", kind)]
     installed = [api for api in apis if api.is_installed()] or apis[:1]
     return next((api for api in installed[1:] if api.is_logged_in()), installed[0])

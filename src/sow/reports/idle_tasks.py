@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
-from sow.domain.advice import SHOW_RUN
+from sow.domain.advice import SHOW_RUN, Step
 from sow.domain.documents.state import Task
 from sow.domain.inbox import Item
 from sow.domain.task import is_approved
@@ -67,6 +68,13 @@ class ProjectRuns:
 
         run = self.unfinished()
         return run.run["tasks"] if run is not None and run_folder.has_process(run) else []
+
+    @cached_property
+    def request_step(self) -> Step | None:
+        """The step for the request of the project's branch, if a run has ended and the repository is on a forge."""
+        from sow.reports import next_steps  # seldom needed
+
+        return next_steps.request_step(self.home, self._newest_first())
 
     def run_of(self, task: str) -> RunFolder | None:
         """Returns the last run that has this task."""

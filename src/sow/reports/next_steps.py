@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sow.domain import advice
 from sow.domain.ids import is_member
 from sow.domain.inbox import start_without
 from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
-from sow.store.runs.run_folder import is_workflow_run
+from sow.store.files.checkout_home import Home
+from sow.store.runs.run_folder import RunFolder, is_empty, is_workflow_run
 
 Step = dict[str, str]
 
@@ -21,6 +22,18 @@ def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], resume: str, firs
     """Returns what a person can do, most urgent first. `resume` continues the run, and `first` must be done before."""
     urgent = [*_questions(rows), *_failures(rows, live=run["live"]), *_orphans(rows), *_broken(rows)][:MOST]
     return [*urgent, *_run(run, rows, resume, first)]
+
+
+def request_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
+    """Returns the step for a request, if the last of a project's runs has ended and a remote's host shows its forge."""
+    plan_runs = (folder for folder in newest_first if folder.run["plans"] and not is_workflow_run(folder.run))
+    last = next((folder.run for folder in plan_runs if not is_empty(folder)), None)
+    if last is None or last["status"] != "ended":
+        return None
+    from sow.forge.connect import forge_remote  # here, because only a finished run needs it
+
+    remote = forge_remote(home.root)
+    return advice.request(last, remote) if remote else None
 
 
 def _step(text: str, command: str) -> Step:

@@ -170,7 +170,20 @@ def _next(
     command = resume_command.resume_command(folder, hint_context, history)
     precondition = resume_command.precondition(folder, hint_context, history)
     shown_run = {**folder.run, "status": summary["status"], "live": summary["live"]}
-    return next_steps.steps(shown_run, rows, command, precondition)
+    steps = next_steps.steps(shown_run, rows, command, precondition)
+    if folder.run["status"] == "ended" and all(row["outcome"] in ("completed", "abandoned") for row in rows):
+        steps += _request_steps(folder, hint_context)
+    return steps
+
+
+def _request_steps(folder: RunFolder, hint_context: HintContext) -> list[Document]:
+    """Returns the step for the request of a run whose project is still on this branch."""
+    try:
+        is_here = projects.load(folder.home)["project_id"] == folder.run["project_id"]
+    except SowError:
+        return []
+    step = next_steps.request_step(folder.home, [folder]) if is_here else None
+    return [step] if step else []
 
 
 def counts(rows: list[Document]) -> dict[str, int]:

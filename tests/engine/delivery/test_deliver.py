@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,78 @@ def test_a_push_of_a_person_that_conflicts_is_left_to_the_user(scene: Scene):
     assert theirs in scene.server.git("rev-list", "feat/harbour").split()
     assert scene.server.git("show", "feat/harbour:part_010.txt") == "ours"
     assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+
+
+def test_the_next_step_after_a_run_is_its_request(scene: Scene):
+    """Only with a remote whose name shows its forge: status, help and summary name the delivery before the cleanup."""
+    scene.run()
+
+    def steps() -> list[str]:
+        status = scene.repo.ok("status", "--json").json["next"]["command"]
+        return [
+            status,
+            *[step["command"] for step in scene.repo.ok("runs", "show", "--format", "json").json["next"]][1:],
+        ]
+
+    assert steps() == ["sow cleanup"]  # nobody knows what is at 127.0.0.1
+    scene.repo.git("remote", "add", "up", "git@gitlab.example.org:harbour/cranes.git")
+    assert steps() == ["sow deliver --remote up"] * 2
+    assert "sow deliver --remote up" in scene.repo.ok().out
+    scene.repo.git("remote", "rename", "origin", "here")
+    scene.repo.git("remote", "add", "origin", "https://github.com/harbour/cranes")
+    assert steps() == ["sow deliver"] * 2
+    assert "before you clean up" in scene.repo.ok("runs", "show").out
+    scene.repo.git("remote", "remove", "origin")
+    scene.repo.git("remote", "rename", "here", "origin")
+    assert scene.deliver().code == 0
+    assert steps() == ["sow deliver watch"] * 2
+    scene.change_delivery(state="merged")
+    assert steps() == ["sow cleanup"]
+
+
+@pytest.mark.parametrize("new_project", [False, True])
+def test_after_a_cleanup_the_hint_brings_the_project_back(scene: Scene, new_project: bool):
+    """A project that was cleaned up too early comes back with the command of the hint, and is delivered."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    scene.repo.ok("cleanup", "--commit")
+    if new_project:
+        scene.repo.ok("project", "new", "Harbour")
+    done = scene.deliver()
+    assert done.code == 2
+    assert "the project of feat/harbour was removed by sow cleanup; deliver before you clean up" in done.err
+    for command in done.err.partition("bring it back: ")[2].partition(", then")[0].split(" && "):
+        words = command.split()
+        assert words[0] in ("mv", "sow")
+        if words[0] == "sow":
+            scene.repo.ok(*words[1:])
+        else:
+            os.rename(scene.repo.root / words[1], scene.repo.root / words[2])
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert "**1 (010)** Add a crane: completed" in scene.pull["body"]
+
+
+def test_after_a_cleanup_without_a_copy_the_hint_is_to_push_by_hand(scene: Scene):
+    scene.run()
+    scene.repo.ok("cleanup")
+    shutil.rmtree(scene.repo.root / ".sow/local/removed")
+    done = scene.deliver()
+    assert done.code == 2
+    assert "git push -u origin feat/harbour, then open the request by hand" in done.err
+
+
+def test_another_branch_names_the_branch_of_the_result(scene: Scene):
+    """The hint leads to the branch that has the last run's result."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    scene.repo.git("switch", "-q", "main")
+    done = scene.deliver()
+    assert done.code == 2
+    assert "main has no project; the result of the last run is on feat/harbour" in done.err
+    assert "git switch feat/harbour, then run the same command again" in done.err
+    scene.repo.git("switch", "-q", "feat/harbour")
+    assert scene.deliver().code == 0
 
 
 @pytest.mark.parametrize("after", ["before the push", "before the request"])

@@ -68,7 +68,16 @@ def document(home: Home, hint_context: HintContext) -> dict[str, Any]:
     unsupervised, idle = idle_tasks(readable, runs)
     phase_of = {task["id"]: folder.phase for folder, task in readable}
     name_commands(waiting, runs)
-    step = next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised, runs.plan_command)
+    step = next_step(
+        tasks,
+        phase_of,
+        project["phases"],
+        waiting,
+        idle,
+        unsupervised,
+        runs.plan_command,
+        lambda: runs.request_step,
+    )
     if not waiting and runs.live_tasks():
         step = {"text": "a run is in progress; follow it", "command": "sow watch"}
     counts: dict[str, int] = {}

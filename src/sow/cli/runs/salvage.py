@@ -105,10 +105,8 @@ def _ended(home: Home) -> set[str]:
 
 def _tasks_of_removed_projects(home: Home) -> set[str]:
     """Returns the tasks of removed projects only; tasks of a project on another branch may be open."""
-    removed_ids, folders = removed(home), run_folder.all_folders(home)
-    open_tasks = {
-        task for folder in folders if folder.run["project_id"] not in removed_ids for task in folder.run["tasks"]
-    }
+    copies, folders = removed(home), run_folder.all_folders(home)
+    open_tasks = {task for folder in folders if folder.run["project_id"] not in copies for task in folder.run["tasks"]}
     return {task for folder in folders for task in folder.run["tasks"]} - open_tasks
 
 

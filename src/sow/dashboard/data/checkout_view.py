@@ -202,7 +202,9 @@ class CheckoutView:
         runs = self.runs_of_project()
         still_running, idle = idle_tasks(working, runs)
         phases = self.project["phases"]
-        return advice.next_step(tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command)
+        return advice.next_step(
+            tasks, phase_by_id, phases, inbox, idle, still_running, runs.plan_command, lambda: runs.request_step
+        )
 
     def document(self) -> dict[str, Any]:
         """Returns the overview."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sow.domain.documents.state import ProjectState
 from sow.domain.text.units import counted
-from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record
+from sow.engine.delivery.record import MERGED, DeliveryRecord, find_record, load_project
 from sow.errors import SowError, SystemFailure, Waiting
 from sow.forge import connect, forge
 from sow.forge.forge import CLOSED, ChangeRequest, Forge, ForgeError
@@ -20,7 +20,6 @@ from sow.reports import request_text, run_report
 from sow.store import inbox
 from sow.store.files.checkout_home import Home
 from sow.store.projects import plan_files, task_folder
-from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.system import clock
@@ -57,7 +56,7 @@ class BranchDelivery:
         self.options = options
         self.tell = tell
         self.repository = Repository(home)
-        self.project: ProjectState = projects.load(home)
+        self.project: ProjectState = load_project(home)
         self.branch = self.project["branch"]
         self.record: DeliveryRecord = find_record(home, self.project, options.run)
         self.forge: Forge = connect.connect(home.root, environment, options.remote)

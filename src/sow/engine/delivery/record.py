@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,8 @@ from sow.domain.documents.state import HandledFinding, ProjectState, Run, RunDel
 from sow.errors import SowError
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home
+from sow.store.projects import project as projects
+from sow.store.projects.removal import removed
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
 from sow.system import clock
@@ -79,6 +82,38 @@ class DeliveryRecord:
         self.folder.append_event(event, **facts)
 
 
+def load_project(home: Home) -> ProjectState:
+    """Loads the project of the branch; without one, raises with the way to the result of the last run."""
+    if projects.exists(home):
+        return projects.load(home)
+    branch = home.checkout.branch()
+    _refuse_removed(home, branch)
+    for folder in reversed(run_folder.all_folders(home)):
+        result = folder.run["branch"]
+        if not run_folder.is_empty(folder) and projects.is_branch(home, result):
+            raise SowError(
+                f"{branch or 'a detached HEAD'} has no project; the result of the last run is on {result}",
+                f"git switch {shlex.quote(result)}, then run the same command again",
+            )
+    return projects.load(home)
+
+
+def _refuse_removed(home: Home, branch: str, first: str = "") -> None:
+    """Raises if the project of the branch's last run was removed. `first` is the command that makes room for it."""
+    runs = [folder for folder in run_folder.all_folders(home) if folder.run["branch"] == branch]
+    last = next((folder.run for folder in reversed(runs) if not run_folder.is_empty(folder)), None)
+    if last is None:
+        return
+    delivery = last.get("delivery")
+    if delivery is not None and delivery["state"] == MERGED:
+        raise SowError(f"request {delivery.get('number', 0)} of {branch} is merged", "there is nothing to deliver")
+    copy = removed(home).get(last["project_id"])
+    hint = f"bring it back: {first}mv {copy} .sow/project, then run the same command again"
+    if copy is None:
+        hint = f"git push -u origin {shlex.quote(branch)}, then open the request by hand"
+    raise SowError(f"the project of {branch} was removed by sow cleanup; deliver before you clean up", hint)
+
+
 def find_record(home: Home, project: ProjectState, wanted: str = "") -> DeliveryRecord:
     """Returns the record of the project's branch: of the run that began its delivery, or else of its last run."""
     branch = project["branch"]
@@ -89,6 +124,7 @@ def find_record(home: Home, project: ProjectState, wanted: str = "") -> Delivery
         return DeliveryRecord(home, folder.id)
     runs = [folder for folder in run_folder.all_folders(home) if folder.run["project_id"] == project["project_id"]]
     if not runs:
+        _refuse_removed(home, branch, "sow cleanup && ")
         raise SowError(f"there is no run on {branch} to deliver", "start one: sow run PLAN")
     begun = [folder for folder in runs if "delivery" in folder.run and folder.run["branch"] == branch]
     worked = [folder for folder in runs if not run_folder.is_empty(folder)]

@@ -37,17 +37,19 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
     return home.relative(target)
 
 
-def removed(home: Home) -> set[str]:
-    """Returns the ids of all projects that were removed from this checkout, as far as their copies show.
+def removed(home: Home) -> dict[str, str]:
+    """Returns the latest copy of each project that was removed from this checkout, by project id.
 
     The copies are read as lines, because a removed project may be broken or of another version.
     """
-    folder, project_ids = f"{home.sow}/local/removed", set()
-    for name in list_folder(folder):
+    folder = f"{home.sow}/local/removed"
+    copies: dict[str, str] = {}
+    for name in sorted(list_folder(folder)):
         with suppress(FileNotFoundError, SowError):  # the copy belongs to the user, who may have changed or removed it
             lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
-            project_ids |= {line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD)}
-    return project_ids
+            ids = (line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD))
+            copies |= dict.fromkeys(ids, home.relative(f"{folder}/{name}"))
+    return copies
 
 
 def _refuse_open(home: Home) -> None:
