@@ -42,8 +42,16 @@ def test_feedback_alone_moves_nothing(task_repo: Repo):
     """Feedback on a task in review says how to send it back, and leaves that to the judge."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     result = task_repo.ok("feedback", "add", "010", "Passwords are logged")
-    assert "sow task set --id 010 status in_progress" in result.out
+    last = "no worker reads it yet; send the task back: sow task set --id 010 status in_progress"
+    assert result.out.splitlines()[-1] == last
     assert task_repo.task("010")["status"] == "needs_review"
+
+
+def test_feedback_on_a_question_waits_for_the_answer(task_repo: Repo):
+    """Feedback on a paused task reaches the worker with the answer, and the last line says how to answer."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which port?")
+    result = task_repo.ok("feedback", "add", "010", "Too slow")
+    assert result.out.splitlines()[-1] == 'it reaches the worker with the answer: sow answer 1 "…"'
 
 
 def test_the_list_for_people(task_repo: Repo):

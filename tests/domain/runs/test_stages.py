@@ -177,6 +177,16 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
         "done",
     ),
     "merged": (handed_in(*BOTH, *THERE, reviews=[opinion()]), {"merged": True}, "done"),
+    "with unread feedback": (handed_in(*BOTH, reviews=[opinion()]), {"unread": True}, "send_back"),
+    "with unread feedback, and not collected": (at(), {"unread": True}, "collect"),
+    "with unread feedback where nothing is retried": (handed_in(), {"unread": True, "retries": 0}, "send_back"),
+    "with unread feedback without isolation": (at(), {"unread": True, "isolated": False}, "send_back"),
+    "with unread feedback, and approved": (
+        handed_in(approval={"by": "ada", "at": NOW, "iteration": 2}), {"unread": True}, "merge",
+    ),
+    "merged before the feedback": (
+        handed_in(*BOTH, *THERE, reviews=[opinion()]), {"unread": True, "merged": True}, "done",
+    ),
     "merged, without checks": (handed_in(checks=[], reviews=[opinion()]), {"merged": True}, "done"),
     "merged, and not reviewed": (handed_in(*BOTH, *THERE), {"merged": True}, "review"),
     "merged, and not checked": (handed_in(reviews=[opinion()]), {"merged": True}, "check"),

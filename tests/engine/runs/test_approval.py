@@ -53,6 +53,36 @@ def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("live", [True, False])
+def test_feedback_on_handed_in_work_reaches_its_worker(plan_repo: PlanRepo, live: bool) -> None:
+    """Feedback during a review, or after the run was stopped in it, sends the task back once before its merge."""
+    plan_repo.plan("First")
+    plan_repo.act("implementer-010-2", "echo better >> part_010.txt\n")
+    if live:
+        plan_repo.act("quality-control-010-1", f"while [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n{GREEN}")
+        run = plan_repo.start("--retries", "0")
+        wait_for(lambda: (plan_repo.folder / "quality-control-010-1.cwd").exists())
+    else:
+        stopped_in_review(plan_repo)
+    added = plan_repo.repo.ok("feedback", "add", "010", "--at", "part_010.txt:1", "Write your name in full")
+    assert added.out.splitlines()[-1] == "task 010 goes back to its worker with it before its merge" + (
+        "" if live else ", when its run continues: sow run plan.yaml"
+    )
+    if live:
+        (plan_repo.folder / "go").touch()
+        out, err = run.communicate(timeout=300)
+        assert run.returncode == 0, (out, err)
+    else:
+        result = plan_repo.run("--retries", "0")
+        assert result.code == 0, result
+    assert "Write your name in full" in plan_repo.prompt("010", 2)
+    task = plan_repo.task("010")
+    assert (task["status"], task["iteration"], task.get("retry_count", 0)) == ("completed", 2, 0)
+    assert (plan_repo.repo.root / "part_010.txt").read_text() == "by 010\nbetter\n"
+    assert [entry["reason"] for entry in plan_repo.journal("sent_back")] == ["a person gave feedback on it"]
+
+
+@pytest.mark.full
 def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
     """While a reviewer is at work, an approval is refused with who has the task, and the reviewer continues."""
     plan_repo.act("quality-control-010-1", f"while [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n{GREEN}")

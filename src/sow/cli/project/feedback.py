@@ -7,8 +7,10 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain import ids
 from sow.domain.reviews import line_comment
+from sow.domain.task import is_approved
 from sow.store.projects import feedback, task_folder, tasks
 from sow.store.projects import project as projects
+from sow.store.projects.transaction import TaskChange
 from sow.system.terminal import escape_control, escape_line, notes, out
 
 COMMENTS = """A text after --at is a comment on that line. The n-th text belongs to the n-th --at. If there is one text
@@ -31,9 +33,34 @@ def add(context: Context, *, task: str, feedback_text: list[str], at: list[str],
     change, path = tasks.give_feedback(home, ident, general, actor=actor, comments=len(comments), tree=tree)
     notes(change.remarks, "warning")
     out(path)
-    if change.task["status"] == "needs_review":
-        out(f"send the task back: sow task set --id {change.task['id']} status in_progress")
+    next_step = _who_reads_it(context, change)
+    if next_step:
+        out(escape_line(next_step))
     return 0
+
+
+def _who_reads_it(context: Context, change: TaskChange) -> str:
+    """Tells when the worker of a task that waits reads new feedback, or how to make it read it."""
+    from sow.reports.idle_tasks import ProjectRuns  # here and below, because most feedback is not on such a task
+    from sow.store.projects.task_document import answer_of
+
+    task = change.task
+    if task["status"] == "paused":
+        return f"it reaches the worker with the answer: {answer_of(task)}"
+    if task["status"] not in ("needs_review", "failed"):
+        return ""
+    runs = ProjectRuns(change.folder.home, context.hints())
+    run = runs.unfinished()
+    if (
+        task["status"] == "needs_review"
+        and run is not None
+        and task["id"] in run.run["tasks"]
+        and not is_approved(task)
+    ):
+        is_live = task["id"] in runs.live_tasks()
+        then = "" if is_live else f", when its run continues: {runs.command(run)}"
+        return f"task {task['id']} goes back to its worker with it before its merge{then}"
+    return f"no worker reads it yet; send the task back: sow task set --id {task['id']} status in_progress"
 
 
 def list_feedback(context: Context, *, task: str, json: bool) -> int:

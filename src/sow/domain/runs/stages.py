@@ -22,6 +22,7 @@ LOOP = 3  # If the same question is asked this often, only a person can end the 
 PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
 UNMERGEABLE = similar_text.UNMERGEABLE_PREFIX
 FINAL = similar_text.FINAL_CHECKS_PREFIX
+FEEDBACK = "a person gave feedback on it"
 SAME = "the same finding again: "
 MOST_CAUSE = 200
 Stage = tuple[str, str]
@@ -36,13 +37,15 @@ def next_stage(
     isolated: bool = True,
     only_answered: bool = False,
     resolved: bool = False,
+    unread: bool = False,
     broke: Sequence[tuple[list[Check], list[str]]] = (),
 ) -> Stage:
     """Returns the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
 
     With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
-    `resolved` a person has changed the work since the run asked how to merge it. `broke` has the lists of other tasks
-    that an earlier merge of this one broke, with those tasks.
+    `resolved` a person has changed the work since the run asked how to merge it. With `unread` a person gave feedback
+    that the worker has not read. `broke` has the lists of other tasks that an earlier merge of this one broke, with
+    those tasks.
     """
     status = task["status"]
     if status == "completed":
@@ -54,7 +57,7 @@ def next_stage(
     if status == "paused":
         return _paused(task)
     if status == "needs_review":
-        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged, broke=broke)
+        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged, unread=unread, broke=broke)
     if status != "in_progress":
         return "start", "it has not begun"
     decision = final_check_decision(task)
@@ -144,6 +147,7 @@ def _handed_in(
     *,
     isolated: bool,
     merged: Mapping[tuple[str, int], str],
+    unread: bool,
     broke: Sequence[tuple[list[Check], list[str]]],
 ) -> Stage:
     work = _collected(task) if isolated else None
@@ -152,6 +156,8 @@ def _handed_in(
     is_merged = work is not None and merged.get((task["id"], task["iteration"])) == work["commit"]
     if is_approved(task):
         return _accepted(task, "a person has approved it", isolated=isolated, is_merged=is_merged)
+    if unread and not is_merged:  # a person decides this, so it needs no retry
+        return "send_back", FEEDBACK
     if _changes_protected(task, work):
         return _rejected(task, [], retries, why="it changes protected paths")
     missing = missing_checks(task, isolated=isolated)

@@ -119,6 +119,7 @@ class TaskJob(RunJob):
             isolated=context.isolation is not None,
             only_answered=task["status"] == "in_progress" and task_updates.has_only_answer(self.folder, task),
             resolved=task["status"] == "in_progress" and self._is_resolved(task),
+            unread=task["status"] == "needs_review" and task_updates.has_unread_feedback(self.folder, task),
             broke=final_checks.broken_by(context, task) if task["status"] == "needs_review" else (),
         )
 
@@ -325,7 +326,7 @@ class TaskJob(RunJob):
         """Sends the work back to its session with all feedback, or asks if a check fails with the same output again."""
         folder = self.context.checks_folder(self.id)
         text = task_updates.feedback_text(task, folder, reason)
-        by_review = not reason.startswith(stages.UNMERGEABLE)
+        by_review = not reason.startswith((stages.UNMERGEABLE, stages.FEEDBACK))
         same = task_updates.said_again(self.folder, task, folder, text) if by_review else ""
         if same:
             why = reason if reason.startswith(stages.FINAL) else f"{stages.SAME}`{same}` fails"
@@ -359,7 +360,7 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
         _conflict(job, task, tried, integration.branch)
-    elif (yield from _check(job, task, tried)):
+    elif (yield from _check(job, task, tried)) and not task_updates.has_unread_feedback(job.folder, task):
         integration.record_merge(tried, task=job.id, iteration=task["iteration"], work=work)
         empty = not diffs.changed_paths(integration.repository, task["work"]["base"], work)
         facts = {"commit": tried.commit, **({"empty": True} if empty else {})}

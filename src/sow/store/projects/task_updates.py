@@ -334,6 +334,25 @@ def has_only_answer(folder: TaskFolder, task: Task) -> bool:
     return count == 1 and feedback.is_repeated(folder, task["questions"][-1]["answer"], last)
 
 
+def has_unread_feedback(folder: TaskFolder, task: Task) -> bool:
+    """Returns whether a person gave feedback on the present iteration after its worker's last turn began.
+
+    Times have whole seconds, so feedback in the second in which the turn began counts if the turn also ended in it.
+    """
+    by_people = [
+        entry
+        for entry in feedback.read(folder)
+        if entry["iteration"] == str(task["iteration"]) and entry["by"] != RUNNER.name
+    ]
+    if not by_people or rules.is_approved(task):
+        return False
+    record = sessions.current(folder, task.get("session_id", ""))
+    turns = record.session["turns"] if record is not None else []
+    began, ended = (turns[-1]["started_at"], turns[-1].get("ended_at", "~")) if turns else ("", "")
+    answers = {answered["answer"].strip() for answered in task["questions"]}
+    return any((entry["at"] > began or entry["at"] >= ended) and entry["text"] not in answers for entry in by_people)
+
+
 def latest_feedback(folder: TaskFolder, task: Task) -> str:
     """Returns the feedback for the present iteration: the findings, and a person's answers to them."""
     texts = [entry["text"] for entry in feedback.read(folder) if entry["iteration"] == str(task["iteration"] - 1)]
