@@ -43,6 +43,29 @@ def test_the_same_command_again_changes_nothing(scene: Scene):
     assert scene.server.calls("^(POST|PATCH|PUT) /repos") == []
 
 
+def test_a_pull_of_the_pushed_commit_is_explained(scene: Scene):
+    """After `git pull`, the state files are gone: no command starts a new project, and the hint restores them."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    scene.repo.git("pull", "-q", "--ff-only", "origin", "feat/harbour")
+    for command in (
+        ("status",),
+        ("task", "list"),
+        ("deliver",),
+        ("run", "plan.yaml", "--yes"),
+        ("project", "new", "B"),
+    ):
+        result = scene.repo.sow(*command)
+        assert (result.code, "was pulled" in result.err) == (2, True), result
+    hint = scene.repo.sow("status").err.split("restore them: ")[1].split()
+    scene.repo.git(*hint[1:])
+    assert scene.repo.ok("status", "--json").json["counts"] == {"completed": 1}
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
+
+
 def test_new_commits_are_pushed_on_top_and_the_text_of_people_stays(scene: Scene):
     """Each delivery is a fast-forward; what a person wrote into the request is kept, and the rest is current."""
     scene.run()

@@ -27,6 +27,7 @@ MOST_ROWS = 50
 def status(context: Context, *, json: bool) -> int:
     home = context.project_home()
     if not projects.exists(home):
+        projects.refuse_pulled_delivery(home)
         return _no_project(home, json=json)
     facts = document(home, context.hints())
     if json:

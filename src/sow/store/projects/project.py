@@ -129,6 +129,7 @@ def load_anywhere(home: Home) -> ProjectState:
     except FileNotFoundError:
         if exists(home):
             raise InvalidFile(f"{home.relative(path(home))} is missing", _restore_hint(home)) from None
+        refuse_pulled_delivery(home)
         raise SowError(f"{home.root} has no project", f"start one: {start_command(home)}") from None
     except MergeConflict:
         raise
@@ -147,12 +148,34 @@ def _restore_hint(home: Home) -> str:
 def check_can_create(home: Home) -> str:
     """Returns the branch of a new project; raises if it may not have one or has one already."""
     branch = branch_for_project(home)
+    refuse_pulled_delivery(home)
     if exists(home):
         raise SowError(
             f"{home.relative(path(home))} exists: one project per branch",
             "see 'sow status', or remove it: sow project delete",
         )
     return branch
+
+
+def refuse_pulled_delivery(home: Home) -> None:
+    """Raises if the state files are gone because somebody pulled the commit without them that `sow deliver` pushed."""
+    from sow.store.runs.run_folder import all_folders
+    from sow.system import git
+
+    if exists(home):
+        return
+    for folder in reversed(all_folders(home)):
+        delivery = folder.run.get("delivery")
+        if delivery is None or delivery["state"] != "open" or delivery["branch"] != home.checkout.branch():
+            continue
+        source, head = delivery.get("source"), delivery.get("head")
+        ancestor = ["merge-base", "--is-ancestor", str(head), "HEAD"]
+        if source and head and not git.run_unchecked(ancestor, cwd=home.root).code:
+            raise SowError(
+                f"the project's files are gone from {delivery['branch']}: the commit that sow deliver pushed has none, "
+                "and it was pulled",
+                f"restore them: git checkout {source[:12]} -- {home.relative(home.project)}",
+            )
 
 
 def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
