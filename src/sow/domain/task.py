@@ -71,7 +71,8 @@ def require_may_move(actor: Actor, task: Task, event: str) -> None:
 def refuse_ended(task: Task) -> None:
     """Raises IllegalStatusChange if the task is completed or abandoned."""
     hints = {
-        "completed": f'completed tasks can\'t be reopened; use sow revert {task["id"]} --reason "…"',
+        "completed": f'revert it (sow revert {task["id"]} --reason "…"), or add a task that follows it: '
+        f"sow task create … --depends-on {task['id']}",
         "abandoned": "create a new task for more work on it: sow task create …",
     }
     if task["status"] in hints:

@@ -90,6 +90,8 @@ def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
     result = task_repo.sow("feedback", "add", "010", "One more thing")
     assert result.code == 2
     assert f"task 010 is {status}" in result.err
+    if status == "completed":
+        assert "sow task create … --depends-on 010" in result.err
     assert not (task_repo.task_folder("010") / "feedback").exists()
 
 

@@ -172,4 +172,4 @@ def test_a_completed_task_names_the_way_back(merged: PlanRepo) -> None:
     for status in ("in_progress", "needs_review"):
         result = merged.repo.sow("task", "set", "--id", "010", "status", status)
         assert result.code == 2
-        assert "completed tasks can't be reopened; use sow revert 010" in result.err
+        assert 'revert it (sow revert 010 --reason "…"), or add a task that follows it' in result.err
