@@ -247,6 +247,8 @@ def test_dependencies_that_cannot_be_read_are_named(line: str):
         ("**Test**: make test", ["make test"]),
         ("**Tests**: `./check.sh` and `pytest -q`", ["./check.sh", "pytest -q"]),
         ("- **Verify:** Run `make test` first", ["make test"]),
+        ("**Checks**:\n- `make a`\n- pytest -q", ["make a", "pytest -q"]),
+        ("**Check**: make test", ["make test"]),
         ("**Verify**:\n- `make a`\n- pytest -q", ["make a", "pytest -q"]),
         ("**Tests**:\n\n```\nmake a\nany program\n```", ["make a", "any program"]),
     ],
@@ -266,6 +268,7 @@ def test_a_label_that_means_test_commands_is_one(text: str, commands: list[str])
         "**Test**: Go through the form.",
         "**Tests**:\n- `make a`\n- the empty list",
         "**Verify**:\n\nMake sure.",
+        "**Checks**: the list is sorted",
     ],
 )
 def test_a_sentence_behind_tests_is_no_command(text: str):

@@ -31,7 +31,7 @@ LABELS = {
 METADATA_FIELDS = frozenset(
     {"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "allow_empty", "protected"}
 )
-TEST_LABELS = frozenset({"test", "verify"})  # mean test commands if nothing but commands follows them
+TEST_LABELS = frozenset({"test", "verify", "check"})  # mean test commands if nothing but commands follows them
 BOLD = ("**", "__")
 MAX_LABEL = 60
 MAX_IN_LINE = 20
