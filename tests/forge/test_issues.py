@@ -82,7 +82,8 @@ def test_without_a_login_nothing_is_asked(bare_repo: Repo, server: ForgeServer, 
     del environment["GH_ENTERPRISE_TOKEN"]
     with pytest.raises(SowError) as excinfo:
         connect(str(bare_repo.root), environment)
-    assert (excinfo.value.exit_code, excinfo.value.hint) == (4, f"gh auth login --hostname {server.host}")
+    assert excinfo.value.exit_code == 4
+    assert f"gh auth login --hostname {server.host};" in excinfo.value.hint
 
 
 def test_without_gh_the_error_says_how_to_get_it(bare_repo: Repo, tmp_path: Path):

@@ -317,6 +317,8 @@ def _store(
         return
     if not equals and not option.implied and (not remaining or remaining[0].startswith("--")):
         raise usage(command, f"{option.flag} needs a value; write one that starts with -- as {option.flag}=VALUE")
+    if option.implied and not equals and remaining and remaining[0] in option.choices:
+        raise SowError(f"sow {command.name}: {option.flag} takes its value after =", f"{option.flag}={remaining[0]}")
     value = attached if equals else option.implied or remaining.pop(0)
     if not value:
         raise usage(command, f"{option.flag} is empty")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from sow.errors import SowError
 from sow.forge.api import PROGRAMS, ForgeApi
-from sow.forge.forge import GITHUB, GITLAB, Forge, Remote
+from sow.forge.forge import GITHUB, GITLAB, Forge, ForgeError, Remote
 from sow.forge.github import GitHub
 from sow.forge.gitlab import GitLab
 from sow.system import git
@@ -33,22 +34,27 @@ class ForgeReadiness:
     version: tuple[int, ...] = ()
 
 
-def connect(root: str, environment: Mapping[str, str], remote: str = "origin") -> Forge:
-    """Returns the forge of a remote; raises if it has none, or if the user's gh or glab is missing or not logged in."""
-    host, path = parse_url(remote_url(root, remote))
+def connect(root: str, environment: Mapping[str, str], remote: str = "origin", *, retry: str = "") -> Forge:
+    """Returns the forge of a remote; raises if it has none, or if the user's gh or glab is missing or not logged in.
+
+    `retry` is the beginning of the command that names another remote, if there is one.
+    """
+    host, path = parse_url(remote_url(root, remote, retry=retry))
     api = _login(host, environment)
     owner, _, name = path.rpartition("/")
     return CLASSES[api.kind](Remote(api.kind, host, owner, name), api)
 
 
-def remote_url(root: str, remote: str) -> str:
+def remote_url(root: str, remote: str, *, retry: str = "") -> str:
     """Returns the URL of a remote, as the user's rewrites (`url.*.insteadOf`) make it."""
     url = git.run(["remote", "get-url", "--", remote], cwd=root, check=False).strip()
     if not url:
         names = git.run(["remote"], cwd=root, check=False).split()
         others = f"; there is {', '.join(names)}" if names else ""
+        other = forge_remote(root) or next(iter(names), "")
         raise SowError(
-            f"this repository has no remote {escape_line(remote)!r}{others}", f"git remote add {remote or 'origin'} URL"
+            f"this repository has no remote {escape_line(remote)!r}{others}",
+            f"{retry} {shlex.quote(other)}" if retry and other else f"git remote add {remote or 'origin'} URL",
         )
     return url
 
@@ -118,7 +124,15 @@ def readiness(root: str, environment: Mapping[str, str], remote: str = "origin")
 def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
     """Returns the calls to a host to which the user is logged in."""
     api = _api(host, environment)
-    api.require_login()
+    if _kind_of(host) or not api.is_installed():
+        api.require_login()
+    elif not api.is_logged_in():
+        logins = [f"{program} auth login --hostname {host}" for program in PROGRAMS.values()]
+        raise ForgeError(
+            f"{host} is on no GitHub or GitLab that gh or glab is logged in to",
+            f"if it is a GitHub: {logins[0]}; if it is a GitLab: {logins[1]}",
+            exit_code=4,
+        )
     return api
 
 

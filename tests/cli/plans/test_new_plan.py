@@ -79,6 +79,16 @@ def test_a_plan_from_a_goal_can_be_run(planner: Planner):
     assert "2 completed" in result.out
 
 
+def test_a_given_executor_is_in_the_next_command(planner: Planner):
+    """Also at the prompt, where the run starts with it."""
+    planner.script(answer(PLAN))
+    command = ("plan", "new", GOAL, "--executor", "simulated")
+    expected = "sow run plans/crane{}.md --executor simulated"
+    assert planner.repo.ok(*command).out.rstrip().endswith(f"next: {expected.format('')}")
+    assert planner.repo.ok(*command, "--json").json["next"] == expected.format("-2")
+    assert f"next: {expected.format('-3')}\n" in planner.repo.ok(*command, "--headless").err
+
+
 def test_no_plan_is_overwritten(planner: Planner):
     planner.script(answer(PLAN))
     for name in ("crane.md", "crane-2.md"):

@@ -168,6 +168,33 @@ def test_the_next_step_after_a_run_is_its_request(scene: Scene):
     assert steps() == ["sow cleanup"]
 
 
+def test_another_remote_is_named_and_kept(scene: Scene):
+    """Without an origin the hint names the other remote, and later calls use the remote of the request."""
+    scene.run()
+    scene.repo.git("remote", "rename", "origin", "up")
+    done = scene.deliver()
+    assert done.code == 2
+    assert "hint: sow deliver --remote up\n" in done.err
+    assert scene.deliver("--remote", "up").code == 0
+    again = scene.deliver()
+    assert again.code == 0, again
+
+
+def test_a_host_without_a_login_is_not_taken_for_github(scene: Scene):
+    scene.run()
+    scene.repo.git("remote", "set-url", "origin", "https://code.example.org/harbour/cranes.git")
+    done = scene.deliver()
+    assert done.code == 4
+    assert "code.example.org is on no GitHub or GitLab that gh or glab is logged in to" in done.err
+    assert "if it is a GitLab: glab auth login --hostname code.example.org" in done.err
+
+
+def test_a_method_after_a_space_names_the_right_form(scene: Scene):
+    done = scene.deliver("--watch", "--merge", "squash")
+    assert done.code == 2
+    assert "hint: --merge=squash\n" in done.err
+
+
 @pytest.mark.parametrize("new_project", [False, True])
 def test_after_a_cleanup_the_hint_brings_the_project_back(scene: Scene, new_project: bool):
     """A project that was cleaned up too early comes back with the command of the hint, and is delivered."""

@@ -118,7 +118,7 @@ def new_plan(
             planning.answer(home, f"{planning.NUMBER}{folder.number}", words, actor=actor)
         path = target.write(draft)
         planning.finish(folder)
-    return PlanResult(context, wanted, draft, path).settle(asks=asks, headless=headless, json=json)
+    return PlanResult(context, wanted, draft, path, options["executor"]).settle(asks=asks, headless=headless, json=json)
 
 
 def _goal(context: Context, home: Home, goal: str, file: str, issue: str) -> PlanGoal:
@@ -202,6 +202,7 @@ class PlanResult:
     goal: PlanGoal
     draft: PlanDraft
     path: str
+    executor: str  # that the user gave, or ""
 
     @property
     def shown_path(self) -> str:
@@ -210,7 +211,8 @@ class PlanResult:
     def command(self, *more: str) -> list[str]:
         """Returns the call of sow that runs the plan."""
         root = ["--root", self.context.root] if self.context.root else []
-        return [*root, "run", self.shown_path, *more]
+        executor = ["--executor", self.executor] if self.executor else []
+        return [*root, "run", self.shown_path, *executor, *more]
 
     def settle(self, *, asks: bool, headless: bool, json: bool) -> int:
         """Shows the plan, and lets the user edit it, run it or stop; returns the exit code."""

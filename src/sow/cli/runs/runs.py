@@ -143,7 +143,7 @@ COMMANDS = (
         "Push the branch, and open or update its pull request",
         RUN,
         Option("--base", "BRANCH", "The branch to change (default: the default branch of the repository)"),
-        Option("--remote", "NAME", "The remote with the repository of the request", default="origin"),
+        Option("--remote", "NAME", "The remote of the request's repository (default: as before, at first origin)"),
         Option("--title", "TEXT", "The title (default: the name of the plan)"),
         Option("--draft", help="Open it as a draft; it is one anyway while something waits for you"),
         Option("--watch", help="Follow the request until it is merged or closed, or needs you"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sow.domain.documents.state import ProjectState
 from sow.domain.text.units import counted
@@ -39,7 +39,7 @@ class DeliverOptions:
     """The options of one call."""
 
     run: str = ""
-    remote: str = "origin"
+    remote: str = ""  # by default the one of the open request, or origin
     base: str = ""
     title: str = ""
     draft: bool = False
@@ -53,13 +53,14 @@ class BranchDelivery:
     ) -> None:
         self.home = home
         self.environment = environment
-        self.options = options
         self.tell = tell
         self.repository = Repository(home)
         self.project: ProjectState = load_project(home)
         self.branch = self.project["branch"]
         self.record: DeliveryRecord = find_record(home, self.project, options.run)
-        self.forge: Forge = connect.connect(home.root, environment, options.remote)
+        remote = options.remote or str(self.record.data.get("remote") or "origin")
+        self.options = replace(options, remote=remote)
+        self.forge: Forge = connect.connect(home.root, environment, remote, retry="sow deliver --remote")
 
     @property
     def noun(self) -> str:
