@@ -12,7 +12,10 @@ from sow.domain.plans.command_line import program
 from sow.errors import SystemFailure, Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.user import consents
+from sow.system.sandbox import sandbox_state
 from sow.system.terminal import confirm, err, escape_control, escape_line, is_interactive
+
+BOXED = "in the sandbox. There setup and dependency checks reach the network, and other checks may"
 
 
 class NotAgreed(Waiting):
@@ -40,7 +43,14 @@ def require(agreed: Consent, command: str) -> None:
 
 
 def ask_consent(
-    home: Home, environment: Mapping[str, str], agreed: Consent, commands: Iterable[str], *, yes: bool, again: str
+    home: Home,
+    config: Config,
+    environment: Mapping[str, str],
+    agreed: Consent,
+    commands: Iterable[str],
+    *,
+    yes: bool,
+    again: str,
 ) -> Consent:
     """Asks for consent to new commands, saves it and returns all commands that the user agreed to.
 
@@ -50,7 +60,7 @@ def ask_consent(
     if not missing:
         return agreed
     if not yes:
-        _show(missing)
+        _show(missing, boxed=sandbox_state(str(config.setting("sandbox", "mode")), environment).is_on)
         text = f"{len(missing)} command{'s need' if len(missing) > 1 else ' needs'} your consent; nothing was started"
         if not is_interactive():
             raise Waiting(text, again)
@@ -63,13 +73,16 @@ def ask_consent(
     return agreed.with_more(missing)
 
 
-def _show(commands: Sequence[str]) -> None:
-    err("You have not agreed to these commands yet. They run on this machine with your rights:")
+def _show(commands: Sequence[str], *, boxed: bool) -> None:
+    err(
+        f"You have not agreed to these commands yet. They run {BOXED if boxed else 'on this machine with your rights'}:"
+    )
     for name, group in by_program(commands).items():
         err(f"  {escape_line(name)}")
         for command in group:
             err(indented(command, "    "))
-    err("Consent covers the text of a command in this repository, not the scripts that it runs.")
+    more = " It also holds if you turn the sandbox off." if boxed else ""
+    err(f"Consent covers the text of a command in this repository, not the scripts that it runs.{more}")
 
 
 def by_program(commands: Iterable[str]) -> dict[str, list[str]]:

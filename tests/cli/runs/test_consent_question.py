@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from support.plan_repo import PlanRepo
 from support.quick_cases import few_of
 
 from sow.engine.consent import by_program
+from sow.system.sandbox import sandbox_state
 
 DOUBTFUL = {
     "depends": {"depends": [1]},
@@ -52,6 +54,21 @@ def test_a_no_on_the_terminal_starts_nothing(asking: PlanRepo, on_terminal: Call
         code, shown = on_terminal(asking.repo, "run", "plan.yaml").until("Run it? [y/N]").type(b"n\n").end()
         assert code == 4, shown
     assert not (asking.repo.root / ".sow").exists()
+
+
+def test_the_question_says_where_the_commands_run(asking: PlanRepo) -> None:
+    """In the sandbox the question says so, and what it leaves open; without it the commands have the user's rights."""
+    asking.plan({"test_commands": ["true"]})
+    refused = asking.run()
+    assert refused.code == 4, refused
+    assert "They run on this machine with your rights:" in refused.err
+    if sandbox_state("bwrap", os.environ).problem:
+        pytest.skip("no sandbox here")
+    asking.repo.environment["SOW_SANDBOX"] = "auto"
+    boxed = asking.run()
+    assert boxed.code == 4, boxed
+    assert "They run in the sandbox. There setup and dependency checks reach the network" in boxed.err
+    assert "with your rights" not in boxed.err
 
 
 @few_of("name", DOUBTFUL, 1)

@@ -96,7 +96,7 @@ def run_follow_ups(
                 consent.load_consents(home, config, environment),
                 consent.commands_of_tasks(tasks, chosen),
             )
-            agreed = consent.ask_consent(home, environment, consents, commands, yes=False, again=AGAIN)
+            agreed = consent.ask_consent(home, config, environment, consents, commands, yes=False, again=AGAIN)
             folder, goes_on = start.open_run_folder(
                 home,
                 project["project_id"],

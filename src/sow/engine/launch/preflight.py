@@ -179,7 +179,9 @@ def commands_of_run(
 def ask(request: RunRequest, agreed: Consent, commands: Iterable[str]) -> Consent:
     """Asks for consent to commands."""
     again = request.command(yes="")
-    return consent.ask_consent(request.home, request.environment, agreed, commands, yes=request.yes, again=again)
+    return consent.ask_consent(
+        request.home, request.config, request.environment, agreed, commands, yes=request.yes, again=again
+    )
 
 
 def refuse_leftover_worktrees(request: RunRequest, project: ProjectState) -> None:
