@@ -96,8 +96,8 @@ SABOTAGES = {
     ),
     "a second project replaces the first": Sabotage(
         "store/projects/project.py",
-        "    branch = branch_for_project(home)\n    if exists(home):\n",
-        "    branch = branch_for_project(home)\n    if not home:\n",
+        "    refuse_pulled_delivery(home)\n    if exists(home):\n",
+        "    refuse_pulled_delivery(home)\n    if not home:\n",
         "cli/project/test_init.py::test_one_project_per_branch",
     ),
     "an answer is no new iteration": Sabotage(

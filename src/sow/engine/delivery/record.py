@@ -86,6 +86,7 @@ def load_project(home: Home) -> ProjectState:
     """Loads the project of the branch; without one, raises with the way to the result of the last run."""
     if projects.exists(home):
         return projects.load(home)
+    projects.refuse_pulled_delivery(home)
     branch = home.checkout.branch()
     _refuse_removed(home, branch)
     for folder in reversed(run_folder.all_folders(home)):
