@@ -69,9 +69,6 @@ def new_plan(
 ) -> int:
     actor = context.require_non_worker("have a plan made")
     home = context.checkout()
-    commit = Repository(home).find_commit("HEAD")
-    if not commit:
-        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
     if projects.exists(home):
         projects.load(home)  # the planner is told its goal: a project that cannot be read is refused now
     target = Target(home, _new_file(context, output))
@@ -91,6 +88,9 @@ def new_plan(
         PLANNER.name,
         context.environment,
     )
+    commit = Repository(home).find_commit("HEAD")
+    if not commit:
+        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
     if create_missing(home):
         err(escape_line(f"made {home.sow}"))
     folder = planning.begin(home, wanted.text)

@@ -88,7 +88,7 @@ def read_issues(root: str, environment: Mapping[str, str], *, numbers: str = "",
 
 def _numbers(text: str) -> list[int]:
     """Returns the numbers in a text such as `12,#15`."""
-    words = [word.removeprefix("#") for word in text.replace(",", " ").split()]
+    words = [word.removeprefix("#") for word in text.replace(",", " ").split(" ") if word]
     for word in words or ([text] if text else []):
         if not (word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and int(word)):
             raise SowError(f"--issue: {word!r:.40} is not the number of an issue", "write: --issue 12,15")
