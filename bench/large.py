@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.timing import SOW
 from sow.store.files import checkout_home as homes
+from sow.store.formats import VERSION
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 
@@ -22,7 +23,7 @@ AT = "2026-01-31T09:00:00Z"
 START = 1_769_850_000  # the same moment in seconds
 DIGEST = "0" * 64
 
-HEAD = """schema_version: "1.1.0"
+HEAD = """schema_version: "{version}"
 revision: 1
 task:
   id: "{id}"
@@ -89,7 +90,9 @@ def _write_task(folder: Path, number: int, *, done: bool) -> None:
     # Lists have the layout that sow writes: a file in another layout is read more slowly.
     dependencies = "".join(f'\n    - "{need}"' for need in needs(number)) or " []"
     folder.mkdir(parents=True)
-    (folder / "state.yaml").write_text(text.format(**fields, needs=dependencies, digest=DIGEST, at=AT, seconds=SECONDS))
+    (folder / "state.yaml").write_text(
+        text.format(version=VERSION, **fields, needs=dependencies, digest=DIGEST, at=AT, seconds=SECONDS)
+    )
     (folder / "description.md").write_text(f"Do part {number}.\n")
 
 
