@@ -32,6 +32,7 @@ CLASSES = {
     "Note": "notes notes",
     "NoteSession": "notes",
     "LogEntry": "log-entry",
+    "RemoteTurn": "session session turns remote",
     "SessionTurn": "session session turns",
     "Session": "session session",
     "SessionState": "session",

@@ -67,6 +67,19 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     },
     "notify": {"command": [], "bell": True},
     "deliver": {"bots": [], "check_wait": "10m"},
+    "cluster": {
+        "address": "",
+        "namespace": "default",
+        "name": "sow",
+        "transfer": "",
+        "sign": "",
+        "tls_ca": "",
+        "tls_cert": "",
+        "tls_key": "",
+        "lost_after": "90s",
+        "wait_for_host": "10m",
+    },
+    "host": {"name": "", "capacity": {}, "accounts": {}, "signers": "", "transfers": [], "keep": "7d"},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 FIX_HINT = "fix it with 'sow config edit'; 'sow schema show user-config' has the rules"

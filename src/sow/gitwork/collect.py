@@ -129,9 +129,13 @@ class Collection:
         self.remarks += [remark for remark in gathered.remarks if remark not in self.remarks]
         return gathered
 
+    def tree(self) -> str:
+        """Returns the tree of the files as they are."""
+        return self._gather().tree()
+
     def snapshot(self) -> None:
         """Pins the files as they are if they differ from the commit."""
-        tree = self._gather().tree()
+        tree = self.tree()
         if tree != self.repository.tree_of(self.head):
             self.pins.pin_tree(self.name, tree, self.head, "The worktree's files before it was made again")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -152,6 +152,42 @@ class Worktrees:
         worktree.clean(spare=setup_files.setup_paths(worktree))
         git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
         git_worktree_files.remove(mark)
+
+    def snapshot(self, task: str, base: str) -> tuple[str, str]:
+        """Returns the commit of a worktree, and a commit with its files as they are; all its commits are pinned."""
+        with self.repository.locked():
+            worktree = self._worktree(task)
+            self._ensure_linked(worktree, task, base)
+            work = self._pin_and_abort(worktree, task, base)
+            tree = work.tree()
+            if tree == self.repository.tree_of(work.head):
+                return work.head, work.head
+            return work.head, self.repository.commit_tree(tree, [work.head], "The files of a worktree")
+
+    def receive(self, task: str, head: str, files: str) -> None:
+        """Makes a prepared worktree equal to one on another machine: its commit, and the tree of its files.
+
+        What was here before is pinned. Ignored files stay.
+        """
+        with self.repository.locked():
+            worktree, ref = self._worktree(task), self._ref(task)
+            work = self._pin_and_abort(worktree, task, head)
+            if work.head == head and worktree.branch() == ref and work.tree() == self.repository.tree_of(files):
+                return
+            work.snapshot()
+            self.repository.set_ref(ref, head, why="received")
+            worktree.git("symbolic-ref", "-m", "sow: received", "HEAD", ref)
+            worktree.checkout_files(files)
+            worktree.clean(spare=setup_files.setup_paths(worktree), options="-fd")
+
+    def pinned(self, task: str) -> list[str]:
+        """Returns the commits that are pinned for a task."""
+        return list(dict.fromkeys(self._pins(task).all().values()))
+
+    def pin_received(self, task: str, commits: Iterable[str], head: str) -> None:
+        """Pins the other commits that a worker made on another machine."""
+        with self.repository.locked():
+            self._pins(task).keep_unreachable(FOUND, commits, excluding=[head])
 
     def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
         """Links and copy ignored files into a worktree. Returns the set-up commands that must still run there."""

@@ -209,6 +209,11 @@ class LogEntry(TypedDict):
     files: list[str]
     text: str
 
+class RemoteTurn(TypedDict):
+    token: str
+    sent_at: str
+    applied: int
+
 class SessionTurn(TypedDict):
     number: int
     kind: str
@@ -228,6 +233,7 @@ class SessionTurn(TypedDict):
     agent_turns: NotRequired[int | None]
     seconds: NotRequired[float | None]
     unstruck: NotRequired[list[str]]
+    remote: NotRequired[RemoteTurn]
 
 class Session(TypedDict):
     number: int
@@ -243,6 +249,7 @@ class Session(TypedDict):
     turns: list[SessionTurn]
     session_id: NotRequired[str]
     project_id: NotRequired[str]
+    host: NotRequired[str]
     total_cost_usd: NotRequired[float | None]
     total_input_tokens: NotRequired[int | None]
     total_output_tokens: NotRequired[int | None]

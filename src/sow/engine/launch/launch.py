@@ -194,6 +194,7 @@ def _execute(
             agreed,
             judges=request.reviewers,
             verbs=request.verbs,
+            turns=request.turns,
         )
         started = {
             **start_facts(folder, project),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sow import config as configs
@@ -14,6 +14,7 @@ from sow.domain.actor import Actor
 from sow.domain.documents.state import RunSettings
 from sow.domain.network import ALL, is_wider
 from sow.engine.launch.loaded_plan import LoadedPlan
+from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.errors import SowError
 from sow.executors.executor_types import adapter
@@ -43,6 +44,7 @@ class RunRequest:
     retry_failed: bool
     json: bool
     verbs: Callable[[list[str], Mapping[str, str]], int] | None  # runs the commands of sandboxed workers
+    turns: LocalTurns = field(default_factory=LocalTurns)  # takes the turns of workers
 
     @property
     def yes(self) -> bool:
@@ -141,8 +143,14 @@ def check_roles(request: RunRequest) -> None:
     settings = request.settings
     if "agent" in settings:
         request.agents.get(settings["agent"])
-    roles = {settings.get("agent") or role for role in request.reading.roles().values()}
-    roles |= set(request.reviewers) if settings["review"] == "on" else set()
+    workers = {settings.get("agent") or role for role in request.reading.roles().values()}
+    reviewers = set(request.reviewers) if settings["review"] == "on" else set()
+    if request.turns.is_remote:
+        for role in sorted(workers):
+            request.agents.get(role)
+            name = settings.get("executor") or request.config.binding(role)[0]
+            request.turns.require(request.config.executor(name))
+    roles = reviewers if request.turns.is_remote else workers | reviewers
     check_executors(request.config, request.environment, request.agents, settings, roles)
     network = settings.get("network", ALL)
     turns = TurnSettings(

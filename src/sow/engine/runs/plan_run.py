@@ -167,7 +167,7 @@ class PlanLoop(Loop):
         return task_updates.ask(folder, project, f"{problem.message} ({problem.hint})", findings=feedback)
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
-        return self.context.executors_of(self.context.role_of(self.tasks[ident]).name)
+        return self.context.turns.executors_of(self.context, self.context.role_of(self.tasks[ident]).name)
 
     def _task(self, ident: str) -> Task:
         """Loads a task on which no agent works now."""

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sow import config
@@ -26,6 +26,7 @@ from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
+from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
@@ -248,6 +249,7 @@ class RunContext:
     agreed: Consent  # the commands that may run
     judges: Sequence[str] | None = None  # the reviewing roles; None: those of the config
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what workers send from their sandbox
+    turns: LocalTurns = field(default_factory=LocalTurns)  # takes the turns of workers
     turn_class: type[AgentTurn] = AgentTurn  # takes the turns of judges and of agents of a workflow
 
     def __post_init__(self) -> None:

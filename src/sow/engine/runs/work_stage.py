@@ -6,8 +6,9 @@ import os
 
 from sow.domain.runs.stages import needs_integrator
 from sow.engine.runs import budget
-from sow.engine.runs.run_context import INTEGRATOR, LIMITED, RUNNER, JobEnd, did_nothing, turn_fields
+from sow.engine.runs.run_context import INTEGRATOR, LIMITED, JobEnd, did_nothing, turn_fields
 from sow.engine.turns import recovery, task_turn
+from sow.errors import SowError
 from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.folder_changes import HomeSnapshot
 from sow.store.projects import task_folder, task_updates
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
-    from sow.domain.documents.state import Task
+    from sow.domain.documents.state import SessionTurn, Task
     from sow.engine.runs.task_job import TaskJob
     from sow.engine.turns.task_turn import FinishedTurn
     from sow.store.runs.sessions import SessionRecord
     from sow.system.process.generator_steps import Steps
 
+MOST_LOST = 3  # turns of one iteration that are lost with their machines, before a person is asked
 GO_ON = "Your last turn was interrupted. Look at what is there (git status, git log), and continue the task."
 
 
@@ -40,11 +42,10 @@ def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
         if isinstance(taken, JobEnd):
             return taken
         role = _role(job, task, owner)
-        settings = job.context.turn_settings(job.on_worker_event)
-        turn = task_turn.follow(settings, job.id, role, taken, text, owner, actor=RUNNER)
+        turn = job.context.turns.follow(job, role, taken, text, owner)
         return (yield from _run_turn(job, task, turn, role.name, taken, "resume"))
     role = job.context.role_of(task)
-    return (yield from _spawn(job, task, role, job.context.executors_of(role.name), text))
+    return (yield from _spawn(job, task, role, _executors(job, role.name), text))
 
 
 def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
@@ -56,24 +57,24 @@ def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
     text = "\n\n".join([text or GO_ON, task_turn.UNREAD, *unread]) if unread else text
     record = sessions.current(job.folder, task.get("session_id", ""))
     own = _executor(job, record)
+    if record is not None and record.is_out:
+        return (yield from _attach(job, task, record, own))
     allow_empty = own is not None and bool(own.settings.get("allow_empty"))
     if record is not None and recovery.settle_unrecorded_turn(job.folder, record, allow_empty=allow_empty):
         return None
     if needs_integrator(task) and (record is None or record.session["role"] != INTEGRATOR):
-        return (yield from _spawn(job, task, context.agents.get(INTEGRATOR), context.executors_of(INTEGRATOR), text))
+        return (yield from _spawn(job, task, context.agents.get(INTEGRATOR), _executors(job, INTEGRATOR), text))
     role = _role(job, task, record)
-    executor = job.session_executor(record) if _is_in_folder(job, record) else None
+    executor = job.session_executor(record) if _can_resume(job, record) else None
     if executor is None:
-        executors = context.executors_of(role.name)
+        executors = _executors(job, role.name)
         # The session's own executor can wait for the end of its limit.
         waiting = [own] if own is not None and own.name not in [executor.name for executor in executors] else []
         return (yield from _spawn(job, task, role, [*executors, *waiting], text))
     taken = yield from _take_executor(job, task, [executor])
     if isinstance(taken, JobEnd):
         return taken
-    turn = task_turn.resume(
-        context.turn_settings(job.on_worker_event), job.id, role, taken, text or GO_ON, actor=RUNNER, recorded=True
-    )
+    turn = context.turns.resume(job, task, role, taken, text or GO_ON)
     return (yield from _run_turn(job, task, turn, role.name, taken, "resume"))
 
 
@@ -84,7 +85,7 @@ def _owner_session(job: TaskJob, task: Task) -> tuple[SessionRecord | None, Exec
         return None, None
     owner = task_folder.TaskFolder(job.context.home, "", follows["task"])
     record = sessions.current(owner, follows["session"])
-    executor = _executor(job, record) if _is_in_folder(job, record) else None
+    executor = _executor(job, record) if _can_resume(job, record) else None
     if record is None or executor is None or not find_adapter(executor.type).capabilities.resumes:
         return None, None
     return task_turn.resumable(record, executor)[0], executor
@@ -96,14 +97,29 @@ def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
     return role or job.context.role_of(task)
 
 
+def _attach(job: TaskJob, task: Task, record: SessionRecord, executor: ExecutorConfig | None) -> Steps[JobEnd | None]:
+    """Continues with a turn on another machine that an earlier call of the run started."""
+    session = record.session
+    if executor is None:
+        raise SowError(
+            f"the session of task {job.id} needs the executor {session['executor']}, which your settings do not have",
+            "define it again: sow config edit",
+        )
+    role, kind = _role(job, task, record), session["turns"][-1]["kind"]
+    turn = job.context.turns.attach(job, role, executor, record)
+    return (yield from _run_turn(job, task, turn, role.name, executor, kind))
+
+
+def _executors(job: TaskJob, role: str) -> list[ExecutorConfig]:
+    return job.context.turns.executors_of(job.context, role)
+
+
 def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | None:
     return job.context.config.executors.get(record.session["executor"]) if record is not None else None
 
 
-def _is_in_folder(job: TaskJob, record: SessionRecord | None) -> bool:
-    """Tells whether a session works in the folder that this run has for the task."""
-    folder = os.path.realpath(job.context.folder_of(job.id))
-    return record is not None and os.path.realpath(record.session["cwd"]) == folder
+def _can_resume(job: TaskJob, record: SessionRecord | None) -> bool:
+    return record is not None and job.context.turns.can_resume(job, record)
 
 
 def _spawn(
@@ -115,16 +131,7 @@ def _spawn(
     if isinstance(executor, JobEnd):
         return executor
     fresh = "session_id" in task
-    turn = task_turn.spawn(
-        context.turn_settings(job.on_worker_event),
-        job.id,
-        role,
-        [executor],
-        actor=RUNNER,
-        fresh=fresh,
-        cwd=context.folder_of(job.id),
-        text=text,
-    )
+    turn = context.turns.spawn(job, task, role, executor, fresh=fresh, text=text)
     return (yield from _run_turn(job, task, turn, role.name, executor, "recovery" if fresh else "spawn"))
 
 
@@ -178,6 +185,12 @@ def _report_questions(job: TaskJob, before: Task, result: FinishedTurn) -> JobEn
     return None
 
 
+def _turns(job: TaskJob, iteration: int) -> list[SessionTurn]:
+    """Returns all turns of one iteration."""
+    turns = [turn for record in sessions.records(job.folder) for turn in record.session["turns"]]
+    return [turn for turn in turns if turn.get("iteration") == iteration]
+
+
 def _cut_off(job: TaskJob, result: FinishedTurn) -> JobEnd | None:
     outcome = result.outcome
     if outcome.kind == "interrupted":
@@ -188,6 +201,11 @@ def _cut_off(job: TaskJob, result: FinishedTurn) -> JobEnd | None:
     if outcome.kind == "timeout":
         task_updates.set_fields(job.folder, job.project, result="TIMEOUT")  # the retry is counted when it starts
         return None
+    if outcome.kind == "lost":
+        lost = sum(turn.get("outcome") == "lost" and "remote" in turn for turn in _turns(job, result.task["iteration"]))
+        if lost % MOST_LOST == 0:
+            return job.ask(f"{lost} turns were lost with their machines: {outcome.reason}")
+        return None  # a new session begins on another machine
     if not os.path.isdir(result.record.session["cwd"]):
         job.context.progress(job.id, "its worktree was removed: it is made again")
         return None

@@ -63,6 +63,8 @@ def is_needed(folder: TaskFolder | AgentFolder) -> bool:
 def _is_open(record: SessionRecord) -> bool:
     """Tells whether a turn never ended, or the state after the last one was never checked; a judge's needs no check."""
     turns = record.session["turns"]
+    if record.is_out:
+        return False
     if any("ended_at" not in turn for turn in turns):
         return True
     return bool(turns) and turns[0]["kind"] != "review" and "status" not in turns[-1]
@@ -92,15 +94,19 @@ def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -
 
 
 def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
-    """Tells whether a turn never ended, or holds a secret that can be redacted now."""
-    return "ended_at" not in turn or not environment.keys().isdisjoint(turn.get("unstruck", ()))
+    """Tells whether a turn of this machine never ended, or a turn holds a secret that can be redacted now."""
+    return _is_unfinished(turn) or not environment.keys().isdisjoint(turn.get("unstruck", ()))
+
+
+def _is_unfinished(turn: SessionTurn) -> bool:
+    return "ended_at" not in turn and "remote" not in turn
 
 
 def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
     turns_to_fix = [turn for turn in record.session["turns"] if _needs_recovery(turn, environment)]
     if not turns_to_fix:
         return []
-    unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]
+    unfinished = [turn for turn in turns_to_fix if _is_unfinished(turn)]
     process_count = process_tree.kill_marked(record.session["mark"]) if unfinished else 0
     for turn in unfinished:
         _end(record, turn)

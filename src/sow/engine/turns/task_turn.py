@@ -79,7 +79,7 @@ def spawn(
         turn.check()
     with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = settings.announce(recover(turns[0].folder, settings.environment))
-        task_before = _begin(turns[0], actor, fresh=fresh)
+        task_before = begin(turns[0], actor, fresh=fresh)
         remarks += settings.announce(choose_references(turns[0], task_before, actor))
         reason = "a fresh session was asked for" if task_before.get("session_id") else ""
         unread = [] if text or not reason else unread_feedback(turns[0].folder, "")
@@ -162,7 +162,7 @@ def follow(
     turn.check()
     with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = settings.announce(recover(turn.folder, settings.environment))
-        task_before = _begin(turn, actor, fresh=False)
+        task_before = begin(turn, actor, fresh=False)
         remarks += settings.announce(choose_references(turn, task_before, actor))
         record = turn.open_session("resume", owner.session)
         session_id = record.session.get("session_id") or record.session["key"]
@@ -247,7 +247,7 @@ def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[S
     return record, ""
 
 
-def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
+def begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
     """Returns the task if work on it may begin; writes nothing."""
     with turn.settings.home.lock():
         task = turn.folder.load()["task"]

@@ -40,6 +40,11 @@ class SessionRecord:
         turns = self.session["turns"]
         return bool(turns) and "ended_at" not in turns[-1]
 
+    @property
+    def is_out(self) -> bool:
+        """Returns whether its last turn runs on another machine, or its result was not taken over yet."""
+        return self.has_open_turn and "remote" in self.session["turns"][-1]
+
     def file(self, turn: int, ending: str) -> str:
         """Returns the path of a turn's file: prompt, out, err, md (readable) or txt (the worker's final text)."""
         return f"{self.folder}/{_turn(turn)}.{ending}"

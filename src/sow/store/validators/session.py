@@ -19,6 +19,7 @@ DOCUMENT = record({
         'type': (text(form='sow-agent'), REQUIRED),
         'model': (text(0, 200, form='sow-line'), ''),
         'cwd': (text(1, 4000), REQUIRED),
+        'host': (text(1, 200, form='sow-line'), OPTIONAL),
         'mark': (text(8, 64, form='sow-line'), REQUIRED),
         'started_at': (TIMESTAMP, REQUIRED),
         'total_cost_usd': (number(0, null=True), OPTIONAL),
@@ -43,6 +44,11 @@ DOCUMENT = record({
             'seconds': (number(0, null=True), OPTIONAL),
             'redacted': (number(0, whole=True), 0),
             'unstruck': (array(text(1, 200, form='sow-line')), OPTIONAL),
+            'remote': (record({
+                'token': (text(form='sow-agent'), REQUIRED),
+                'sent_at': (TIMESTAMP, REQUIRED),
+                'applied': (number(0, whole=True), 0),
+            }), OPTIONAL),
         })), []),
     }), REQUIRED),
 })

@@ -89,6 +89,26 @@ DOCUMENT = record({
         'bots': (array(text(1, 200, form='sow-line')), OPTIONAL),
         'check_wait': (text(form='sow-duration'), OPTIONAL),
     }, null=True), {}),
+    'cluster': (record({
+        'address': (text(1, 200, form='sow-line'), OPTIONAL),
+        'namespace': (text(1, 200, form='sow-line'), OPTIONAL),
+        'name': (text(form='sow-agent'), OPTIONAL),
+        'transfer': (text(1, 2000, form='sow-line'), OPTIONAL),
+        'sign': (text(1, 4000, form='sow-line'), OPTIONAL),
+        'tls_ca': (text(1, 4000, form='sow-line'), OPTIONAL),
+        'tls_cert': (text(1, 4000, form='sow-line'), OPTIONAL),
+        'tls_key': (text(1, 4000, form='sow-line'), OPTIONAL),
+        'lost_after': (text(form='sow-duration'), OPTIONAL),
+        'wait_for_host': (text(form='sow-duration'), OPTIONAL),
+    }, null=True), {}),
+    'host': (record({
+        'name': (text(form='sow-agent'), OPTIONAL),
+        'capacity': (mapping(number(1, whole=True)), OPTIONAL),
+        'accounts': (mapping(text(form='sow-agent')), OPTIONAL),
+        'signers': (text(1, 4000, form='sow-line'), OPTIONAL),
+        'transfers': (array(text(1, 2000, form='sow-line')), OPTIONAL),
+        'keep': (text(form='sow-duration'), OPTIONAL),
+    }, null=True), {}),
     'trust': (array(text(1, 4000, form='sow-line'), instead=type(None)), []),
 })
 
