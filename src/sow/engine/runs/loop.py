@@ -11,7 +11,8 @@ from sow.domain.runs.budget import Breaker, Budget
 from sow.domain.runs.scheduler import Job, ScheduleDecision, Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
 from sow.engine.runs.notify import Notifier
-from sow.engine.runs.run_context import JobEnd, RunContext
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_job import JobEnd
 from sow.engine.turns import settle
 from sow.errors import SowError
 from sow.store.files.trusted_state import TrustedState

@@ -16,7 +16,8 @@ from sow.domain.task import shown_result
 from sow.engine.checks import check_network, final_checks
 from sow.engine.runs import finish
 from sow.engine.runs.loop import STOPPED, WAITS, Loop
-from sow.engine.runs.run_context import JobEnd, RunContext
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_job import JobEnd
 from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
 from sow.errors import SowError

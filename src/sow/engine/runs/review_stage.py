@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from sow.domain.documents.state import ProjectState, Review, Task
     from sow.domain.reviews.verdict import Verdict
-    from sow.engine.runs.run_context import Isolation, JobEnd, RunContext
+    from sow.engine.runs.run_context import Isolation, RunContext
+    from sow.engine.runs.run_job import JobEnd
     from sow.engine.runs.task_job import TaskJob
     from sow.system.process.generator_steps import Steps
 

@@ -1,8 +1,4 @@
-"""Holds what all jobs of a run share (settings, roles, executors, git state, journal), and what every job has.
-
-A job goes from stage to stage, each read from disk. It is a generator that never ends in the middle of a write. If it
-is killed, the next run reads the stage again.
-"""
+"""Holds what all jobs of a run share: settings, roles, executors, git state and journal."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ from sow import config
 from sow.agents.agent import Agent
 from sow.agents.registry import AgentRegistry
 from sow.config import Config, ExecutorConfig
-from sow.domain.actor import PERSON, Actor
 from sow.domain.checks.consent import Consent
 from sow.domain.documents.state import RunSettings, SessionTurn, Task
 from sow.domain.network import ALL, MODEL, NONE, Hosts
@@ -26,7 +21,9 @@ from sow.engine.checks.baseline import Baselines
 from sow.engine.checks.check_network import network_of_checks
 from sow.engine.checks.final_checks import FinalResult
 from sow.engine.checks.setup_plan import Setups
+from sow.engine.runs.executor_pool import ExecutorPool
 from sow.engine.runs.local_turns import LocalTurns
+from sow.engine.runs.run_job import JobQueue
 from sow.engine.turns import settle
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
@@ -46,9 +43,7 @@ from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.projects.task_updates import RUNNER as RUNNER
 from sow.store.runs.run_folder import RunFolder
-from sow.store.runs.sessions import SessionRecord
 from sow.store.state_watcher import StateWatcher
-from sow.store.user.saved_answers import SavedAnswers
 from sow.system.environment import worker_environment
 from sow.system.process.child_process import ProcessLimits
 from sow.system.process.steps import Steps
@@ -57,41 +52,12 @@ from sow.system.sandbox import Box, SandboxState, sandbox_state
 Result = TypeVar("Result")
 
 NO_LIMIT = 0.0
-ORIGIN = "standing"  # of an answer that the user saved, in the journal
-ANSWERER = Actor(kind=PERSON, name="standing-answer")
-LIMITED = ("limited", "overloaded")  # ends of a turn after which another executor should take the next one
-OVERLOADED_SECONDS = 60  # seconds until a busy server is tried again
-LIMITED_SECONDS = 900  # seconds to wait for a limit without a known end
 INTEGRATOR = "integrator"
 ABANDONED = 86400  # seconds after which the home of a set-up is one of a killed sow
 
 
 def _ignore(event: Event) -> None:
     """Ignores an event."""
-
-
-class JobQueue:
-    """Lets one job at a time do something, such as merge or talk to the workflow architect."""
-
-    def __init__(self) -> None:
-        self.holder = ""
-        self.waiting: set[str] = set()
-
-    def hold(self, context: RunContext, job: str, order: Callable[[], Sequence[str]] = tuple) -> Steps[bool]:
-        """Waits until it is this job's turn; False if the run is to end. Waiting jobs go first in the given order."""
-        self.waiting.add(job)
-        while self.holder or job != next((other for other in order() if other in self.waiting), job):
-            yield
-            if context.stopping:
-                return False
-        self.holder = job
-        return True
-
-    def release(self, job: str) -> None:
-        """Leaves the queue, so that the next job can continue."""
-        self.waiting.discard(job)
-        if self.holder == job:
-            self.holder = ""
 
 
 @dataclass(frozen=True)
@@ -118,93 +84,6 @@ class Isolation:
     def base_of(self, task: str) -> str:
         """Returns the commit from which a task's work differs."""
         return self.integration.base_of(task, self.worktrees.branch(task))
-
-
-@dataclass(frozen=True)
-class JobEnd:
-    """The end of a job: its status for the scheduler and, after a limit, the executor that it waits for."""
-
-    status: str  # completed, failed, asking, abandoned, waiting or stopped
-    reason: str = ""
-    executor: str = ""
-    did_nothing: bool = False  # the agent failed before it did anything: the machine may be at fault
-
-
-def did_nothing(record: SessionRecord) -> bool:
-    """Tells whether an agent used no tool in its last turn; only some CLIs report their tools."""
-    reports_tools = find_adapter(record.session["type"]).capabilities.structured
-    return reports_tools and record.session["turns"][-1].get("tools") == 0
-
-
-class ExecutorPool:
-    """The executors of one run."""
-
-    def __init__(self, context: RunContext) -> None:
-        self.context = context
-        self.running_turns: dict[str, int] = {}  # number of turns per executor
-
-    def take(
-        self, job: str, executors: Sequence[ExecutorConfig], *, role: str = "", skip: int = 0
-    ) -> Steps[ExecutorConfig | JobEnd]:
-        """Returns an executor for a job's next turn, or the end of the job if there is none now.
-
-        It waits while the executor has as many turns as it may have. `skip` passes over executors that failed before.
-        """
-        reason = self.context.refuse_turn_reason()
-        if reason:
-            return JobEnd("waiting", reason=reason)
-        free = self.free(executors)
-        if not free:
-            first = min((executor.name for executor in executors), key=self.limited_until)
-            player = f"{first}, which plays {role}," if role else first
-            return JobEnd("waiting", reason=f"{player} has reached its limit", executor=first)
-        executor = free[skip % len(free)]
-        limit, name = executor.settings.get("max_concurrency", 0), executor.name
-        if limit and self.running_turns.get(name, 0) >= limit:
-            self.context.progress(job, f"waits for {name}, which has {limit} at once")
-        while limit and self.running_turns.get(name, 0) >= limit:
-            if self.context.stopping:
-                return JobEnd("stopped")
-            yield
-        return executor
-
-    def count(self, executor: ExecutorConfig, turn: Steps[Result]) -> Steps[Result]:
-        """Runs a turn and counts it among those of its executor."""
-        self.running_turns[executor.name] = self.running_turns.get(executor.name, 0) + 1
-        try:
-            return (yield from turn)
-        finally:
-            self.running_turns[executor.name] -= 1
-
-    def mark_limited(self, executor: str, outcome: Outcome) -> None:
-        """Records that an executor has reached a limit: nothing starts there until it ends."""
-        run, until, reason = self.context.folder.run, int(_retry_time(outcome)), outcome.reason[:2000]
-        kept_pools = [pool for pool in run.get("pools", []) if pool["executor"] != executor]
-        run["pools"] = [*kept_pools, {"executor": executor, "until": until, "reason": reason}]
-        self.context.folder.save()
-        self.context.journal("limit", executor=executor, until=until, reason=reason)
-
-    def limited_until(self, executor: str) -> float:
-        """Returns when an executor may be used again; 0 if it may be used now."""
-        pools = self.context.folder.run.get("pools", ())
-        ends = [pool["until"] for pool in pools if pool["executor"] == executor]
-        return max((end for end in ends if end > time.time()), default=0)
-
-    def free(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
-        """Returns the executors that have not reached a limit."""
-        return [executor for executor in executors if not self.limited_until(executor.name)]
-
-    def slots(self) -> dict[str, int]:
-        """Returns how many jobs each executor may have at once, for those with a limit."""
-        executors = self.context.config.executors
-        limits = {name: executor.settings.get("max_concurrency") for name, executor in executors.items()}
-        return {name: int(limit) for name, limit in limits.items() if limit}
-
-
-def _retry_time(outcome: Outcome) -> float:
-    """Returns when an executor that is limited or overloaded is tried again."""
-    wait = LIMITED_SECONDS if outcome.kind == "limited" else OVERLOADED_SECONDS
-    return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait
 
 
 def require_sandbox(config: Config, environment: Mapping[str, str], *, afresh: bool = False) -> SandboxState:
@@ -449,42 +328,6 @@ class RunContext:
     def folder_of(self, task: str) -> str:
         """Returns the folder in which a task is worked on."""
         return self.isolation.worktrees.path(task) if self.isolation is not None else self.home.root
-
-
-class RunJob:
-    """The job of one task or agent."""
-
-    def __init__(self, context: RunContext, ident: str) -> None:
-        self.context = context
-        self.id = ident
-
-    def run(self) -> Steps[JobEnd]:
-        """Runs stage after stage until the job is done, waits for somebody, or cannot continue."""
-        while not self.context.stopping:
-            ended = yield from self.take_stage()
-            if ended is not None:
-                return ended
-        return JobEnd("stopped")
-
-    def take_stage(self) -> Steps[JobEnd | None]:
-        """Reads the next stage from disk and does its work; returns the end of the job, if this was its last stage."""
-        raise NotImplementedError
-
-    def session_executor(self, record: SessionRecord | None) -> ExecutorConfig | None:
-        """Returns the executor of a session, if it can take the session's next turn now."""
-        executor = self.context.config.executors.get(record.session["executor"]) if record is not None else None
-        if executor is None or self.context.pool.limited_until(executor.name):
-            return None
-        return executor if find_adapter(executor.type).capabilities.resumes else None
-
-    def answer_from_saved(self, question: str, number: int | str, give: Callable[[str, Actor], object]) -> bool:
-        """Gives the user's saved answer to a question and journals it; returns whether there is one."""
-        saved = SavedAnswers(self.context.home, self.context.environment).find(question)
-        if saved is None:
-            return False
-        give(f"{saved.answer}\n\n(The user's saved answer of {saved.since[:10]} to: {saved.question})", ANSWERER)
-        self.context.journal("answered", task=self.id, number=number, origin=ORIGIN)
-        return True
 
 
 def turn_fields(outcome: Outcome, turn: SessionTurn) -> dict[str, object]:

@@ -23,7 +23,8 @@ from sow.engine.checks.check_list import (
 from sow.engine.checks.setup_plan import commit_reader, folder_reader
 from sow.engine.runs import work_stage
 from sow.engine.runs.review_stage import review
-from sow.engine.runs.run_context import JobEnd, RunContext, RunJob
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_job import JobEnd, RunJob
 from sow.errors import Interrupted, SowError
 from sow.executors.events import MOST_REFUSALS, Event
 from sow.gitwork import collect, diffs

@@ -6,7 +6,9 @@ import os
 
 from sow.domain.runs.stages import needs_integrator
 from sow.engine.runs import budget
-from sow.engine.runs.run_context import INTEGRATOR, LIMITED, JobEnd, did_nothing, turn_fields
+from sow.engine.runs.executor_pool import LIMITED
+from sow.engine.runs.run_context import INTEGRATOR, turn_fields
+from sow.engine.runs.run_job import JobEnd, did_nothing
 from sow.engine.turns import recovery, task_turn
 from sow.errors import SowError
 from sow.executors.executor_types import adapter as find_adapter

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sow.agents.agent import Agent
 from sow.agents.registry import AgentRegistry
 from sow.domain.checks import refusals
-from sow.engine.runs.run_context import LIMITED
+from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.turns.recovery import is_needed, recover
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings

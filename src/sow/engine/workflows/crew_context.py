@@ -12,7 +12,8 @@ from sow.domain.documents.state import MemberState, Note, Workflow
 from sow.domain.workflows import escalation, stages
 from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT, WorkflowPlan
 from sow.domain.workflows.lifecycle import DONE_STATUSES
-from sow.engine.runs.run_context import RUNNER, JobQueue, RunContext
+from sow.engine.runs.run_context import RUNNER, RunContext
+from sow.engine.runs.run_job import JobQueue
 from sow.engine.turns.turn import AgentTurn
 from sow.engine.turns.turn_settings import TurnSettings
 from sow.engine.workflows import design_check

@@ -12,7 +12,7 @@ from sow.domain.workflows.lifecycle import ARCHITECT, DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.finish import record_end
 from sow.engine.runs.loop import DONE, STOPPED, WAITS, Loop
-from sow.engine.runs.run_context import JobEnd
+from sow.engine.runs.run_job import JobEnd
 from sow.engine.runs.state_guard import changed
 from sow.engine.workflows import design_check, escalate, outputs, start
 from sow.engine.workflows.crew_context import CrewContext

@@ -14,7 +14,7 @@ from sow.domain.workflows.crew_plan import ARCHITECT, ARCHITECT_VERIFIER
 from sow.domain.workflows.escalation import EscalationDecision
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
-from sow.engine.runs.run_context import JobEnd
+from sow.engine.runs.run_job import JobEnd
 from sow.engine.workflows import design_check, prompts
 from sow.engine.workflows.crew_context import SOLUTION_ARCHITECT, WORKFLOW_ARCHITECT
 from sow.errors import SowError

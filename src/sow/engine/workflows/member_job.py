@@ -14,8 +14,9 @@ from sow.domain.workflows.crew_plan import shared_output_paths
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import MISSING_DIGEST
 from sow.engine.runs import budget
+from sow.engine.runs.executor_pool import LIMITED
 from sow.engine.runs.judge import JudgeQuestion, ask_judge
-from sow.engine.runs.run_context import LIMITED, JobEnd, RunJob, did_nothing
+from sow.engine.runs.run_job import JobEnd, RunJob, did_nothing
 from sow.engine.turns.sow_command import sow_command
 from sow.engine.workflows import escalate, outputs, prompts
 from sow.engine.workflows.crew_context import CrewContext
