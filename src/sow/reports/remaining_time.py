@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from sow.domain.plans import graph
 from sow.domain.runs.forecast import GUESSED, Forecast
 from sow.errors import SowError
-from sow.reports.run_history import RunHistory, TaskRecord
+from sow.reports.run_history import RunHistory
+from sow.reports.run_records import TaskRecord
 from sow.store.projects import past_tasks, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs.run_folder import RunFolder

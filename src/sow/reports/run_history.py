@@ -1,32 +1,26 @@
-"""Reduces the journal of a run to its tasks, turns, questions, waits, costs and times.
+"""Reduces the journal of a run to its tasks, turns, questions, waits, costs and times (`run_records`).
 
 This is the only reducer of the journal. The report, the live view, the timeline and the hints are projections of it.
 """
 
 from __future__ import annotations
 
-import calendar
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
-from sow.domain.text.units import dollars
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
-from sow.store.formats.validation import is_timestamp
+from sow.reports.run_records import Cost, RunProcess, TaskRecord, TurnRecord
+from sow.reports.timeline_delta import LONGEST, Span, TimelineDelta, TimelineRecorder
 from sow.store.runs.run_folder import RunFolder
+from sow.system.clock import epoch_of
 from sow.system.terminal import escape_line
 
-Span = dict[str, Any]
-
 CUT_OFF = "cut off"
-LONGEST = 400  # characters of the text of a span or a mark
 SHORTEST_GAP = 1.0  # seconds; the start of a process is known only to the second
 INTEGRATOR = "integrator"
-EMPTY = JournalEntry({})
 # The outcome of a task in a live view, by its status or that of its job.
 ENDINGS = {
     "completed": "completed",
@@ -48,176 +42,9 @@ TASK_STATUS = {
 }
 
 
-def epoch(at: str) -> int | None:
-    """Returns a timestamp of our files in seconds since 1970, or None if it is invalid."""
-    try:
-        return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError:
-        return None
-
-
 def task_status(word: str) -> str:
     """Returns the status of a task, a job or an agent as a task status."""
     return TASK_STATUS.get(word, word)
-
-
-@dataclass(slots=True)  # there is one for each task
-class Cost:
-    """An amount of money, with the number of known and unknown costs."""
-
-    usd: float = 0.0
-    known: int = 0
-    unknown: int = 0
-
-    def add(self, cost: float | None) -> None:
-        self.usd += cost or 0.0
-        self.known += cost is not None
-        self.unknown += cost is None
-
-    def text(self) -> str:
-        """Formats the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing is spent."""
-        if not self.known:
-            return "?" if self.unknown else ""
-        return f"{dollars(self.usd)}{'+' if self.unknown else ''}"
-
-
-class RunProcess:
-    """One process of a run, with its time by the monotonic clock and by the wall clock.
-
-    The entries of a process have milliseconds since its start, but only whole seconds of wall-clock time. An entry's
-    whole second is never later than the entry, so the latest start that any entry allows is the most exact one.
-    """
-
-    first_at = ""  # earliest and latest time of its entries, even if the clock was changed
-    last_at = ""
-    seconds = 0.0  # from its first entry to its last
-    started: float | None = None  # seconds since 1970
-    t: float | None = None  # monotonic time of the last entry
-    ended = False
-    _first_t: float | None = None
-    _at = ""  # the last timestamp and its value, because many entries share one
-    _second = 0
-
-    def is_older_than(self, entry: JournalEntry) -> bool:
-        """Returns whether the entry belongs to a later process, whose monotonic clock started again."""
-        t = entry.t
-        return entry.event == "run_started" or (t is not None and self.t is not None and t < self.t)
-
-    def add(self, entry: JournalEntry) -> float | None:
-        """Advances to this entry, and returns its time in seconds since 1970, or None if it is unknown."""
-        t = entry.t
-        if t is not None:
-            self._first_t = t if self._first_t is None else self._first_t
-            self.t = t
-            self.seconds = max(self.seconds, t - self._first_t)
-        at = entry.at
-        second = self._second if at and at == self._at else epoch(at) if is_timestamp(at) else None
-        if second is not None and second >= 0:
-            if t is None and self._at:
-                self.seconds += max(second - self._second, 0)
-            self._at, self._second = at, second
-            self.first_at = min(self.first_at or at, at)
-            self.last_at = max(self.last_at, at)
-            start = second - (self.t or 0.0)
-            self.started = start if self.started is None else max(self.started, start)
-        self.ended = self.ended or entry.event == "run_ended"
-        return None if self.started is None else self.started + (self.t or 0.0)
-
-
-class TurnRecord:
-    """One turn of an agent. Unknown values are None."""
-
-    __slots__ = (
-        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
-        "seconds", "span", "started", "task",
-    )  # fmt: skip
-
-    def __init__(self, entry: JournalEntry, begun: float | None) -> None:
-        self.task = entry.task
-        # Ten thousand turns share a few names.
-        self.role, self.executor, self.kind = (sys.intern(entry.text(key)) for key in ("role", "executor", "kind"))
-        self.iteration = entry.count("iteration")
-        self.at = entry.at
-        self.started = begun  # seconds since the start of its process
-        self.span: Span | None = None  # its open span in the timeline
-        self.ended = False
-        self.outcome = ""
-        self.seconds: float | None = None
-        self.cost: float | None = None
-        self.input_tokens: float | None = None
-        self.output_tokens: float | None = None
-
-    def end(self, entry: JournalEntry, moment: float) -> None:
-        """Records the measurements at the end of the turn."""
-        self.ended = True
-        self.executor = sys.intern(entry.text("executor")) or self.executor
-        self.outcome = sys.intern(entry.text("outcome"))
-        measured = entry.number("seconds")
-        self.seconds = measured if measured is not None else moment - self.started if self.started is not None else None
-        self.cost = entry.number("cost_usd")
-        self.input_tokens = entry.number("input_tokens")
-        self.output_tokens = entry.number("output_tokens")
-
-    def end_unrecorded(self, moment: float) -> None:
-        """Records a turn whose end is not in the journal. It lasted at least until `moment`."""
-        self.seconds = max(moment - self.started, 0.0) if self.started is not None else None
-
-
-@dataclass(slots=True)  # a run may have ten thousand tasks
-class TaskRecord:
-    """The journal's data about one task or one agent of a workflow."""
-
-    start_entry: JournalEntry = EMPTY  # the task's part of run_started
-    started: float | None = None  # start of the current work, in seconds of its process
-    begun: float | None = None  # the same in seconds since 1970
-    active: float = 0.0  # seconds of finished work
-    started_at: str = ""
-    ended_at: str = ""
-    status: str = ""  # at its end
-    result: str = ""
-    reason: str = ""
-    iteration: int = 0
-    retries: int | None = None
-    sent_back: int = 0
-    reviews: Sequence[dict[str, Any]] = ()
-    passed_checks: int = 0
-    failed_checks: int = 0
-    merges: int = 0
-    conflicts: int = 0
-    spend: Cost | None = None
-    since: float = 0.0  # since when it runs, by the clock of the caller
-    step: str = ""  # its current step
-    ending: str = ""  # its outcome in a live view
-    minutes: float | None = None  # how long it ran until it was completed
-    shown_status: str = ""  # the current status in the timeline
-    last: float = 0.0  # time of its last entry
-    waits: Sequence[Span] = ()  # its open waits
-    last_review: Span | None = None  # the last review, whose verdict comes after its end
-
-    @property
-    def name(self) -> str:
-        return self.start_entry.text("name")
-
-    @property
-    def number(self) -> str:
-        """The task's number in the plan."""
-        return self.start_entry.name_or_number("number")
-
-    def stop(self, moment: float) -> None:
-        """Stops counting the task's active time."""
-        if self.started is not None:
-            self.active += max(moment - self.started, 0.0)
-            self.started = self.begun = None
-
-
-@dataclass(slots=True)
-class TimelineDelta:
-    """What one entry adds to the timeline. A span replaces an earlier one with the same number."""
-
-    spans: list[Span] = field(default_factory=list)
-    marks: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[tuple[float, str, str, str]] = field(default_factory=list)
-    gaps: list[dict[str, float]] = field(default_factory=list)
 
 
 class RunHistory:
@@ -252,13 +79,16 @@ class RunHistory:
         self.final_checks = {"passed": 0, "failed": 0}  # check lists that ran on the final tree
         self.waited = {"people": 0.0, "limits": 0.0}
         self.started: float | None = None
-        self.moment = 0.0  # time of the last entry
         self.schedules = 0  # how often the tasks that are left changed as a whole
         self.unfinished: set[str] = set()  # tasks that were worked on at the end of the journal
-        self.delta = TimelineDelta()
-        self._span_count = 0
+        self.timeline = TimelineRecorder()
         self._wait: tuple[str, float] | None = None
         self._wait_span: Span | None = None
+
+    @property
+    def moment(self) -> float:
+        """The time of the last entry."""
+        return self.timeline.moment
 
     @property
     def wall(self) -> float:
@@ -288,23 +118,23 @@ class RunHistory:
 
     def add(self, entry: JournalEntry, now: float | None = None) -> TimelineDelta:
         """Updates the state with an entry, and returns its additions. `now` replaces the time of the entry."""
-        self.delta = TimelineDelta()
+        self.timeline.delta = TimelineDelta()
         before, is_first = self.moment, not self.processes
         is_new = is_first or self.processes[-1].is_older_than(entry)
         if is_new:
             self._end_process(before)
             self.processes.append(RunProcess())
         at = self.processes[-1].add(entry)
-        self.moment = now if now is not None else round(max(before, at or 0.0), 3)
+        self.timeline.moment = now if now is not None else round(max(before, at or 0.0), 3)
         if self.started is None:
             self.started = self.moment
         if is_new and not is_first and self.moment - before >= SHORTEST_GAP:
-            self.delta.gaps.append({"from": before, "to": self.moment})
+            self.timeline.delta.gaps.append({"from": before, "to": self.moment})
         self.final = ""
         if entry.event != "waiting":
             self._end_wait()
         self._handle(entry)
-        return self.delta
+        return self.timeline.delta
 
     def _handle(self, entry: JournalEntry) -> None:
         handle_run = RUN_EVENTS.get(entry.event)
@@ -360,7 +190,7 @@ class RunHistory:
         for task in self.tasks.values():
             task.stop(self.seconds)
         if self._wait_span is not None:
-            self._close_span(self._wait_span, moment, "")
+            self.timeline.close_span(self._wait_span, moment, "")
             self._wait_span = None
 
     def _end_wait(self) -> None:
@@ -371,49 +201,33 @@ class RunHistory:
             self.waited[kind] += self.seconds - begun
             self._wait = None
         if self._wait_span is not None:
-            self._close_span(self._wait_span, self.moment, "")
+            self.timeline.close_span(self._wait_span, self.moment, "")
             self._wait_span = None
-
-    def _open_span(self, kind: str, task: str | None, begin: float, **fields: Any) -> Span:
-        """Starts a span, which stays open until it is closed."""
-        self._span_count += 1
-        defaults = {"role": "", "executor": "", "from": begin, "to": None, "outcome": "", "text": ""}
-        span: Span = {"id": self._span_count, "task": task, "kind": kind, **defaults, **fields}
-        span["text"] = span["text"][:LONGEST]
-        self.delta.spans.append(dict(span))
-        return span
-
-    def _close_span(self, span: Span, moment: float, outcome: str) -> None:
-        span |= {"to": max(moment, span["from"]), "outcome": outcome or span["outcome"]}
-        self.delta.spans.append(dict(span))
 
     def _cut_off(self, turn: TurnRecord, moment: float) -> None:
         """Closes the span of a turn whose end is not in the journal."""
         if turn.span is not None:
-            self._close_span(turn.span, moment, CUT_OFF)
+            self.timeline.close_span(turn.span, moment, CUT_OFF)
             turn.span = None
 
     def _add_task_wait(self, entry: JournalEntry, task: TaskRecord, role: str) -> None:
-        span = self._open_span("wait", entry.task, self.moment, role=role, text=entry.text("text"))
+        span = self.timeline.open_span("wait", entry.task, self.moment, role=role, text=entry.text("text"))
         task.waits = [*task.waits, span]
 
     def _end_task_waits(self, task: TaskRecord, outcome: str, *roles: str) -> None:
         """Ends the waits of a task: all, or those for these roles."""
         for span in task.waits:
             if not roles or span["role"] in roles:
-                self._close_span(span, self.moment, outcome)
+                self.timeline.close_span(span, self.moment, outcome)
         task.waits = [span for span in task.waits if roles and span["role"] not in roles]
 
     def _seconds_ago(self, seconds: float | None) -> float:
         """Returns the time so many seconds ago, but not before the run started."""
         return round(max(self.moment - (seconds or 0.0), self.started or 0.0), 3)
 
-    def _mark(self, kind: str, task: str | None, text: str) -> None:
-        self.delta.marks.append({"at": self.moment, "task": task, "kind": kind, "text": text[:LONGEST]})
-
     def _change(self, ident: str, task: TaskRecord, status: str, step: str = "") -> None:
         task.shown_status = sys.intern(status) or task.shown_status
-        self.delta.changes.append((self.moment, ident, task.shown_status, step[:LONGEST]))
+        self.timeline.change(ident, task.shown_status, step)
 
     def _mark_running(self, ident: str, task: TaskRecord) -> None:
         """Marks a task as running, even if its start was not seen."""
@@ -431,7 +245,7 @@ class RunHistory:
         self.used_options = options if isinstance(options, list) else []
         if entry.data.get("recovered") is True:
             self.recovered += 1
-            self._mark("recovered", None, "the run is resumed")
+            self.timeline.mark("recovered", None, "the run is resumed")
         for part in entry.entries("tasks"):
             ident, status = part.text("id"), part.text("status")
             if not _is_worker(ident):
@@ -466,9 +280,9 @@ class RunHistory:
         executor, until, text = entry.text("executor"), entry.number("until"), stop_reason(entry)
         self.pauses[executor] = text
         self.limits.append({"executor": executor, "at": entry.at, "until": until, "reason": entry.text("reason")})
-        span = self._open_span("limit", None, self.moment, executor=executor, text=text)
-        self._close_span(span, until if until is not None else self.moment, "")
-        self._mark("limit", None, text)
+        span = self.timeline.open_span("limit", None, self.moment, executor=executor, text=text)
+        self.timeline.close_span(span, until if until is not None else self.moment, "")
+        self.timeline.mark("limit", None, text)
 
     def _breaker(self, entry: JournalEntry) -> None:
         self._stop(entry, f"{entry.count('failures')} starts failed in a row")
@@ -480,17 +294,17 @@ class RunHistory:
     def _stop(self, entry: JournalEntry, reason: str) -> None:
         self.stops.append(reason)
         self.blocks[entry.event] = stop_reason(entry)
-        self._mark("budget", None, stop_reason(entry))
+        self.timeline.mark("budget", None, stop_reason(entry))
 
     def _waiting(self, entry: JournalEntry) -> None:
         self.blocks[entry.event] = stop_reason(entry)
         if not self.open_turns and not self._wait:
             self._wait = ("people" if entry.number("until") is None else "limits", self.seconds)
         if self._wait_span is None:
-            self._wait_span = self._open_span("wait", None, self.moment, text=stop_reason(entry))
+            self._wait_span = self.timeline.open_span("wait", None, self.moment, text=stop_reason(entry))
 
     def _run_ended(self, entry: JournalEntry) -> None:
-        self._mark("ended", None, f"the run is {entry.text('status') or 'over'}")
+        self.timeline.mark("ended", None, f"the run is {entry.text('status') or 'over'}")
 
     def _task_started(self, entry: JournalEntry, task: TaskRecord) -> None:
         task.stop(self.seconds)
@@ -534,7 +348,7 @@ class RunHistory:
             self._cut_off(open_turn, self.moment)
             self.open_turns.remove(open_turn)
         turn = TurnRecord(entry, self.seconds)
-        turn.span = self._open_span(_span_kind(entry), entry.task, self.moment, role=role, executor=executor)
+        turn.span = self.timeline.open_span(_span_kind(entry), entry.task, self.moment, role=role, executor=executor)
         self.open_turns.append(turn)
         if self.is_complete:
             self.turns.append(turn)
@@ -556,10 +370,10 @@ class RunHistory:
         for cost in (task.spend, self.total):
             cost.add(turn.cost)
         begin = self._seconds_ago(entry.number("seconds"))  # of a turn whose start is not in the journal
-        span = turn.span or self._open_span(_span_kind(entry), entry.task, begin, role=turn.role)
+        span = turn.span or self.timeline.open_span(_span_kind(entry), entry.task, begin, role=turn.role)
         text = "; ".join(filter(None, (entry.text("reason"), *entry.texts("remarks"))))
         span |= {"executor": entry.text("executor") or span["executor"], "text": text[:LONGEST]}
-        self._close_span(span, self.moment, turn.outcome or "ended")
+        self.timeline.close_span(span, self.moment, turn.outcome or "ended")
         turn.span = None
         task.last_review = span if span["kind"] == "review" else task.last_review
         self._change(entry.task, task, task_status(entry.text("status")))
@@ -585,8 +399,8 @@ class RunHistory:
             task.reason = f"this check failed: {command}"
         self.check_seconds += seconds or 0.0
         task.step = f"checked: {command}"
-        span = self._open_span("check", entry.task, self._seconds_ago(seconds), text=command)
-        self._close_span(span, self.moment, "passed" if passed else "failed")
+        span = self.timeline.open_span("check", entry.task, self._seconds_ago(seconds), text=command)
+        self.timeline.close_span(span, self.moment, "passed" if passed else "failed")
         self._change(entry.task, task, task.shown_status or "in_progress", task.step)
 
     def _reviewed(self, entry: JournalEntry, task: TaskRecord) -> None:
@@ -609,13 +423,13 @@ class RunHistory:
         """Adds the verdict of a judge whose turn has ended."""
         verdict = entry.text("verdict") or entry.text("result")
         review |= {"outcome": verdict or review["outcome"], "text": entry.text("feedback")[:LONGEST]}
-        self.delta.spans.append(dict(review))
+        self.timeline.delta.spans.append(dict(review))
 
     def _sent_back(self, entry: JournalEntry, task: TaskRecord) -> None:
         task.sent_back += 1
         task.result = ""  # a result from before is out of date
         task.reason = entry.text("reason") or task.reason
-        self._mark("sent_back", entry.task, entry.text("reason"))
+        self.timeline.mark("sent_back", entry.task, entry.text("reason"))
         self._change(entry.task, task, "in_progress", "sent back")
 
     def _merged(self, entry: JournalEntry, task: TaskRecord) -> None:
@@ -626,11 +440,11 @@ class RunHistory:
         task.conflicts += 1
         task.reason = f"a merge conflict in {', '.join(entry.texts('paths')[:5]) or 'its files'}"
         self._add_merge(entry, task, conflict_text(entry), "conflict")
-        self._mark("conflict", entry.task, conflict_text(entry))
+        self.timeline.mark("conflict", entry.task, conflict_text(entry))
 
     def _add_merge(self, entry: JournalEntry, task: TaskRecord, text: str, outcome: str) -> None:
-        span = self._open_span("merge", entry.task, task.last or self.moment, text=text)
-        self._close_span(span, self.moment, outcome)
+        span = self.timeline.open_span("merge", entry.task, task.last or self.moment, text=text)
+        self.timeline.close_span(span, self.moment, outcome)
 
     def _question(self, entry: JournalEntry, task: TaskRecord) -> None:
         task.result = ""
@@ -651,7 +465,7 @@ class RunHistory:
         )
         self._end_task_waits(task, "answered")
         self._add_task_wait(entry, task, "person")
-        self._mark("question", entry.task, entry.text("text"))
+        self.timeline.mark("question", entry.task, entry.text("text"))
         self._change(entry.task, task, "paused")
 
     def _answered(self, entry: JournalEntry, task: TaskRecord) -> None:
@@ -662,12 +476,12 @@ class RunHistory:
             if question["task"] == entry.task and question["number"] == number and question["answered_at"] is None:
                 question |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
                 process, asked = question["moment"]
-                difference = max((epoch(entry.at) or 0) - (epoch(question["asked_at"]) or 0), 0)
+                difference = max((epoch_of(entry.at) or 0) - (epoch_of(question["asked_at"]) or 0), 0)
                 is_same = process == len(self.processes)
                 question["waited_seconds"] = self.seconds - asked if is_same else difference
         self._end_task_waits(task, "answered")
         origin = f" by {entry.text('origin')}" if entry.text("origin") else ""
-        self._mark("answered", entry.task, f"question {entry.name_or_number('number')} is answered{origin}")
+        self.timeline.mark("answered", entry.task, f"question {entry.name_or_number('number')} is answered{origin}")
         self._change(entry.task, task, "in_progress")
 
 

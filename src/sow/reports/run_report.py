@@ -14,13 +14,15 @@ from sow.domain.documents.state import Run
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, turn_records
 from sow.reports.hint_context import ANY_FOLDER, HintContext
-from sow.reports.run_history import RunHistory, TaskRecord, epoch, read_history
+from sow.reports.run_history import RunHistory, read_history
+from sow.reports.run_records import TaskRecord
 from sow.reports.timeline import TimelineBuilder
 from sow.store.files.checkout_home import Home
 from sow.store.projects import feedback, task_folder
 from sow.store.projects import project as projects
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder
+from sow.system.clock import epoch_of
 
 Document = dict[str, Any]
 
@@ -156,7 +158,7 @@ def _question(question: Document, states: dict[str, Document]) -> Document:
             continue
         result["answer"] = answer["answer"]
         if question["answered_at"] is None:
-            waited = max((epoch(answer["answered_at"]) or 0) - (epoch(question["asked_at"]) or 0), 0)
+            waited = max((epoch_of(answer["answered_at"]) or 0) - (epoch_of(question["asked_at"]) or 0), 0)
             result |= {"answered_at": answer["answered_at"], "origin": answer["answered_by"], "waited_seconds": waited}
     return result
 

@@ -8,7 +8,8 @@ from typing import Any
 from sow.domain.documents.state import Run
 from sow.domain.inbox import accept_command, with_finding
 from sow.domain.task import current_concerns, shown_result
-from sow.reports.run_history import RunHistory, TaskRecord, TurnRecord
+from sow.reports.run_history import RunHistory
+from sow.reports.run_records import TaskRecord, TurnRecord
 from sow.reports.turn_records import turn_totals, turns_by
 
 Rows = dict[str, dict[str, Any]]

@@ -9,11 +9,13 @@ from typing import Any
 from sow.domain.documents.state import Run, Session, SessionTurn
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
-from sow.reports.run_history import RunHistory, TurnRecord, epoch, read_history
+from sow.reports.run_history import RunHistory, read_history
+from sow.reports.run_records import TurnRecord
 from sow.store.files.checkout_home import Home
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.runs.sessions import SessionRecord
+from sow.system.clock import epoch_of
 
 Window = tuple[float, float]
 
@@ -45,7 +47,7 @@ def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[Tu
     first, last = min(window[0] for window in windows), max(window[1] for window in windows)
     result = []
     for folder in run_folder.all_folders(home):
-        began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
+        began, ended = epoch_of(folder.run["started_at"]) or 0, _end(folder.run)
         if folder.id != run["id"] and began <= last and first <= ended + SLACK:
             with suppress(SowError):  # a journal that cannot be read is skipped
                 result += read_history(folder, "turn_started", "turn_ended").turns
@@ -55,9 +57,10 @@ def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[Tu
 def _windows(run: Run, history: RunHistory) -> list[Window]:
     """Returns the times in which processes of the run were alive. A turn outside them does not belong to the run."""
     if not history.processes:
-        return [(epoch(run["started_at"]) or 0, _end(run))]
+        return [(epoch_of(run["started_at"]) or 0, _end(run))]
     windows: list[Window] = [
-        ((epoch(process.first_at) or 0) - SLACK, (epoch(process.last_at) or 0) + SLACK) for process in history.processes
+        ((epoch_of(process.first_at) or 0) - SLACK, (epoch_of(process.last_at) or 0) + SLACK)
+        for process in history.processes
     ]
     if not history.processes[-1].ended:
         windows[-1] = (windows[-1][0], max(windows[-1][1], _end(run)))
@@ -65,7 +68,7 @@ def _windows(run: Run, history: RunHistory) -> list[Window]:
 
 
 def _end(run: Run) -> float:
-    return epoch(run["ended_at"]) or 0 if "ended_at" in run else float("inf")
+    return epoch_of(run["ended_at"]) or 0 if "ended_at" in run else float("inf")
 
 
 def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
@@ -73,7 +76,7 @@ def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
     recorded = []
     for record in sessions.records(TaskFolder(home, "", task)):
         for turn in session_turns(record):
-            started = epoch(turn.at) or 0
+            started = epoch_of(turn.at) or 0
             if any(first <= started <= last for first, last in windows):
                 recorded.append(turn)
     return recorded
@@ -134,7 +137,7 @@ def _completed_record(record: TurnRecord, turn: TurnRecord) -> TurnRecord:
 
 
 def _seconds_between(first: TurnRecord, second: TurnRecord) -> float:
-    return abs((epoch(first.at) or 0) - (epoch(second.at) or 0))
+    return abs((epoch_of(first.at) or 0) - (epoch_of(second.at) or 0))
 
 
 def seconds_of(turns: Iterable[TurnRecord]) -> float:

@@ -15,6 +15,16 @@ def format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
+def epoch_of(at: str) -> int | None:
+    """Returns a time in the form of our files in seconds since 1970, or None if it is invalid."""
+    import calendar  # slow to import; the hot verbs read no time
+
+    try:
+        return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return None
+
+
 def epoch() -> int:
     """Returns the time in the form of completion-drive notes."""
     return int(time.time())

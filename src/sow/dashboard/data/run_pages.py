@@ -15,7 +15,8 @@ from sow.domain.runs.journal_entry import JournalEntry
 from sow.errors import SowError
 from sow.reports import run_report, timeline, turn_records
 from sow.reports.hint_context import HintContext
-from sow.reports.run_history import RunHistory, TurnRecord, read_history
+from sow.reports.run_history import RunHistory, read_history
+from sow.reports.run_records import TurnRecord
 from sow.reports.turn_records import session_turns
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint

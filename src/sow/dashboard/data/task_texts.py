@@ -19,7 +19,6 @@ from sow.gitwork import diffs, line_map
 from sow.gitwork.kept_commits import KEEP
 from sow.gitwork.repository import Repository
 from sow.gitwork.salvage import parse_ref
-from sow.reports.run_history import epoch
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder
 from sow.store.projects import feedback
@@ -27,6 +26,7 @@ from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
 from sow.store.runs.run_folder import RunFolder
 from sow.system import redaction
+from sow.system.clock import epoch_of
 
 Document = dict[str, Any]
 
@@ -109,8 +109,8 @@ def _is_from_time_of(name: str, piece: Evidence) -> bool:
         start = time.strptime(stamp, "%Y%m%d_%H%M%S")
     except ValueError:
         return False
-    ended = epoch(piece["at"]) or 0
-    return abs(ended - piece["seconds"] - (epoch(time.strftime("%Y-%m-%dT%H:%M:%SZ", start)) or 0)) <= SLACK
+    ended = epoch_of(piece["at"]) or 0
+    return abs(ended - piece["seconds"] - (epoch_of(time.strftime("%Y-%m-%dT%H:%M:%SZ", start)) or 0)) <= SLACK
 
 
 def patch_page(home: Home, ident: str, iteration: str, start: str, limit: str, *, needles: list[bytes]) -> Document:

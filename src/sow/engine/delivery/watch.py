@@ -28,7 +28,6 @@ from sow.forge.forge import (
     ForgeError,
 )
 from sow.gitwork.delivered_branch import BranchMoved
-from sow.reports.run_history import epoch
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.system import clock
@@ -197,7 +196,7 @@ class RequestWatch:
     def _runs_again(self, check: ForgeCheck, key: str) -> bool:
         """Tells whether this result is older than the second run of its job."""
         entry = self.record.handled(RERUN).get(_rerun_key(check, key))
-        return entry is not None and clock.epoch() - (epoch(entry["at"]) or 0) < RERUN_TIME
+        return entry is not None and clock.epoch() - (clock.epoch_of(entry["at"]) or 0) < RERUN_TIME
 
     def _rerun(self, check: ForgeCheck, key: str, log: str) -> bool:
         """Runs a job again, once for each commit, if its command passes here; tell whether that was done."""
@@ -257,7 +256,7 @@ class RequestWatch:
             self.record.update(waiting_since={"head": head, "at": clock.now()})
             self._say("waiting for checks")
             return
-        if clock.epoch() - (epoch(since["at"]) or 0) < self.check_wait:
+        if clock.epoch() - (clock.epoch_of(since["at"]) or 0) < self.check_wait:
             return
         what = f"the required check {listed(missing, 3)}" if missing else "no check"
         text = f"{what} has {'not ' if missing else ''}reported on {head[:12]}"

@@ -20,10 +20,10 @@ from sow.engine.turns.turn import AgentTurn
 from sow.engine.workflows import outputs
 from sow.engine.workflows.crew_context import CrewContext
 from sow.executors.adapter import Outcome
-from sow.reports.run_history import epoch
 from sow.store.runs import sessions
 from sow.store.runs.sessions import SessionRecord
 from sow.store.workflows import members
+from sow.system.clock import epoch_of
 from sow.system.process.steps import Steps
 
 REVIEW = "Continue the review of your notes: each one must be resolved or escalated."
@@ -127,7 +127,7 @@ class MemberTurn:
         return "\n\n".join(filter(None, parts))
 
     def _next_prompt(self, record: SessionRecord, stage: str) -> str:
-        since = epoch(record.session["turns"][-1]["started_at"]) or 0 if record.session["turns"] else 0
+        since = epoch_of(record.session["turns"][-1]["started_at"]) or 0 if record.session["turns"] else 0
         news = self._news(self.crew.member(self.name), stage, since=since)
         return crew_briefing.next_prompt(news, name=self.name, sow=sow_command())
 
