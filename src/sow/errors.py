@@ -7,6 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+DONE, FAILED, WAITS, INTERRUPTED = 0, 1, 4, 130  # exit codes; bad input is 2
+
+
 class SowError(Exception):
     """Bad input or a change that is not allowed; nothing was changed (exit 2)."""
 
@@ -38,19 +41,19 @@ class MergeConflict(InvalidFile):
 class SystemFailure(SowError):
     """A failure of disk, permissions or git (exit 1)."""
 
-    exit_code = 1
+    exit_code = FAILED
 
 
 class Interrupted(SowError):
     """The user stopped it; the message says how far it came and how to continue (exit 130)."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED
 
 
 class Waiting(SowError):
     """Something else must happen first: a person's answer, a lock, a limit (exit 4)."""
 
-    exit_code = 4
+    exit_code = WAITS
 
 
 def suggestion(value: str, names: Iterable[str]) -> str:

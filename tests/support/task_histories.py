@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 from sow.domain import task as rules
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.reviews.finding import read
 from sow.domain.runs.stages import next_stage
 from sow.store.validators.task import validate
@@ -151,7 +151,7 @@ class History:
             "at": NOW,
             "iteration": self.disk["iteration"],
             "passed": passed,
-            "list": check_list.digest(check_list.checks_of(self.disk)),
+            "list": task_checks.digest(task_checks.checks_of(self.disk)),
             "scope": "commit" if self.isolated else "folder",
             **({"tree": self.disk["work"]["tree"]} if self.isolated else {}),
         }
@@ -167,7 +167,7 @@ class History:
         return [(kind, command) for kind, command in checks if kind != "dependency" and command not in existing]
 
     def on_check(self) -> None:
-        checks = check_list.checks_of(self.disk)
+        checks = task_checks.checks_of(self.disk)
         luck = [self.goes_well("check", check["command"], self.disk["iteration"]) for check in checks]
         self.record(
             *(

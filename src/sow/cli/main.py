@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from sow.errors import SowError
+from sow.errors import INTERRUPTED, SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ USUAL_VERBS = ("task set", "note add", "log")
 HELP = ("help", "--help", "-h")
 LEADING = ("--root", "--debug", "--quiet", "-q", "--verbose", "-v")  # options that may come before the command
 INTERNAL_ERROR = 3
-INTERRUPTED = 130
 GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sow.domain.checks import check_list, refusals
+from sow.domain.checks import refusals, task_checks
 from sow.domain.documents.state import Phase, Task
 from sow.domain.plans import graph
 from sow.domain.task import is_approved
@@ -28,7 +28,7 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
         else {
             **_with_refusals(_of_task(task, blocked[task["id"]]), task),
             "accept": accept_command(task) if task["status"] != "needs_review" else "",
-            "waive": check_list.failing(task),
+            "waive": task_checks.failing(task),
         }
         for task in asking
     ]
@@ -91,7 +91,7 @@ def accept_command(task: Task) -> str:
     has_failed = task["status"] == "failed" and has_work
     if not is_red and not has_failed and task["status"] != "needs_review":
         return ""
-    waived = "".join(f" --waive {shlex.quote(command)}" for command in check_list.failing(task))
+    waived = "".join(f" --waive {shlex.quote(command)}" for command in task_checks.failing(task))
     return f"sow approve {task['id']}{waived}" + (' --reason "…"' if is_red or has_failed or waived else "")
 
 
@@ -108,7 +108,7 @@ def _of_task(task: Task, blocks: int) -> Item:
         )
     if task["status"] == "failed":
         do = f"sow task set --id {ident} status in_progress"
-        failing = check_list.failing(task)
+        failing = task_checks.failing(task)
         failure = task.get("failed_reason", "") or (f"`{failing[0]}` fails" if failing else "")
         reason = with_finding(failure, task)
         text = f"{name}: {reason}" if reason else name

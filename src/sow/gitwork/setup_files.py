@@ -17,7 +17,7 @@ from sow.gitwork.repository import is_below
 from sow.gitwork.worktree import SETUP_MARK, EnvironmentProblem, Worktree, is_behind_link, remove_file, remove_tree
 from sow.system import crash_points, git_worktree_files
 
-LIST = "sow-furniture"
+LIST = "sow-setup-files"
 OURS = (".git", ".sow", "orchestration")
 SETTINGS_HINT = "fix 'worktree' in your settings (sow config edit), or put the file there"
 

@@ -12,7 +12,7 @@ from support.samples import LATER, LEAD, NOW, task
 from support.task_histories import STAGES
 
 from sow.domain import task as rules
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.runs.stages import failed_merge_count, missing_checks, needs_integrator, next_stage
 from sow.domain.task import TASK
 
@@ -21,7 +21,7 @@ CHECKS = [
     {"kind": "test", "command": "make test"},
     {"kind": "criterion", "command": "make lint"},
 ]
-LIST = check_list.digest(CHECKS[1:])
+LIST = task_checks.digest(CHECKS[1:])
 WORK = {"iteration": 2, "base": "0" * 40, "commit": "1" * 40, "tree": "2" * 40}
 
 
@@ -40,7 +40,7 @@ BOTH = [proof("make test"), proof("make lint", kind="criterion")]
 SHARED = [{**{k: v for k, v in item.items() if k != "tree"}, "scope": "folder"} for item in BOTH]
 THERE = [proof("make test", kind="merge", tree="4" * 40), proof("make lint", kind="merge", tree="4" * 40)]
 BROKE: Any = [([{"kind": "test", "command": "make all"}], ["020"])]
-BROKEN = proof("make all", kind="final", list=check_list.digest(BROKE[0][0]))
+BROKEN = proof("make all", kind="final", list=task_checks.digest(BROKE[0][0]))
 
 
 def at(status: str = "needs_review", **options: Any) -> Any:
@@ -113,7 +113,7 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
         handed_in(BOTH[0], proof("make lint", passed=False), waivers=[WAIVED]), {}, "check",
     ),
     "checked without the one that is waived": (
-        handed_in({**BOTH[0], "list": check_list.digest([CHECKS[1]])}, waivers=[WAIVED]), {}, "review",
+        handed_in({**BOTH[0], "list": task_checks.digest([CHECKS[1]])}, waivers=[WAIVED]), {}, "review",
     ),
     "reviewed in the iteration before": (handed_in(*BOTH, reviews=[opinion(iteration=1)]), {}, "review"),
     "another commit was reviewed": (handed_in(*BOTH, reviews=[opinion(commit="9" * 40)]), {}, "review"),

@@ -10,7 +10,7 @@ from support.quick_cases import all_of
 from sow.domain import note
 from sow.domain.actor import ORCHESTRATOR, WORKER, Actor
 from sow.domain.workflows import member
-from sow.domain.workflows import stages as workflows_stages
+from sow.domain.workflows import member_stages as workflows_stages
 from sow.domain.workflows.crew_plan import Member
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.errors import IllegalStatusChange

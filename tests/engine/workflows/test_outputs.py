@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.in_process_crew import CrewRepo, Turn, design, member, obedient_agent
 
-from sow.domain.workflows.stages import MAX_VERIFICATIONS
+from sow.domain.workflows.member_stages import MAX_VERIFICATIONS
 
 
 def output(crew_repo: CrewRepo, name: str) -> Path:

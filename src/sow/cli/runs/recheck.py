@@ -7,7 +7,7 @@ from typing import Any
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.progress import Progress
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.checks.consent import Consent
 from sow.engine import consent
 from sow.engine.checks import final_checks
@@ -103,7 +103,7 @@ def _ask_consent(
     commands = [entry.evidence["command"] for entry in entries]
     chosen = _selected_task_ids(run_context, tasks)
     merged = [task for task in final_checks.merged_tasks(run_context) if not chosen or task["id"] in chosen]
-    commands += [check["command"] for task in merged for check in check_list.checks_of(task)]
+    commands += [check["command"] for task in merged for check in task_checks.checks_of(task)]
     trees = dict.fromkeys([*(entry.evidence["tree"] for entry in entries), integration.head])
     commands += run_context.setups.missing_at(commit_reader(run_context.home.root, tree) for tree in trees)
     again = pasteable_command(run_context.home, context.environment, context.cwd, words)

@@ -10,12 +10,11 @@ from sow.cli.context import Context
 from sow.cli.serve.demo_page import DemoPage
 from sow.cli.serve.demo_repository import DemoRepository, set_up
 from sow.engine.turns.sow_command import sow_path
-from sow.errors import SystemFailure
+from sow.errors import INTERRUPTED, WAITS, SystemFailure
 from sow.system.process.exit_code import ending_text
 from sow.system.terminal import escape_line, out, paint
 
 ANSWER = "Up: half a cent is the shop's"
-WAITS, INTERRUPTED = 4, 130
 MOST_CALLS = 3  # of `sow run`: the next call handles a question that was answered after the previous one ended
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from sow.dashboard.data.page_errors import PageNotFound
-from sow.domain.checks import check_list, refusals
+from sow.domain.checks import refusals, task_checks
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.inbox import accept_command
 from sow.domain.task import is_approved, worktree_name
@@ -89,7 +89,7 @@ def _of_task(folder: TaskFolder, runs: ProjectRuns) -> Document:
     can_accept = accept_command(task) and not is_approved(task)
     acts = [act for act in ACTS.get(task["status"], ()) if act != "approve" or can_accept]
     answer = ["answer"] if "question" in task and "answer" not in acts else []
-    return {**page, "acts": [*acts, *answer], "waive": check_list.failing(task)}
+    return {**page, "acts": [*acts, *answer], "waive": task_checks.failing(task)}
 
 
 def _of_agent(folder: AgentFolder) -> Document:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
 from sow.domain.reviews import verdict
 from sow.domain.reviews.finding import repeated_errors
@@ -118,7 +118,7 @@ def needs_integrator(task: Task) -> bool:
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
     """Returns the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
-    return [] if _last_check_run(task, _collected(task) if isolated else None) else check_list.checks_of(task)
+    return [] if _last_check_run(task, _collected(task) if isolated else None) else task_checks.checks_of(task)
 
 
 def _paused(task: Task) -> Stage:
@@ -231,8 +231,8 @@ def _last_check_run(task: Task, work: Work | None) -> list[Evidence]:
         for evidence in task.get("evidence", ())
         if evidence["iteration"] == task["iteration"] and evidence["kind"] not in ("dependency", "merge", "final")
     ]
-    return check_list.last_complete_run(
-        current, check_list.checks_of(task), tree=work["tree"] if work is not None else ""
+    return task_checks.last_complete_run(
+        current, task_checks.checks_of(task), tree=work["tree"] if work is not None else ""
     )
 
 
@@ -240,7 +240,7 @@ def _checked_again(task: Task, work: Work | None, checks: list[Check]) -> list[E
     """The last whole run in this iteration of a list that the task broke."""
     now = [evidence for evidence in task.get("evidence", ()) if evidence["iteration"] == task["iteration"]]
     finals = [evidence for evidence in now if evidence["kind"] == "final"]
-    return check_list.last_complete_run(finals, checks, tree=work["tree"] if work is not None else "")
+    return task_checks.last_complete_run(finals, checks, tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Baseline, Check, Task
 from sow.domain.network import ALL
 from sow.engine.checks import check_network
@@ -30,7 +30,7 @@ class Baselines:
 
     def run_in_background(self, context: RunContext, tasks: Iterable[Task]) -> Steps[None]:
         """Runs the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""
-        for digest, (checks, _) in check_list.by_digest(tasks).items():
+        for digest, (checks, _) in task_checks.by_digest(tasks).items():
             if not self._is_wanted(context, digest) or digest in self.running:
                 continue
             try:
@@ -41,7 +41,7 @@ class Baselines:
 
     def wait_for(self, context: RunContext, checks: Sequence[Check]) -> Steps[None]:
         """Waits until a list has its result on the base commit; raises what this machine lacks for it."""
-        digest = check_list.digest(checks)
+        digest = task_checks.digest(checks)
         if not checks or not self._is_wanted(context, digest):
             return
         while digest in self.running:
@@ -55,7 +55,7 @@ class Baselines:
 
     def forget(self, context: RunContext, checks: Sequence[Check]) -> None:
         """Forgets the result of a list that this machine cannot run: after the answer it runs on the base again."""
-        digest, run = check_list.digest(checks), context.folder.run
+        digest, run = task_checks.digest(checks), context.folder.run
         left = [entry for entry in run.get("baselines", ()) if entry["list"] != digest]
         if len(left) != len(run.get("baselines", ())):
             run["baselines"] = left

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from sow.domain.checks import check_list, test_counts
+from sow.domain.checks import task_checks, test_counts
 from sow.domain.checks.missing_program import missing_program
 from sow.domain.documents.state import Check, Evidence, TestCounts
 from sow.domain.ids import is_task_id
@@ -86,7 +86,7 @@ def run_list(
     wanted: Sequence[Check] = [{**check, "kind": kind} for check in checks] if kind else checks
     if context.slots is None:
         environment = context.check_environment(context.home.root)
-        facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
+        facts: Evidence = {"list": task_checks.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
         yield from _run_all(
             context, done, wanted, facts, CheckFolder(context, context.home.root, environment, name, iteration, "")
         )
@@ -106,7 +106,7 @@ def run_list(
             setup.sources = None  # the list needs nothing of the user's checkout
         environment = check_folder.environment = setup.environment(slot.path)
         facts = {  # type: ignore[typeddict-item]
-            "list": check_list.digest(checks),
+            "list": task_checks.digest(checks),
             "scope": COMMIT,
             "setup": setup.key,
             "environment": environment_digest(environment, slot.path, box_network(context, network)),
@@ -133,7 +133,7 @@ def reusable_evidence(
     environment = environment_digest(setup.environment(slot), slot, box_network(context))
     facts = {"setup": setup.key, "environment": environment}
     comparable = [entry for entry in recorded if facts.items() <= entry.items()]
-    evidence = check_list.last_complete_run(comparable, checks, tree=tree)
+    evidence = task_checks.last_complete_run(comparable, checks, tree=tree)
     return evidence if all(entry["passed"] for entry in evidence) else []
 
 
@@ -226,7 +226,7 @@ class CheckFolder:
                 f"the sandbox of `{command}` did not start: {reason}", "see what sow doctor says about the sandbox"
             )
         text = read_output(out, err) + (f"\n(stopped: {child.stopped})" if child.stopped else "")
-        ran = self._result(check, STOPPED if child.stopped else code, time.monotonic() - started, text)
+        ran = self._result(check, LIMIT_REACHED if child.stopped else code, time.monotonic() - started, text)
         counts = _counts(command, (out, err), passed=ran.evidence["passed"])
         if counts is not None:
             ran.evidence["tests"] = counts
@@ -353,7 +353,7 @@ def _outputs(slot: Slot, setup: Setup) -> list[str] | None:
 
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 NOT_FOUND = 127
-STOPPED = 124
+LIMIT_REACHED = 124  # exit code of a command that was stopped, as of `timeout`
 TAIL = 4000
 
 

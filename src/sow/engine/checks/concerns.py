@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sow.domain.checks import check_list, protected_paths, test_counts
+from sow.domain.checks import protected_paths, task_checks, test_counts
 from sow.domain.checks.protected_paths import PathChange
 from sow.domain.documents.state import Evidence, Task, TestCounts
 from sow.domain.runs.stages import PROTECTED
@@ -57,7 +57,7 @@ def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence])
 
     Returns False if a person stopped it.
     """
-    checks = {check["command"] for check in check_list.checks_of(task)}
+    checks = {check["command"] for check in task_checks.checks_of(task)}
     latest = {
         entry["command"]: entry
         for entry in [*task.get("evidence", ()), *evidence]
@@ -70,7 +70,7 @@ def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence])
         # Tasks that were merged earlier may have removed tests, so the count is compared with this task's own base.
         own_base = _own_base(job, task)
         if own_base is not None:
-            result = yield from run_on_base(job.context, check_list.checks_of(task), *own_base)
+            result = yield from run_on_base(job.context, task_checks.checks_of(task), *own_base)
             if result.interrupted:
                 return False
             base = test_counts.total(entry.get("tests") for entry in result.evidence)
@@ -85,7 +85,7 @@ def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence])
 
 def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
     """Returns the test counts of the task's list on the base commit of the run."""
-    digest = check_list.digest(check_list.checks_of(task))
+    digest = task_checks.digest(task_checks.checks_of(task))
     baselines = job.context.folder.run.get("baselines", ())
     return next(
         (baseline["tests"] for baseline in baselines if baseline["list"] == digest and "tests" in baseline), None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
 from sow.domain.runs.stages import FINAL, last_failed_final_check
 from sow.engine.checks.check_list import CheckListResult, failed_evidence, run_list
@@ -36,7 +36,7 @@ CHOICES = (
     '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
 )
 FOR_THE_WORKER = "Your worktree has everything merged so far. Fix this check without breaking the other tasks."
-NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+NOTHING, AGAIN, STOP = "", "again", "stop"
 BEFORE, USER = "before", "user"  # why a list fails: it failed before the run, or since commits of the user came in
 GIVEN_UP = ("failed", "abandoned")
 MERGE = "git merge"
@@ -113,13 +113,13 @@ def merged_tasks(context: RunContext) -> list[Task]:
 
 def commands(context: RunContext) -> list[str]:
     """Returns the commands that the final checks can run."""
-    checks = [check for task in merged_tasks(context) for check in check_list.checks_of(task)]
+    checks = [check for task in merged_tasks(context) for check in task_checks.checks_of(task)]
     return list(dict.fromkeys(check["command"] for check in checks))
 
 
 def missing(context: RunContext, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
     """Returns the distinct lists of merged tasks that did not pass on this tree in this process."""
-    lists = check_list.by_digest(merged_tasks(context))
+    lists = task_checks.by_digest(merged_tasks(context))
     return {digest: entry for digest, entry in lists.items() if (tree, digest) not in context.passed_lists}
 
 
@@ -129,8 +129,8 @@ def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[s
     broken = {result.get("list") for result in evidence if result["kind"] == "final" and not result["passed"]}
     if not broken or context.isolation is None or context.settings.get("final_checks", "on") == "off":
         return []
-    broken.discard(check_list.digest(check_list.checks_of(task)))
-    return [entry for digest, entry in check_list.by_digest(merged_tasks(context)).items() if digest in broken]
+    broken.discard(task_checks.digest(task_checks.checks_of(task)))
+    return [entry for digest, entry in task_checks.by_digest(merged_tasks(context)).items() if digest in broken]
 
 
 def _sent_back(context: RunContext) -> list[Task]:
@@ -207,7 +207,7 @@ def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[
     """Runs the lists of merged tasks, or of some of them, on the integration head; the tasks of each and its result."""
     integration = _integration(context)
     tasks = [task for task in merged_tasks(context) if not wanted or task["id"] in wanted]
-    lists = check_list.by_digest(tasks) if integration.merges else {}
+    lists = task_checks.by_digest(tasks) if integration.merges else {}
     head = integration.head
     target = Merge(commit=head, tree=integration.repository.tree_of(head), parent=head)
     results = yield from _run_all(context, lists, target)
@@ -217,7 +217,7 @@ def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[
 def check_delivery(context: RunContext) -> Steps[str]:
     """Checks what would be delivered now; sends the task back that broke it, or asks about it.
 
-    Returns AGAIN if a task changed, so that the run continues, and INTERRUPTED if a person stopped it.
+    Returns AGAIN if a task changed, so that the run continues, and STOP if a person stopped it.
     """
     if context.isolation is None or context.settings.get("final_checks", "on") == "off":
         return NOTHING
@@ -234,7 +234,7 @@ def check_delivery(context: RunContext) -> Steps[str]:
         return done
     result = yield from check(context, target)
     if result.interrupted:
-        return INTERRUPTED
+        return STOP
     return _act(context, result.broken) if result.broken is not None else NOTHING
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from sow import config as configs
 from sow.agents.prompts import quoted
 from sow.config import Config
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Follows, RunSettings, Task
 from sow.domain.inputs import printable_line
 from sow.domain.reviews.line_comment import LineComment
@@ -228,7 +228,7 @@ class _FollowUps:
 
     def _checks(self, tasks: Iterable[str]) -> list[Check]:
         """Returns the checks of these tasks, each once. The commands of the forge's own checks are never run."""
-        by_command = {check["command"]: check for task in tasks for check in check_list.checks_of(self.tasks[task])}
+        by_command = {check["command"]: check for task in tasks for check in task_checks.checks_of(self.tasks[task])}
         return list(by_command.values())
 
     def _description(self, owner: str, findings: list[tuple[RequestFinding, list[Place]]]) -> str:

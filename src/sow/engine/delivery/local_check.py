@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check
 from sow.engine.checks.check_list import run_list
 from sow.engine.checks.setup_plan import commit_reader
@@ -43,7 +43,7 @@ def _known(context: RunContext, command: str) -> Check | None:
     """Returns the check of a task that has this command."""
     words = command.split()
     for _, task in task_folder.load_readable(context.home, projects.load(context.home))[0]:
-        for check in check_list.checks_of(task):
+        for check in task_checks.checks_of(task):
             if check["command"].split() == words:
                 return check
     return None

@@ -10,7 +10,7 @@ from sow.domain.documents.state import ProjectState, Task
 from sow.domain.ids import branch_slug
 from sow.domain.inbox import start_without
 from sow.domain.plans.plan import APPROVAL, PlanFinding
-from sow.domain.plans.plan_import import Difference
+from sow.domain.plans.planned_tasks import Difference
 from sow.domain.text.units import counted
 from sow.engine import consent
 from sow.engine.launch import feature_branch, setup_questions

@@ -7,7 +7,7 @@ from typing import Any
 
 from sow.domain.checks.consent import ASK_AGAIN, NO_SETUP, REFUSED_SETUP
 from sow.domain.plans.command_line import split_words
-from sow.domain.plans.plan_import import checks_of
+from sow.domain.plans.planned_tasks import checks_of
 from sow.domain.task import OPEN_STATUSES, worktree_name
 from sow.engine.checks import outside_imports
 from sow.engine.checks.outside_imports import ACCEPTED, WHY, OutsideImport
@@ -24,7 +24,7 @@ from sow.store.runs.run_folder import RunFolder
 from sow.system.terminal import NO, YES, ask, confirm, err, escape_line, is_interactive, out
 
 OWN_SETUP_HINT = "write your own setup: sow config edit (worktree.setup)"
-STOPPED = "nothing was started"
+NOT_STARTED = "nothing was started"
 
 
 def ask_about_setup(request: RunRequest) -> list[str]:
@@ -156,7 +156,7 @@ def _require_tools(setups: Setups, read: Read, commands: list[str]) -> None:
         is_used = tool in named or (file != "uv.lock" and os.path.isdir(f"{setups.home.root}/node_modules"))
         if is_used:
             raise Waiting(
-                f"{file} needs {tool}, which is not on PATH; {STOPPED}", f"install {tool}, or {OWN_SETUP_HINT}"
+                f"{file} needs {tool}, which is not on PATH; {NOT_STARTED}", f"install {tool}, or {OWN_SETUP_HINT}"
             )
         err(f"note: checkouts are not set up: {file} needs {tool}, which is not on PATH")
 
@@ -176,7 +176,8 @@ def _ask_about_setup(setups: Setups, read: Read, request: RunRequest) -> None:
         setups.refuse(setup.texts)
     else:  # an empty line is no, but only a typed no is remembered
         raise Waiting(
-            f"the setup of checkouts needs your consent; {STOPPED}", f"{request.command(yes='')}\nor {OWN_SETUP_HINT}"
+            f"the setup of checkouts needs your consent; {NOT_STARTED}",
+            f"{request.command(yes='')}\nor {OWN_SETUP_HINT}",
         )
 
 
@@ -229,7 +230,7 @@ def _ask_about_imports(
         accept = request.command(accept="outside-imports")
         undo = f"{NO_SETUP}\nor " if helps and setups.is_refused(setup) else ""
         raise Waiting(
-            f"checks would import this repository's code from outside; {STOPPED}",
+            f"checks would import this repository's code from outside; {NOT_STARTED}",
             f"{undo}{OWN_SETUP_HINT}\nor accept results that are YELLOW at best: {accept}",
         )
     if helps:
@@ -241,4 +242,4 @@ def _ask_about_imports(
         return []
     if answer in ("a", "accept"):
         return [ACCEPTED]
-    raise Waiting(STOPPED, OWN_SETUP_HINT)
+    raise Waiting(NOT_STARTED, OWN_SETUP_HINT)

@@ -9,6 +9,7 @@ from sow.domain.text.similar_text import answer_command
 from sow.domain.text.units import listed
 from sow.engine.checks import final_checks
 from sow.engine.runs.run_context import Isolation, RunContext
+from sow.errors import DONE, INTERRUPTED, WAITS
 from sow.gitwork.fast_forward import Delivered, fast_forward
 from sow.gitwork.integration_branch import Integration, Merge
 from sow.gitwork.repository import DeliveryRefused
@@ -20,7 +21,6 @@ from sow.store.runs import run_folder
 from sow.system import clock
 from sow.system.process.steps import Steps
 
-DONE, WAITS, INTERRUPTED = 0, 4, 130
 STATUS = {0: "ended", 1: "ended", 4: "waiting"}
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sow.config import ExecutorConfig
-from sow.domain.runs.budget import Breaker, Budget
+from sow.domain.runs.limits import Breaker, Budget
 from sow.domain.runs.scheduler import Job, ScheduleDecision, Scheduler
 from sow.engine.runs.budget import add_cost, budget_of
 from sow.engine.runs.notify import Notifier
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd
 from sow.engine.turns import settle
-from sow.errors import SowError
+from sow.errors import DONE, FAILED, INTERRUPTED, WAITS, SowError
 from sow.store.files.trusted_state import TrustedState
 from sow.store.projects.project import WrongBranch
 from sow.store.projects.task_folder import TaskFolder
@@ -23,7 +23,6 @@ from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
 from sow.system.process.steps import Steps
 
 POLL_SECONDS = 1.0  # seconds between two checks for answers and plan edits
-DONE, FAILED, WAITS, STOPPED = 0, 1, 4, 130
 
 
 class Loop:
@@ -347,7 +346,7 @@ class Loop:
     def _code(self) -> int:
         """Returns the exit code: a failed task counts more than a waiting one."""
         if self.interrupts:
-            return STOPPED
+            return INTERRUPTED
         statuses = self.scheduler.statuses()
         if any(status == "failed" for status in statuses.values()):
             return FAILED

@@ -15,12 +15,12 @@ from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.domain.task import shown_result
 from sow.engine.checks import check_network, final_checks
 from sow.engine.runs import finish
-from sow.engine.runs.loop import STOPPED, WAITS, Loop
+from sow.engine.runs.loop import Loop
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.run_job import JobEnd
 from sow.engine.runs.state_guard import StateGuard, changed
 from sow.engine.runs.task_job import TaskJob
-from sow.errors import SowError
+from sow.errors import INTERRUPTED, WAITS, SowError
 from sow.store.files.file_cache import FileCache
 from sow.store.projects import log, past_tasks, plan_import, task_lists, task_updates
 from sow.store.projects import project as projects
@@ -60,14 +60,14 @@ class PlanLoop(Loop):
     def run(self) -> int:
         """Runs all tasks, then checks the final tree; repeats if that sent a task back."""
         code = super().run()
-        while code != STOPPED:
+        while code != INTERRUPTED:
             try:
                 result = run_to_end(final_checks.check_delivery(self.context), self.tick)
             except WrongBranch:  # the end of the call says so
                 return code or WAITS
-            if result == final_checks.INTERRUPTED:
+            if result == final_checks.STOP:
                 self.interrupts += 1
-                return STOPPED
+                return INTERRUPTED
             if result != final_checks.AGAIN:
                 break
             self.tasks = {task["id"]: task for _, task in _tasks(self.context)}

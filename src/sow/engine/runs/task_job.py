@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from sow.domain import task as rules
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Check, Evidence, Task
 from sow.domain.runs import stages
 from sow.domain.text import commit_message
@@ -282,7 +282,7 @@ class TaskJob(RunJob):
 
         If it passes, the lists that an earlier merge of this task broke run too.
         """
-        checks = check_list.checks_of(task)
+        checks = task_checks.checks_of(task)
         check_network.settle(self.context, task)
         yield from self.context.baselines.wait_for(self.context, checks)
         if self.context.stopping:
@@ -378,12 +378,12 @@ def _message(job: TaskJob, task: Task) -> str:
 
 def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
     """Runs the task's check list on the merged tree, and the lists that an earlier merge of the task broke."""
-    own = check_list.checks_of(task)
+    own = task_checks.checks_of(task)
     for checks in (own, *(broken for broken, _ in final_checks.broken_by(job.context, task))):
         if checks and not (yield from _check_list(job, task, tried, checks)):
             return False
     if own and not is_set_up(job.context, tried.tree):  # else the final checks repeat it in a fresh environment
-        job.context.passed_lists.add((tried.tree, check_list.digest(own)))
+        job.context.passed_lists.add((tried.tree, task_checks.digest(own)))
     return True
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from sow.agents.agent import Agent
 from sow.domain.documents.state import MemberState, Note, Workflow
-from sow.domain.workflows import escalation, stages
+from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import ARCHITECT_VERIFIER, TIMEOUT, WorkflowPlan
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.engine.runs.run_context import RUNNER, RunContext
@@ -86,7 +86,7 @@ class CrewContext(RunContext):
         needed = self.needs().get(name, [])
         done = {ident for ident, member in workflow["members"].items() if member["status"] in DONE_STATUSES}
         waiting = [ident for ident in needed if ident not in done]
-        return stages.next_stage(state, self.notes(name), waiting=waiting, approved=self.approved(name))
+        return member_stages.next_stage(state, self.notes(name), waiting=waiting, approved=self.approved(name))
 
     def needs(self) -> dict[str, list[str]]:
         """Returns which agents each agent of the plan waits for; agents that work only on request are left out."""

@@ -11,13 +11,13 @@ from sow.domain.runs.scheduler import Job
 from sow.domain.workflows.lifecycle import ARCHITECT, DONE_STATUSES
 from sow.domain.workflows.member import is_removed_from_design
 from sow.engine.runs.finish import record_end
-from sow.engine.runs.loop import DONE, STOPPED, WAITS, Loop
+from sow.engine.runs.loop import Loop
 from sow.engine.runs.run_job import JobEnd
 from sow.engine.runs.state_guard import changed
 from sow.engine.workflows import design_check, escalate, outputs, start
 from sow.engine.workflows.crew_context import CrewContext
 from sow.engine.workflows.member_job import MemberJob
-from sow.errors import SowError
+from sow.errors import DONE, INTERRUPTED, WAITS, SowError
 from sow.store.files.file_cache import FileCache
 from sow.store.projects import restore
 from sow.store.workflows import design_state, members, question_updates
@@ -168,7 +168,7 @@ DROPPED_FIELDS = {
     "result": None,
     "retry_count": 0,
 }  # end of an agent that is no longer in the crew
-PROGRESS = {WAITS: "blocked", STOPPED: "in_progress"}
+PROGRESS = {WAITS: "blocked", INTERRUPTED: "in_progress"}
 
 
 def close(crew: CrewContext, code: int) -> list[str]:

@@ -9,7 +9,7 @@ from sow.config import ExecutorConfig
 from sow.domain.documents.state import MemberState, VerificationResults
 from sow.domain.reviews import similar_notes, verdict
 from sow.domain.reviews.verdict import Verdict
-from sow.domain.workflows import escalation, stages
+from sow.domain.workflows import escalation, member_stages
 from sow.domain.workflows.crew_plan import shared_output_paths
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.domain.workflows.member import MISSING_DIGEST
@@ -81,7 +81,7 @@ class MemberJob(RunJob):
         if stage == "done":
             return JobEnd("completed")
         if stage == "ask":
-            self.ask(f"Agent {self.id}: {reason}", kind=stages.question_kind(self.context.member(self.id)))
+            self.ask(f"Agent {self.id}: {reason}", kind=member_stages.question_kind(self.context.member(self.id)))
             return JobEnd("failed" if self.context.member(self.id)["status"] == "failed" else "asking", reason=reason)
         return JobEnd("failed" if stage == "failed" else "asking", reason=reason)
 

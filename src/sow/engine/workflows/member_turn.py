@@ -11,7 +11,7 @@ from sow.agents.agent import Agent
 from sow.config import ExecutorConfig
 from sow.domain.checks import refusals
 from sow.domain.documents.state import MemberState
-from sow.domain.workflows import stages
+from sow.domain.workflows import member_stages
 from sow.domain.workflows.member import AT_WORK
 from sow.engine.runs.run_context import turn_fields
 from sow.engine.turns.sow_command import sow_command
@@ -169,7 +169,9 @@ class MemberTurn:
         if outcome.kind == "done" and state["status"] in AT_WORK:
             did_work = worked or digests != self.digests_before or has_worked(self.turn, turn)
             missing = outputs.missing(self.crew, name)
-            inferred, reason = stages.status_after_turn(state, self.crew.notes(name), missing=missing, worked=did_work)
+            inferred, reason = member_stages.status_after_turn(
+                state, self.crew.notes(name), missing=missing, worked=did_work
+            )
             if inferred:
                 state = members.infer_status(home, name, inferred).member
                 turn["inferred"] = True

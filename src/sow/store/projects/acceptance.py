@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sow.domain import task as rules
 from sow.domain.actor import Actor
-from sow.domain.checks import check_list
+from sow.domain.checks import task_checks
 from sow.domain.documents.state import Task
 from sow.domain.inbox import accept_command
 from sow.domain.runs import stages
@@ -43,7 +43,7 @@ def approve(home: Home, ident: str, *, actor: Actor, reason: str, waive: Sequenc
 
 def _check_commands(task: Task, waive: Sequence[str]) -> None:
     """Raises if a waived command is no check of the task, or if a failed check is not waived."""
-    failing = check_list.failing(task)
+    failing = task_checks.failing(task)
     commands = list(dict.fromkeys([*(check["command"] for check in task.get("checks", ())), *failing]))
     for command in waive:
         if command not in commands:

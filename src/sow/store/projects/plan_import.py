@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from sow.domain import phase
 from sow.domain import task as task_rules
 from sow.domain.actor import Actor
-from sow.domain.plans import plan_import as rules
+from sow.domain.plans import planned_tasks as rules
 from sow.domain.plans.plan import Plan
-from sow.domain.plans.plan_import import Difference, PlannedTask
+from sow.domain.plans.planned_tasks import Difference, PlannedTask
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair

@@ -9,7 +9,7 @@ from sow.domain.actor import WORKER, Actor
 from sow.domain.documents.state import MemberState, VerificationResults
 from sow.domain.workflows import member as rules
 from sow.domain.workflows.lifecycle import ARCHITECT
-from sow.domain.workflows.stages import MAX_FAILED_TURNS, MAX_VERIFICATIONS
+from sow.domain.workflows.member_stages import MAX_FAILED_TURNS, MAX_VERIFICATIONS
 from sow.errors import SowError
 from sow.store.files import state_file, temp_files
 from sow.store.files.checkout_home import Home

@@ -6,7 +6,7 @@ from support.quick_cases import all_of
 
 from sow.domain.workflows import member
 from sow.domain.workflows.crew_plan import Member
-from sow.domain.workflows.stages import (
+from sow.domain.workflows.member_stages import (
     MAX_FAILED_TURNS,
     MAX_VERIFICATIONS,
     next_stage,

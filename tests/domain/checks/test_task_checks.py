@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sow.domain.checks.check_list import by_digest, digest, last_complete_run
+from sow.domain.checks.task_checks import by_digest, digest, last_complete_run
 
 BUILD: Any = {"kind": "test", "command": "make"}
 TEST: Any = {"kind": "test", "command": "make test"}
