@@ -26,9 +26,11 @@ every_module = all_of("path", MODULES)
 # package, a package without sub-packages, a sub-package, or a module beside sub-packages.
 ORDER = """
 __main__
-cli.main cli.help cli.completion cli.worker_commands cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans
-cli.agents cli.project cli.tasks cli.open_cli cli.progress cli.output cli.context cli.command cli
+cli.main cli.help cli.completion cli.worker_commands cli.cluster cli.setup cli.serve cli.workflows cli.runs
+cli.knowledge cli.plans cli.agents cli.project cli.tasks cli.open_cli cli.progress cli.output cli.context cli.command
+cli
 dashboard.server dashboard.data dashboard
+cluster
 engine.delivery engine.launch engine.workflows engine.runs engine engine.turns engine.checks engine.consent
 reports gitwork forge config
 executors.clis executors.library executors.probe executors.binary executors.write_rules

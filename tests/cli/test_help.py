@@ -68,7 +68,7 @@ def test_the_help_shows_groups(bare_repo: Repo, words: tuple[str, ...]):
     for topic, groups in TOPICS.items():
         start = lines.index(f"{topic} commands") + 1
         assert [line.split()[0] for line in lines[start : start + len(groups)]] == [*groups]
-    assert TOPICS["Plumbing"].keys() == {"hook", "prompt", "schema"}
+    assert TOPICS["Plumbing"].keys() == {"hook", "prompt", "turn", "schema"}
     assert "Exit codes: 0 done" in out
     assert "  -q, --quiet    " in out
 

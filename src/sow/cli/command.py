@@ -178,6 +178,7 @@ GROUPS = {
     "install": "setup.install",
     "uninstall": "setup.install",
     "hook": "setup.hook",
+    "turn": "cluster.hosts",
     "mcp": "serve.serve",
     "ui": "serve.serve",
     "doctor": "setup.doctor",

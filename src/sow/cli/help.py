@@ -86,7 +86,12 @@ TOPICS: dict[str, dict[str, str]] = {
         "validate": "",
         "version": "",
     },
-    "Plumbing": {"hook": "", "prompt": "", "schema": "List, show and compare the schemas of state files"},
+    "Plumbing": {
+        "hook": "",
+        "prompt": "",
+        "turn": "Take turns for other machines; sow starts these",
+        "schema": "List, show and compare the schemas of state files",
+    },
 }
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 bad input, 3 internal error,\n            4 needs input, 130 interrupted"
 

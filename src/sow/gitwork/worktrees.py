@@ -184,10 +184,10 @@ class Worktrees:
         """Returns the commits that are pinned for a task."""
         return list(dict.fromkeys(self._pins(task).all().values()))
 
-    def pin_received(self, task: str, commits: Iterable[str], head: str) -> None:
+    def pin_received(self, task: str, commits: Iterable[str], taken: Iterable[str]) -> None:
         """Pins the other commits that a worker made on another machine."""
         with self.repository.locked():
-            self._pins(task).keep_unreachable(FOUND, commits, excluding=[head])
+            self._pins(task).keep_unreachable(FOUND, commits, excluding=taken)
 
     def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
         """Links and copy ignored files into a worktree. Returns the set-up commands that must still run there."""

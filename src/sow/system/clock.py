@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import time
 
+FORM = "%Y-%m-%dT%H:%M:%SZ"
+_fixed: list[str] = []
+
 
 def now() -> str:
     """Returns the time in the form of our files: UTC, whole seconds."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return _fixed[0] if _fixed else time.strftime(FORM, time.gmtime())
+
+
+def fix(moment: str) -> None:
+    """Makes `now` return this time in this process, which repeats what was done elsewhere at that time."""
+    _fixed[:] = [moment]
 
 
 def format_time(seconds: float) -> str:
     """Returns another time in the same form."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return time.strftime(FORM, time.gmtime(seconds))
 
 
 def epoch_of(at: str) -> int | None:

@@ -140,7 +140,7 @@ def run_all(
     answers: dict[int, RemoteResult] = {}
     running: list[RunningGit] = []
     waiting = list(enumerate(asks))
-    environment = _environment() if asks else {}
+    environment = sealed_environment() if asks else {}
     with InterruptOnSignal():
         try:
             while waiting or running:
@@ -159,7 +159,8 @@ def run_all(
     return [answers[index] for index in range(len(asks))]
 
 
-def _environment() -> dict[str, str]:
+def sealed_environment() -> dict[str, str]:
+    """Returns the environment for git with a remote: no prompts, few protocols, and the user's own ssh command."""
     environment = {name: value for name, value in os.environ.items() if name not in git.REMOVED_VARIABLES}
     if "GIT_SSH_COMMAND" not in environment and "GIT_SSH" not in environment:
         user_command = git.run(["config", "--get", "core.sshCommand"], cwd="/", check=False).strip()

@@ -13,9 +13,12 @@ from sow.cli.runs import show
 from sow.cli.runs.dry_run import show_dry_run
 from sow.cli.runs.live import Live
 from sow.cli.tasks.questions import ask_open_questions
+from sow.config import Config, seconds
 from sow.engine.launch import launch, preflight, run_request
 from sow.engine.launch.run_request import RunRequest
+from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.runs.run_context import require_sandbox
+from sow.errors import SowError
 from sow.reports import run_report
 from sow.system.terminal import notes
 
@@ -45,6 +48,8 @@ def run(
     reading = load.load_valid(context, plan, tag=tag, parallel_stories=parallel_stories)
     if reading is None:
         return load.BAD_PLAN
+    turns = _turns(context, config, call)
+    call |= {"max_concurrency": call["max_concurrency"] or str(turns.capacity())} if turns.is_remote else {}
     settings = run_request.settings_of(config, reading.plan, call)
     default_reviewers = [str(name) for name in config.setting("review", "agents")]
     agents = config.agents(home.root, context.environment, default_reviewers)
@@ -70,6 +75,7 @@ def run(
         retry_failed=retry_failed,
         json=json,
         verbs=context.verbs,
+        turns=turns,
     )
     require_sandbox(config, context.environment)
     run_request.check_roles(request)
@@ -84,6 +90,20 @@ def run(
         with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             show.show(run_report.report_data(request.home, folder, context.hints()))
     return code
+
+
+def _turns(context: Context, config: Config, call: Mapping[str, str]) -> LocalTurns:
+    """Returns what takes the turns of the run: this machine, or those of --on."""
+    if not call["on"]:
+        return LocalTurns()
+    if call["isolation"] == "none":
+        raise SowError("--on needs a worktree for each task", "leave out --isolation none")
+    from sow.cluster.remote_turns import RemoteTurns
+    from sow.cluster.ssh_carrier import SshCarrier, parse_hosts
+
+    carrier = SshCarrier(parse_hosts(call["on"]), lost_after=seconds(str(config.setting("cluster", "lost_after"))))
+    carrier.connect()
+    return RemoteTurns(carrier, config)
 
 
 @dataclass(frozen=True)

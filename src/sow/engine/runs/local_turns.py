@@ -24,6 +24,11 @@ class LocalTurns:
     """Takes each turn in a process of this machine."""
 
     is_remote = False
+    sends_commands = False  # whether workers send their commands to this process even without a sandbox
+
+    def capacity(self) -> int:
+        """Returns how many turns all machines take at once; 0 is no limit of theirs."""
+        return 0
 
     def require(self, executor: ExecutorConfig) -> None:
         """Raises if no machine of the run offers an executor; the programs of this machine are checked elsewhere."""
@@ -57,9 +62,7 @@ class LocalTurns:
         folder = os.path.realpath(job.context.folder_of(job.id))
         return "host" not in record.session and os.path.realpath(record.session["cwd"]) == folder
 
-    def attach(
-        self, job: TaskJob, role: Agent, executor: ExecutorConfig | None, record: SessionRecord
-    ) -> Steps[FinishedTurn]:
+    def attach(self, job: TaskJob, role: Agent, executor: ExecutorConfig, record: SessionRecord) -> Steps[FinishedTurn]:
         """Continues with a turn that an earlier call of the run started on another machine."""
         raise Waiting(
             f"the last turn on task {job.id} is on {record.session.get('host') or 'another machine'}",

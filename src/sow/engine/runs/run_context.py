@@ -253,6 +253,7 @@ class RunContext:
             source_folders=sources,
             verbs=self.verbs,
             network_limit=self.settings.get("network", ALL),
+            sends_commands=self.turns.sends_commands,
         )
 
     def role_of(self, task: Task) -> Agent:

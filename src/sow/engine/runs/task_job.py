@@ -213,14 +213,21 @@ class TaskJob(RunJob):
     def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
         """Prepares the worktree of the task and sets it up; with `fresh` nothing of earlier work stays.
 
-        Returns False if a person stopped it.
+        Another machine sets up its own one. Returns False if a person stopped it.
         """
         isolation = self.context.isolation
         task = task_updates.load_trusted(self.folder, self.project)
         if isolation is None:
             concerns.record_unchecked_paths(self, task)
             return True
-        folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
+        isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
+        return self.context.turns.is_remote or (yield from self.set_up(task))
+
+    def set_up(self, task: Task) -> Steps[bool]:
+        """Runs the set-up of the prepared worktree; returns False if a person stopped it."""
+        isolation, folder = self.context.isolation, self.context.folder_of(self.id)
+        if isolation is None:
+            return True
         setup = self.context.setups.setup_for(folder_reader(folder))
         setup_files = setup.as_settings()
         environment = setup.environment(folder, setting_up=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def recover(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
     """Recovers every session of a task, for a caller that holds its claim; returns remarks."""
     records = sessions.records(folder)
-    remarks = [remark for record in records for remark in _recover(record, environment)]
+    remarks = [remark for record in records for remark in end_session(record, environment)]
     if isinstance(folder, TaskFolder):  # a workflow's state is checked whenever it is opened
         unsettled = [record for record in records if _is_open(record)]
         remarks += settle.reset_after_crash(folder, at_work=bool(unsettled))
@@ -84,7 +84,7 @@ def end_left_turns(folder: TaskFolder | AgentFolder, environment: Mapping[str, s
     if folder.home.task_holder(folder.id) or not _has_any(folder, environment):
         return []
     with folder.home.claim(f"task-{folder.id}", purpose=f"ends an earlier turn on {folder.label}"):
-        return [remark for record in sessions.records(folder) for remark in _recover(record, environment)]
+        return [remark for record in sessions.records(folder) for remark in end_session(record, environment)]
 
 
 def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> bool:
@@ -102,7 +102,8 @@ def _is_unfinished(turn: SessionTurn) -> bool:
     return "ended_at" not in turn and "remote" not in turn
 
 
-def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
+def end_session(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
+    """Ends what is left of the turns of one session, and completes their records; returns remarks."""
     turns_to_fix = [turn for turn in record.session["turns"] if _needs_recovery(turn, environment)]
     if not turns_to_fix:
         return []

@@ -262,11 +262,12 @@ class AgentTurn:
 
     def _sandbox(self, record: SessionRecord, request: Request) -> AbstractContextManager[OpenBox | None]:
         """Returns the sandbox of the turn, to be opened, or nothing."""
-        if not self.in_sandbox:
+        if not self.in_sandbox and (self.read_only or not self.settings.sends_commands):
             return nullcontext()
-        from sow.engine.turns.worker_sandbox import open_box  # here, because it loads much that other turns do not need
+        # Here, because it loads much that other turns do not need.
+        from sow.engine.turns.worker_sandbox import open_box, open_channel
 
-        return open_box(self, record, request)
+        return open_box(self, record, request) if self.in_sandbox else open_channel(self, record)
 
     def _start_text(self, session: Session, kind: str) -> str:
         model = f"model {self.model or session['model']}" if self.model or session["model"] else "default model"

@@ -39,6 +39,7 @@ class TurnSettings(Record):
     source_folders: Sequence[str] | None = None  # of code, if the user accepted imports from their own checkout
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None  # runs what a worker sends from its sandbox
     network_limit: str = OPEN_NETWORK  # of the plan
+    sends_commands: bool = False  # workers send their commands to this process even without a sandbox
 
     def __post_init__(self) -> None:
         self.turns: list[SessionTurn] = []  # turns that were taken with these settings

@@ -49,7 +49,7 @@ HOME_DAYS = 30
 class OpenBox:
     """The sandbox of one turn: what the process sees, and the variables that it needs there."""
 
-    box: Box
+    box: Box | None  # None: only the channel is open
     variables: dict[str, str]
     home: str  # the folder that the worker sees as its home
     remarks: list[str] = field(default_factory=list)
@@ -78,10 +78,8 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     try:
         _mount(box, turn, request, private_git, crew)
         if settings.verbs is not None and not turn.read_only:
-            actor = Actor(kind=WORKER, name=turn.agent.name, task=turn.folder.id)
-            variables = {**environment, **turn.worker_variables(record)}
             verbs = settings.verbs if crew is None else _with_refresh(settings.verbs, crew)
-            channel = Channel(f"{home.folder('local', 'sandbox', name)}/channel", variables, actor, verbs)
+            channel = _channel(turn, record, name, verbs)
             box.place(channel.folder, CHANNEL)
             opened.variables["SOW_CHANNEL"] = f"{CHANNEL}/channel"
         try:
@@ -108,6 +106,27 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
             with repository.locked():
                 opened.remarks += private_git.take_over()
         settings.announce(opened.remarks)
+
+
+@contextmanager
+def open_channel(turn: AgentTurn, record: SessionRecord) -> Iterator[OpenBox | None]:
+    """Opens only the channel, for a worker outside of the sandbox whose commands are sent to this process."""
+    settings = turn.settings
+    if settings.verbs is None:
+        yield None
+        return
+    channel = _channel(turn, record, turn.folder.id, settings.verbs)
+    try:
+        yield OpenBox(None, {"SOW_CHANNEL": f"{channel.folder}/channel"}, settings.environment.get("HOME", ""))
+    finally:
+        channel.close()
+
+
+def _channel(turn: AgentTurn, record: SessionRecord, name: str, verbs: Run) -> Channel:
+    settings = turn.settings
+    actor = Actor(kind=WORKER, name=turn.agent.name, task=turn.folder.id)
+    variables = {**settings.environment, **turn.worker_variables(record)}
+    return Channel(f"{settings.home.folder('local', 'sandbox', name)}/channel", variables, actor, verbs)
 
 
 def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGit | None:

@@ -130,6 +130,66 @@ class BackgroundProgram:
             self._mark = ""
 
 
+def start_detached(arguments: list[str], *, out: str, err: str) -> None:
+    """Starts a program in a session of its own, which goes on when we end; its output is appended to two files."""
+    streams = [plain_file.create(path, os.O_WRONLY | os.O_APPEND) for path in (out, err)]
+    try:
+        _start(
+            arguments, cwd="/", stdin=subprocess.DEVNULL, stdout=streams[0], stderr=streams[1], start_new_session=True
+        )
+    finally:
+        for stream in streams:
+            os.close(stream)
+
+
+class SteppedProgram:
+    """A program in a session of its own that a loop follows step by step, by the lines of its output."""
+
+    def __init__(self, arguments: list[str], *, environment: Mapping[str, str]) -> None:
+        self._errors = unnamed_file("", environment)
+        self._partial = b""
+        self._process = _start(
+            arguments,
+            cwd="/",  # not a repository, whose settings the program could obey
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+
+    def lines(self) -> list[str] | None:
+        """Returns the new lines of its output, or None if it has ended; a line that is too long is cut."""
+        data = _read(self._process, 0)
+        if data is None:
+            last, self._partial = self._partial, b""
+            return [_text(last)] if last else None
+        *lines, partial = (self._partial + data).split(b"\n")
+        self._partial = partial[:MOST]
+        return [_text(line) for line in lines]
+
+    @property
+    def code(self) -> int:
+        """Returns its exit code, after its end."""
+        return self._process.wait()
+
+    def errors(self) -> str:
+        """Returns the end of its error output."""
+        size = os.fstat(self._errors).st_size
+        return _text(os.pread(self._errors, MOST, max(0, size - MOST))).strip()
+
+    def end(self) -> None:
+        """Kills it and its group."""
+        if self._process.poll() is None:
+            process_tree.signal_one(self._process.pid, signal.SIGKILL, group=True)
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+        if self._errors >= 0:
+            os.close(self._errors)
+            self._errors = -1
+
+
 def capture(arguments: list[str], **options: Any) -> ProgramOutput:
     """Runs a program like BackgroundProgram and returns its output; when we return, all its processes are gone."""
     program = BackgroundProgram(arguments, start_new_session=True, **options)

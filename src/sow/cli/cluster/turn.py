@@ -1,0 +1,67 @@
+"""Takes turns for other machines (`sow turn`): each line of output is one JSON event."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from sow.cli.context import Context
+from sow.cluster.detached_turn import DetachedTurn
+from sow.cluster.host_folder import HostFolder, describe
+from sow.cluster.hosted_turn import HostedTurn
+from sow.errors import SowError
+from sow.system.process.generator_steps import run_to_end
+
+FAILED = 1
+
+
+def offers(context: Context) -> int:
+    context.require_person("offer this machine to others")
+    host = HostFolder(context.environment)
+    host.open()
+    _tell(describe(host, context.config()))
+    return 0
+
+
+def start(context: Context, *, token: str) -> int:
+    context.require_person("start turns of other machines")
+    host = HostFolder(context.environment)
+    host.open()
+    turn = DetachedTurn(host, token)
+    if turn.follow(_pass_on):
+        _tell({"event": "ended"})
+        return 0
+    _tell({"event": "refused", "reason": turn.errors() or "the process of the turn ended without a result"})
+    return FAILED
+
+
+def stop(context: Context, *, token: str) -> int:
+    context.require_person("stop turns of other machines")
+    _tell({"event": "stopped" if DetachedTurn(HostFolder(context.environment), token).stop() else "not_running"})
+    return 0
+
+
+def run(context: Context, *, token: str) -> int:
+    context.require_person("take turns of other machines")
+    if context.verbs is None:
+        raise SowError("a forwarded command takes no turns", "run it on the machine itself")
+    host = HostFolder(context.environment)
+    host.open()
+    lock = DetachedTurn(host, token).hold()
+    try:
+        turn = HostedTurn(host, context.config(), token, context.verbs, _tell, is_same_user=True)
+        run_to_end(turn.run())
+    finally:
+        os.close(lock)
+    return 0
+
+
+def _tell(event: dict[str, Any]) -> None:
+    _pass_on(json.dumps(event, ensure_ascii=True))
+
+
+def _pass_on(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Takes the turns of a run on other machines."""

@@ -1,0 +1,55 @@
+"""Says what a run needs from the way to other machines: ssh or Temporal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sow.config import ExecutorConfig
+from sow.system.process.steps import Steps
+
+
+@dataclass
+class TurnOrder:
+    """One turn that is to be taken on another machine."""
+
+    token: str
+    title: str  # for people, such as "task 010: implementer on claude-code"
+    executor: str
+    request_ref: str
+    result_ref: str
+    commits: dict[str, str]  # what to send, by ref; empty if it was sent before
+    host: str = ""  # the machine that has to take it; "" for any
+    chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the machine before the turn starts
+    tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
+    wait_for_host: float = 600.0  # seconds that a turn waits for a machine that has to take it
+
+
+@dataclass(frozen=True)
+class TurnDelivery:
+    """The end of an order. `kind`: result, lost, refused, no_host, interrupted (nothing was started) or left."""
+
+    kind: str
+    commit: str = ""  # of the result, in the user's repository
+    host: str = ""
+    reason: str = ""
+
+
+class Carrier(Protocol):
+    """Brings requests to machines and results back. Orders with the same token are one turn."""
+
+    def require(self, executor: ExecutorConfig) -> None:
+        """Raises if no machine offers an executor."""
+
+    def offers(self, executor: str) -> bool:
+        """Tells whether a machine offers an executor."""
+
+    def capacity(self) -> int:
+        """Returns how many turns all machines take at once."""
+
+    def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
+        """Brings an order to a machine, waits for its end, and fetches the result into the repository at `root`."""
+
+    def settled(self, root: str, order: TurnOrder) -> Steps[None]:
+        """Removes the packets of an order whose result was taken over."""

@@ -1,0 +1,311 @@
+"""Takes one turn for another machine: unpacks the request, runs the turn as any other, and packs its result."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sow.agents.agent import PROJECT, Agent
+from sow.agents.registry import read_agent
+from sow.cluster.host_folder import HostFolder, machine_name
+from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
+from sow.cluster.turn_request import ROLE, STATE, read_request
+from sow.config import Config
+from sow.domain.documents.state import Run
+from sow.domain.network import narrower
+from sow.engine import consent
+from sow.engine.runs.local_turns import LocalTurns
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.task_job import TaskJob
+from sow.engine.turns import recovery
+from sow.engine.turns.task_turn import FinishedTurn
+from sow.errors import SowError
+from sow.executors.adapter import Outcome
+from sow.store import layout
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import remove_tree_quietly
+from sow.store.projects import task_folder as task_folders
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import run_folder, sessions
+from sow.store.runs.sessions import SessionRecord
+from sow.store.user import consents
+from sow.system import clock, crash_points, plain_file
+from sow.system.git import run as run_git
+from sow.system.process.steps import Steps
+
+Verbs = Callable[[list[str], Mapping[str, str]], int]
+ENDINGS = ("prompt", "out", "err", "md", "txt")
+MOST_SESSION_FILE = 16 << 20
+BEGUN = "begun"
+MOST_RECORDED = 10_000  # commands of one worker
+
+
+class RecordedVerbs:
+    """Runs the commands of a worker on this machine, and records those that were accepted, for the user's machine."""
+
+    def __init__(self, verbs: Verbs, path: str) -> None:
+        self.verbs = verbs
+        self.path = path
+
+    def __call__(self, words: list[str], environment: Mapping[str, str]) -> int:
+        code = self.verbs(words, environment)
+        if words and not code:
+            line = json.dumps({"at": clock.now(), "words": words}) + "\n"
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, line.encode("utf-8", "backslashreplace"))
+            finally:
+                os.close(descriptor)
+        return code
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """Returns the accepted commands, oldest first."""
+        if not os.path.exists(self.path):
+            return []
+        lines = plain_file.read_text(self.path, MOST_SESSION_FILE).splitlines()[:MOST_RECORDED]
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+class HostedTurn:
+    """One turn for another machine, in a home of this one."""
+
+    def __init__(
+        self,
+        host: HostFolder,
+        config: Config,
+        token: str,
+        verbs: Verbs,
+        tell: Callable[[dict[str, Any]], None],
+        *,
+        is_same_user: bool,
+    ) -> None:
+        """`is_same_user`: the sender logged in as this user, so that the user's consents hold here too."""
+        self.host = host
+        self.config = config
+        self.folder = host.turn_folder(token)
+        self.verbs = RecordedVerbs(verbs, f"{self.folder}/verbs.jsonl")
+        self.tell = tell
+        self.is_same_user = is_same_user
+        commit = host.find(f"refs/sow/turns/{token}/request")
+        if not commit:
+            raise SowError(f"there is no request {token}", "sow sends it before it starts the turn")
+        self.packet = Packet(host.repository, commit)
+        self.request = read_request(self.packet)
+        if self.request.token != token:
+            raise BadPacket("the request has the token of another one", "")
+        self.home: Home = host.home_of(self.request)
+
+    def run(self) -> Steps[str]:
+        """Takes the turn and returns the commit of its result; a turn that was started before is not repeated."""
+        finished = self.host.find(self.request.result_ref)
+        if finished:
+            return finished
+        with self.home.claim(f"turn-{self.request.task}", purpose=f"a turn on task {self.request.task}"):
+            if os.path.exists(f"{self.folder}/{BEGUN}"):
+                return self._pack_lost()
+            crash_points.crash_point(f"begin {self.request.token}")
+            plain_file.write(f"{self.folder}/{BEGUN}", self.request.task)
+            context: RunContext | None = None
+            try:
+                self._unpack()
+                context = self._context()
+                finished_turn = yield from self._take(context)
+            except SowError as error:
+                return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
+            return self._pack(context, finished_turn, finished_turn.outcome, finished_turn.remarks)
+
+    def _unpack(self) -> None:
+        """Writes the state that the turn needs, and nothing of an earlier turn but its sessions and its worktree."""
+        home, request = self.home, self.request
+        if os.path.isdir(home.project):
+            folder = TaskFolder(home, "", request.task)
+            for record in sessions.records(folder):
+                recovery.end_session(record, self.host.environment)
+        remove_tree_quietly(home.project)
+        remove_tree_quietly(f"{home.checkout.common}/sow/{request.project_id}")
+        for name, data in self.packet.files(STATE):
+            path = f"{home.sow}/{name}"
+            home.folder(*os.path.dirname(name).split("/")) if "/" in name else home.folder()
+            plain_file.create_with(path, data)
+        layout.create_missing(home)
+
+    def _context(self) -> RunContext:
+        """Opens the run as far as this machine needs it: its integration branch and its worktree."""
+        home, request, config = self.home, self.request, self.config
+        run: Run = {
+            "id": request.run,
+            "project_id": request.project_id,
+            "name": f"task {request.task}",
+            "branch": request.branch,
+            "base": request.base,
+            "head": request.base,
+            "status": "running",
+            "started_at": clock.now(),
+            "plans": [],
+            "tasks": [request.task],
+            "settings": {
+                "max_concurrency": 1,
+                "schedule": "ready",
+                "isolation": "worktree",
+                "review": "off",
+                "retries": 0,
+                "max_wait": 0,
+                "network": narrower(request.network, config.sandbox_network(request.role)),
+            },
+        }
+        if request.sandbox:
+            run["settings"]["sandbox"] = request.sandbox
+        if request.timeout:
+            run["settings"]["timeout"] = request.timeout
+        if request.sources:
+            run["accepted"] = ["outside_imports"]
+        folder = run_folder.create(home, run)
+        if self.is_same_user:
+            repository = (self.host.environment, home.checkout.common)
+            consents.record(*repository, request.agreed)
+            if request.is_trusted:
+                config.trust.append(home.root)
+        agreed = consent.load_consents(home, config, self.host.environment)
+        agents = config.agents(home.root, self.host.environment)
+        return RunContext(
+            home,
+            config,
+            self.host.environment,
+            agents,
+            folder,
+            [self._beat],
+            agreed,
+            verbs=self.verbs,
+            turns=HostTurns(),
+        )
+
+    def _beat(self, entry: dict[str, Any]) -> None:
+        if entry["event"] in ("step", "refused"):
+            self.tell({key: entry[key] for key in ("event", "text", "tool", "command", "reason") if key in entry})
+
+    def _take(self, context: RunContext) -> Steps[FinishedTurn]:
+        """Makes the worktree equal to the user's one, sets it up, and takes the turn."""
+        request, isolation = self.request, context.isolation
+        if isolation is None:
+            raise SowError("the run has no worktrees", "report this: it is a bug")
+        isolation.worktrees.names = {request.task: request.worktree}
+        job = TaskJob(context, request.task)
+        isolation.worktrees.prepare(request.task, request.base, fresh=request.fresh)
+        isolation.worktrees.receive(request.task, request.head, request.files)
+        task = job.folder.task()
+        if not (yield from job.set_up(task)):
+            raise SowError("the turn was stopped during the set-up of its worktree", "run again")
+        role, executor = self._role(context), self.config.executor(request.executor)
+        if request.model:
+            executor.settings["model"] = request.model
+        self.tell({"event": "started", "host": machine_name(self.config)})
+        if request.kind == "resume":
+            return (yield from context.turns.resume(job, task, role, executor, request.text))
+        return (yield from context.turns.spawn(job, task, role, executor, fresh=request.fresh, text=request.text))
+
+    def _role(self, context: RunContext) -> Agent:
+        """Returns the role: the one whose file came with the request, else a built-in one."""
+        name = self.request.role
+        for file, data in self.packet.files(ROLE):
+            path = f"{self.home.folder('local', 'roles')}/{os.path.basename(file)}"
+            plain_file.create_with(path, data)
+            role = read_agent(path, PROJECT, path)
+            if role is not None and role.name == name:
+                return role
+        return context.agents.get(name)
+
+    def _pack(
+        self, context: RunContext | None, finished: FinishedTurn | None, outcome: Outcome, remarks: list[str]
+    ) -> str:
+        """Makes the commit of the result: the work, the transcripts, the outputs and the accepted commands."""
+        request = self.request
+        isolation = context.isolation if context is not None else None
+        head, files_commit, others = request.head, request.files, []
+        if isolation is not None and os.path.isdir(isolation.worktrees.path(request.task)):
+            head, files_commit = isolation.worktrees.snapshot(request.task, request.base)
+            others = isolation.worktrees.pinned(request.task)
+        record = finished.record if finished is not None else self._last_record()
+        turns = record.session["turns"] if record is not None else []
+        begun = plain_file.read_text(f"{self.folder}/{BEGUN}", 100)
+        turns = [turn for turn in turns if turn["started_at"] >= self._begun_at()] if begun else turns
+        files: dict[str, str] = {}
+        if record is not None:
+            for number, turn in enumerate(turns, 1):
+                for ending in ENDINGS:
+                    path = record.file(turn["number"], ending)
+                    if os.path.isfile(path) and os.path.getsize(path) <= MOST_SESSION_FILE:
+                        files[f"session/{number}.{ending}"] = path
+        status, reason = "", ""
+        try:
+            folder = task_folders.find(self.home, _project(self.home), request.task)
+            task = folder.task()
+            status, reason = task["status"], task.get("question", {}).get("text", "")
+            files |= files_below(f"{folder.folder}/task_output", "output")
+        except SowError as error:
+            remarks = [*remarks, f"the state of the task could not be read: {error.message}"]
+        files, left_out = within_limits(files)
+        remarks += [f"{len(left_out)} files did not fit into the result: {', '.join(left_out[:5])}"] if left_out else []
+        facts = {
+            "token": request.token,
+            "protocol": request.protocol,
+            "host": machine_name(self.config),
+            "outcome": outcome.kind,
+            "reason": outcome.reason[:2000],
+            "text": outcome.text,
+            "reset_at": outcome.reset_at,
+            "status": status,
+            "status_reason": reason,
+            "session": {**record.session, "turns": turns} if record is not None else {},
+            "refusals": finished.refusals if finished is not None else [],
+            "remarks": remarks,
+            "verbs": self.verbs.recorded(),
+            "head": head,
+            "files": files_commit,
+        }
+        repository = isolation.repository if isolation is not None else _repository(self.home)
+        parents = list(dict.fromkeys((head, files_commit, *others)))
+        commit = pack(repository, facts, files, parents, message=f"Result of task {request.task}")
+        crash_points.crash_point(f"result of {request.token}")
+        run_git(["push", "--quiet", "--", self.host.repository, f"{commit}:{request.result_ref}"], cwd=self.home.root)
+        return commit
+
+    def _begun_at(self) -> str:
+        return clock.format_time(os.stat(f"{self.folder}/{BEGUN}").st_mtime)
+
+    def _last_record(self) -> SessionRecord | None:
+        records = sessions.records(TaskFolder(self.home, "", self.request.task))
+        return records[-1] if records else None
+
+    def _pack_lost(self) -> str:
+        """Ends what is left of a turn whose sow was killed, and packs what it did."""
+        folder = TaskFolder(self.home, "", self.request.task)
+        for record in sessions.records(folder):
+            recovery.end_session(record, self.host.environment)
+        context: RunContext | None = None
+        try:
+            context = self._context()
+            if context.isolation is not None:
+                context.isolation.worktrees.names = {self.request.task: self.request.worktree}
+        except SowError:
+            pass
+        return self._pack(context, None, Outcome("lost", reason="the turn's sow was killed on its machine"), [])
+
+
+class HostTurns(LocalTurns):
+    """Turns of this machine whose workers send all their commands, also without a sandbox."""
+
+    sends_commands = True
+
+
+def _project(home: Home) -> Any:
+    from sow.store.projects import project as projects
+
+    return projects.load_anywhere(home)
+
+
+def _repository(home: Home) -> Any:
+    from sow.gitwork.repository import Repository
+
+    return Repository(home)

@@ -1,0 +1,224 @@
+"""Takes the turns of a run's workers on other machines: sends the task, waits, and takes the result over."""
+
+from __future__ import annotations
+
+from sow.agents.agent import Agent
+from sow.cluster import settling
+from sow.cluster.carrier import Carrier, TurnDelivery, TurnOrder
+from sow.cluster.packet import Packet
+from sow.cluster.transfer import drop_refs
+from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, new_token, pack_request
+from sow.config import Config, ExecutorConfig
+from sow.domain.documents.state import Task
+from sow.engine.checks.setup_plan import folder_reader
+from sow.engine.runs.local_turns import LocalTurns
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.task_job import TaskJob
+from sow.engine.turns import task_turn
+from sow.engine.turns.recovery import recover
+from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
+from sow.errors import SowError
+from sow.executors.adapter import Outcome
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.projects import project as projects
+from sow.store.projects import tasks
+from sow.store.projects.task_updates import RUNNER
+from sow.store.runs import sessions
+from sow.store.runs.sessions import SessionRecord
+from sow.system import clock
+from sow.system.process.steps import Steps
+
+
+class RemoteTurns(LocalTurns):
+    """The turns of one run on other machines."""
+
+    is_remote = True
+
+    def __init__(self, carrier: Carrier, config: Config) -> None:
+        self.carrier = carrier
+        self.config = config
+
+    def capacity(self) -> int:
+        """Returns how many turns all machines take at once."""
+        return self.carrier.capacity()
+
+    def require(self, executor: ExecutorConfig) -> None:
+        """Raises if no machine offers an executor."""
+        self.carrier.require(executor)
+
+    def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
+        """Returns the executor of a role, then its fallbacks that a machine offers."""
+        config, only = context.config, context.settings.get("executor", "")
+        names = [only] if only else dict.fromkeys((config.binding(role)[0], *config.fallbacks.get(role, ())))
+        first, *fallbacks = map(config.executor, names)
+        return [first, *(fallback for fallback in fallbacks if self.carrier.offers(fallback.name))]
+
+    def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
+        """Tells whether a session is on another machine, and was not lost with it."""
+        turns = record.session["turns"]
+        return "host" in record.session and (not turns or turns[-1].get("outcome") not in ("lost", "not_found"))
+
+    def spawn(
+        self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, *, fresh: bool, text: str
+    ) -> Steps[FinishedTurn]:
+        """Starts a new session on a machine that offers the executor."""
+        context = job.context
+        turn = self._turn(job, role, executor)
+        with context.home.claim(f"task-{job.id}", purpose=f"{role.name} works on task {job.id}"):
+            remarks = turn.settings.announce(recover(turn.folder, turn.settings.environment))
+            before = task_turn.begin(turn, RUNNER, fresh=fresh)
+            remarks += turn.settings.announce(task_turn.choose_references(turn, before, RUNNER))
+            if fresh and not text:
+                text = "\n\n".join(task_turn.unread_feedback(turn.folder, ""))
+            record = turn.open_session("recovery" if "session_id" in before else "spawn")
+            order = self._order(job, turn, record, "spawn", fresh=fresh, text=text)
+            session_id = record.session.get("session_id") or record.session["key"]
+            tasks.start_worker(context.home, job.id, session_id, role.name, actor=RUNNER)
+            return (yield from self._take(job, turn, record, order, remarks))
+
+    def resume(self, job: TaskJob, task: Task, role: Agent, executor: ExecutorConfig, text: str) -> Steps[FinishedTurn]:
+        """Continues a session on its own machine."""
+        turn = self._turn(job, role, executor)
+        with job.context.home.claim(f"task-{job.id}", purpose=f"{role.name} works on task {job.id}"):
+            remarks = turn.settings.announce(recover(turn.folder, turn.settings.environment))
+            record = sessions.current(turn.folder, task["session_id"])
+            if record is None:
+                raise SowError(f"task {job.id} has no session", "run again")
+            record.begin_turn("resume", task["iteration"], [])
+            order = self._order(job, turn, record, "resume", fresh=False, text=text)
+            order.host = record.session.get("host", "")
+            return (yield from self._take(job, turn, record, order, remarks))
+
+    def follow(
+        self, job: TaskJob, role: Agent, executor: ExecutorConfig, text: str, owner: SessionRecord
+    ) -> Steps[FinishedTurn]:
+        """Begins a task in a new session: one that continues another task's session stays on one machine."""
+        task = job.folder.task()
+        return self.spawn(job, task, role, executor, fresh=False, text=text)
+
+    def attach(self, job: TaskJob, role: Agent, executor: ExecutorConfig, record: SessionRecord) -> Steps[FinishedTurn]:
+        """Waits for a turn that an earlier call of the run sent, or takes its result over."""
+        turn = self._turn(job, role, executor)
+        with job.context.home.claim(f"task-{job.id}", purpose=f"{role.name} works on task {job.id}"):
+            token = record.session["turns"][-1]["remote"]["token"]
+            request = f"{REFS}/{token}/request"
+            commit = job.context.isolation.repository.find_commit(request) if job.context.isolation else ""
+            order = self._new_order(job, turn, token, {request: commit} if commit else {})
+            order.host = record.session.get("host", "")
+            order.chosen = lambda host: self._chosen(record, host)
+            return (yield from self._take(job, turn, record, order, []))
+
+    def _turn(self, job: TaskJob, role: Agent, executor: ExecutorConfig) -> TaskTurn:
+        settings = job.context.turn_settings(job.on_worker_event)
+        return task_turn.spawn_turns(settings, job.id, role, [executor], cwd=job.context.folder_of(job.id))[0]
+
+    def _order(
+        self, job: TaskJob, turn: TaskTurn, record: SessionRecord, kind: str, *, fresh: bool, text: str
+    ) -> TurnOrder:
+        """Packs the request from the state as it is, and records the turn as one on another machine."""
+        context, isolation = job.context, job.context.isolation
+        if isolation is None:
+            raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
+        project = projects.load(context.home)
+        head, files = isolation.worktrees.snapshot(job.id, isolation.integration.head)
+        setup = context.setups.wanted(folder_reader(isolation.worktrees.path(job.id)))
+        missing = context.setups.missing(setup)
+        if missing:
+            raise EnvironmentProblem(f"you have not agreed to the set-up: {'; '.join(missing)}", "run the plan again")
+        request = TurnRequest(
+            token=new_token(),
+            protocol=PROTOCOL,
+            project_id=project["project_id"],
+            branch=project["branch"],
+            run=context.folder.id,
+            task=job.id,
+            worktree=isolation.worktrees.path(job.id).rpartition("/")[2],
+            kind=kind,
+            fresh=fresh,
+            text=text,
+            role=turn.agent.name,
+            executor=turn.executor.name,
+            model=turn.executor.model,
+            timeout=float(context.settings.get("timeout", 0)),
+            network=context.settings.get("network", "all"),
+            sandbox=context.settings.get("sandbox", ""),
+            is_trusted=context.config.trusts(context.home.root),
+            sources=context.setups.sources is not None,
+            agreed=setup.texts,
+            base=isolation.integration.head,
+            head=head,
+            files=files,
+        )
+        sign = str(self.config.setting("cluster", "sign"))
+        commit, left_out = pack_request(isolation.repository, request, turn.folder, project, turn.agent, sign=sign)
+        if left_out:
+            context.progress(job.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
+        with isolation.repository.locked():
+            isolation.repository.set_ref(request.request_ref, commit, "", why="request")
+        record.session["turns"][-1]["remote"] = {"token": request.token, "sent_at": clock.now(), "applied": 0}
+        record.session["cwd"] = isolation.worktrees.path(job.id)
+        record.save()
+        order = self._new_order(job, turn, request.token, {request.request_ref: commit})
+        base_ref = f"refs/sow/bases/{request.project_id}"
+        order.commits[base_ref] = request.base  # keeps what most requests share, so that git need not send it again
+        order.chosen = lambda host: self._chosen(record, host)
+        return order
+
+    def _new_order(self, job: TaskJob, turn: TaskTurn, token: str, commits: dict[str, str]) -> TurnOrder:
+        return TurnOrder(
+            token=token,
+            title=f"task {job.id}: {turn.agent.name} on {turn.executor.name}",
+            executor=turn.executor.name,
+            request_ref=f"{REFS}/{token}/request",
+            result_ref=f"{REFS}/{token}/result",
+            commits=commits,
+            tell=lambda text: job.context.progress(job.id, text),
+            wait_for_host=_seconds(self.config, "wait_for_host"),
+        )
+
+    def _chosen(self, record: SessionRecord, host: str) -> None:
+        """Records the machine before the turn starts there, so that a later call asks the same one."""
+        if record.session.get("host") != host:
+            record.session["host"] = host
+            record.save()
+
+    def _take(
+        self, job: TaskJob, turn: TaskTurn, record: SessionRecord, order: TurnOrder, remarks: list[str]
+    ) -> Steps[FinishedTurn]:
+        """Waits for the turn and takes its result over; everything in it can be repeated after a crash."""
+        context, isolation = job.context, job.context.isolation
+        if isolation is None:
+            raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
+        delivery = yield from self.carrier.take(context.home.root, order)
+        if delivery.host:
+            self._chosen(record, delivery.host)
+            order.host = delivery.host
+        if delivery.kind == "result":
+            packet = Packet(context.home.root, delivery.commit)
+            verbs = context.verbs
+            finished = yield from settling.settle(turn, record, packet, isolation.worktrees, verbs, remarks)
+        else:
+            finished = self._without_result(turn, record, delivery, remarks)
+        if not record.is_out:
+            drop_refs(isolation.repository, [order.request_ref, order.result_ref])
+            yield from self.carrier.settled(context.home.root, order)
+        return finished
+
+    def _without_result(
+        self, turn: TaskTurn, record: SessionRecord, delivery: TurnDelivery, remarks: list[str]
+    ) -> FinishedTurn:
+        """Ends a turn that has no result here, except one that still runs."""
+        if delivery.kind == "refused":
+            settling.end_turn(record, Outcome("failed", reason=delivery.reason))
+            raise EnvironmentProblem(f"{delivery.host} did not take the turn: {delivery.reason}", "see docs/cluster.md")
+        kind = {"lost": "lost", "no_host": "not_found"}.get(delivery.kind, "interrupted")
+        outcome = Outcome(kind, reason=delivery.reason)
+        if delivery.kind != "left":
+            settling.end_turn(record, outcome)
+        return FinishedTurn(turn, record, outcome, turn.folder.task(), remarks, [], False)
+
+
+def _seconds(config: Config, name: str) -> float:
+    from sow import config as configs
+
+    return configs.seconds(str(config.setting("cluster", name)))

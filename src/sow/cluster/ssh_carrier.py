@@ -1,0 +1,223 @@
+"""Takes turns on machines that ssh reaches: git over ssh carries the packets, and `sow turn` runs there detached."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sow.cluster.carrier import TurnDelivery, TurnOrder
+from sow.cluster.transfer import Transfer, TransferFailed, run_program
+from sow.cluster.turn_request import PROTOCOL
+from sow.config import ExecutorConfig
+from sow.errors import SowError, Waiting
+from sow.system import remote_git
+from sow.system.process.generator_steps import run_to_end
+from sow.system.process.program import SteppedProgram
+from sow.system.process.steps import Steps
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0  # seconds until a broken connection is tried again
+NO_CONNECTION = 255  # the exit code of ssh itself
+NO_PROGRAM = 127
+MOST_SLOTS = 1000
+
+
+@dataclass
+class SshHost:
+    """One machine: its name for ssh, how many turns it takes at once, and what it said about itself."""
+
+    name: str
+    slots: int
+    facts: dict[str, Any] = field(default_factory=dict)
+    used: int = 0
+
+    @property
+    def executors(self) -> Mapping[str, Any]:
+        executors = self.facts.get("executors")
+        return executors if isinstance(executors, dict) else {}
+
+    @property
+    def url(self) -> str:
+        """The git URL of its repository for packets, in the form that allows any path."""
+        return f"{self.name}:{self.facts.get('repository', '')}"
+
+
+def parse_hosts(text: str) -> list[SshHost]:
+    """Reads `--on`: names of machines for ssh, each with its number of turns at once, such as box-a:2,box-b."""
+    hosts: list[SshHost] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = part.rpartition(":") if part.rpartition(":")[2].isdigit() else (part, "", "1")
+        valid = name and not name.startswith("-") and not set(name) & set(" '\"\\$`;|&<>()/:")
+        if not valid or not 1 <= int(number) <= MOST_SLOTS or name in [host.name for host in hosts]:
+            raise SowError(f"--on: {part!r:.80} is no machine", "write: --on box-a:2,box-b:1")
+        hosts.append(SshHost(name, int(number)))
+    if not hosts:
+        raise SowError("--on names no machine", "write: --on box-a:2,box-b:1")
+    return hosts
+
+
+class SshCarrier:
+    """Takes turns on the machines of `--on`."""
+
+    def __init__(self, hosts: Sequence[SshHost], *, lost_after: float) -> None:
+        self.hosts = list(hosts)
+        self.lost_after = lost_after
+        self.environment = remote_git.sealed_environment()
+        self.ssh = shlex.split(self.environment.get("GIT_SSH_COMMAND") or self.environment.get("GIT_SSH") or "ssh")
+
+    def connect(self) -> None:
+        """Asks each machine what it offers; raises if one does not answer or cannot take turns."""
+        for host in self.hosts:
+            code, output, errors = run_to_end(run_program(self._command(host, "offers"), self.environment))
+            reason = errors.strip().rpartition("\n")[2] or f"exit code {code}"
+            if code == NO_CONNECTION:
+                raise Waiting(f"{host.name} cannot be reached: {reason[:300]}", f"try: ssh {host.name} true")
+            if code == NO_PROGRAM or (code and "not found" in errors):
+                raise Waiting(
+                    f"{host.name} has no sow for a command over ssh: {reason[:300]}",
+                    "install it there, and put it on the PATH of a login shell (docs/cluster.md)",
+                )
+            try:
+                host.facts = json.loads(output.strip().rpartition("\n")[2]) if not code else {}
+            except ValueError:
+                host.facts = {}
+            if not host.facts:
+                raise Waiting(
+                    f"{host.name} gave no answer that sow can read: {reason[:300]}", f"update sow on {host.name}"
+                )
+            if host.facts.get("protocol") != PROTOCOL:
+                raise Waiting(
+                    f"{host.name} has another version of sow ({host.facts.get('version', 'unknown')!s:.40})",
+                    f"install the same version on {host.name}",
+                )
+
+    def require(self, executor: ExecutorConfig) -> None:
+        """Raises if no machine offers an executor."""
+        if not self.offers(executor.name):
+            listed = "; ".join(f"{host.name}: {', '.join(host.executors) or 'nothing'}" for host in self.hosts)
+            raise Waiting(
+                f"no machine of --on offers the executor {executor.name}", f"the machines offer: {listed[:500]}"
+            )
+
+    def offers(self, executor: str) -> bool:
+        """Tells whether a machine offers an executor."""
+        return any(executor in host.executors for host in self.hosts)
+
+    def capacity(self) -> int:
+        """Returns how many turns all machines take at once."""
+        return sum(host.slots for host in self.hosts)
+
+    def take(self, root: str, order: TurnOrder) -> Steps[TurnDelivery]:
+        """Brings an order to a machine, waits for its end, and fetches the result."""
+        host = yield from self._reserve(order)
+        if host is None:
+            return TurnDelivery("no_host", reason=f"{order.host} is not a machine of this run", host=order.host)
+        if host is False:
+            return TurnDelivery("interrupted")
+        order.chosen(host.name)
+        host.used += 1
+        try:
+            return (yield from self._turn(root, host, order))
+        finally:
+            host.used -= 1
+
+    def settled(self, root: str, order: TurnOrder) -> Steps[None]:
+        """Removes the packets of an order on its machine."""
+        host = next((host for host in self.hosts if host.name == order.host), None)
+        if host is not None:
+            transfer = Transfer(root, host.url, self.environment)
+            yield from transfer.remove([order.request_ref, order.result_ref])
+
+    def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
+        """Waits for a free machine that may take the order; None if there is none, False if a person stopped it."""
+        fitting = [host for host in self.hosts if order.executor in host.executors and order.host in ("", host.name)]
+        if not fitting:
+            return None
+        while True:
+            free = [host for host in fitting if host.used < self._most(host, order.executor)]
+            if free:
+                return max(free, key=lambda host: host.slots - host.used)
+            if (yield):
+                return False
+
+    def _most(self, host: SshHost, executor: str) -> int:
+        own = host.executors.get(executor, {}).get("most", 0)
+        return min(host.slots, own) if isinstance(own, int) and own else host.slots
+
+    def _turn(self, root: str, host: SshHost, order: TurnOrder) -> Steps[TurnDelivery]:
+        """Sends the request, follows the turn and fetches its result; a broken connection is tried again."""
+        transfer = Transfer(root, host.url, self.environment)
+        pause, last_contact, stopping = FIRST_PAUSE, time.monotonic(), False
+        is_sent, is_over = not order.commits, False
+        while True:
+            problem = ""
+            try:
+                if not is_sent:
+                    yield from transfer.push(order.commits)
+                    is_sent = True
+                if not is_over:
+                    ended, problem, stopping = yield from self._follow(host, order, stopping)
+                    if ended.get("event") == "refused":
+                        return TurnDelivery("refused", host=host.name, reason=str(ended.get("reason", ""))[:2000])
+                    if ended.get("event") == "left":
+                        return TurnDelivery("left", host=host.name)
+                    is_over = ended.get("event") == "ended"
+                    last_contact = time.monotonic() if not problem or is_over else last_contact
+                if is_over:
+                    return TurnDelivery("result", commit=(yield from transfer.fetch(order.result_ref)), host=host.name)
+            except TransferFailed as error:
+                problem = error.message
+            if time.monotonic() > last_contact + self.lost_after:
+                return TurnDelivery("lost", host=host.name, reason=f"{host.name} cannot be reached: {problem}")
+            order.tell(f"{host.name} cannot be reached, trying again: {problem}"[:200])
+            give_up = time.monotonic() + pause
+            while time.monotonic() < give_up:
+                stopping = bool((yield)) or stopping
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _follow(self, host: SshHost, order: TurnOrder, stopping: bool) -> Steps[tuple[dict[str, Any], str, bool]]:
+        """Starts the turn, or attaches to it; returns its last event, the problem with the connection, and `stopping`.
+
+        The first request to stop is passed on, and the result is waited for. With the second one the turn is left.
+        """
+        program = SteppedProgram(self._command(host, "start", order.token), environment=self.environment)
+        stop: Steps[Any] | None = self._stop(host, order.token) if stopping else None
+        try:
+            while (lines := program.lines()) is not None:
+                for line in lines:
+                    event = _event(line)
+                    if event.get("event") in ("ended", "refused"):
+                        return event, "", stopping
+                    if event.get("text"):
+                        order.tell(f"{host.name}: {event['text']}"[:200])
+                if (yield):
+                    if stopping:
+                        return {"event": "left"}, "", stopping
+                    stopping, stop = True, self._stop(host, order.token)
+                if stop is not None:
+                    next(stop, None)
+            reason = program.errors().rpartition("\n")[2][:300] or f"the connection ended (exit {program.code})"
+            return {}, reason, stopping
+        finally:
+            program.end()
+            if stop is not None:
+                stop.close()
+
+    def _stop(self, host: SshHost, token: str) -> Steps[Any]:
+        return run_program(self._command(host, "stop", token), self.environment)
+
+    def _command(self, host: SshHost, *words: str) -> list[str]:
+        """Returns the command that runs `sow turn` in a login shell of the machine, which knows the user's PATH."""
+        inner = shlex.join(["exec", "sow", "turn", *words])
+        return [*self.ssh, host.name, f'exec "${{SHELL:-/bin/sh}}" -lc {shlex.quote(inner)}']
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return event if isinstance(event, dict) else {}

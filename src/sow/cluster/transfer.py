@@ -1,0 +1,73 @@
+"""Sends and fetches packets with git, step by step, so that a slow network holds up nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sow.errors import SowError
+from sow.gitwork.repository import Repository
+from sow.system import git, remote_git
+from sow.system.process.program import SteppedProgram
+from sow.system.process.steps import Steps
+
+PARTS = ("fatal: ", "error: ")
+
+
+class TransferFailed(SowError):
+    """git could not send or fetch a packet."""
+
+
+def run_program(arguments: list[str], environment: Mapping[str, str]) -> Steps[tuple[int, str, str]]:
+    """Runs a program; returns its exit code, its output and its errors."""
+    program = SteppedProgram(arguments, environment=environment)
+    output: list[str] = []
+    try:
+        while (lines := program.lines()) is not None:
+            output += lines
+            yield
+        return program.code, "\n".join(output), program.errors()
+    finally:
+        program.end()
+
+
+class Transfer:
+    """Moves packets between a repository of this machine and one that both sides reach."""
+
+    def __init__(self, root: str, url: str, environment: Mapping[str, str]) -> None:
+        self.root = root
+        self.url = url
+        self.environment = environment
+
+    def push(self, commits: Mapping[str, str]) -> Steps[None]:
+        """Sends commits under the given refs."""
+        specs = [f"{commit}:{ref}" for ref, commit in commits.items()]
+        yield from self._git(["push", "--quiet", "--force", "--no-verify", "--", self.url, *specs])
+
+    def fetch(self, ref: str) -> Steps[str]:
+        """Fetches a ref into this repository under the same name, and returns its commit."""
+        arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+        yield from self._git([*arguments, "--", self.url, f"+{ref}:{ref}"])
+        return git.run(["rev-parse", "--verify", ref], cwd=self.root).strip()
+
+    def remove(self, refs: Sequence[str]) -> Steps[None]:
+        """Removes refs there; those that are gone already do not matter."""
+        try:
+            yield from self._git(["push", "--quiet", "--no-verify", "--", self.url, *(f":{ref}" for ref in refs)])
+        except TransferFailed:
+            return
+
+    def _git(self, arguments: list[str]) -> Steps[None]:
+        settings = (*git.SETTINGS, *remote_git.SETTINGS)
+        command = ["git", *settings, "-C", self.root, *arguments]
+        code, _, errors = yield from run_program(command, self.environment)
+        if code:
+            lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
+            reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
+            raise TransferFailed(f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/cluster.md")
+
+
+def drop_refs(repository: Repository, refs: Sequence[str]) -> None:
+    """Removes refs of packets from the user's repository."""
+    with repository.locked():
+        for ref in refs:
+            repository.git("update-ref", "-d", ref)
