@@ -311,7 +311,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
             "id": one, "name": two, "plans": [three], "branch": four, "started_at": five, "ended_at": six,
             "status": seven, "live": False, "exit": 0, "calls": 2,
         },
-        "counts": counts, "tasks": [row], "totals": totals, "by_agent": [group], "by_executor": [group],
+        "counts": counts, "tasks": [row], "totals": totals, "by_agent": [group], "by_executor": [group], "by_host": [],
         "questions": [{
             "task": one, "number": two, "text": three, "asked_at": four, "answered_at": five, "origin": six,
             "waited_seconds": 1.0, "answer": seven,

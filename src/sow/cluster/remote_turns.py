@@ -105,7 +105,7 @@ class RemoteTurns(LocalTurns):
             commit = job.context.isolation.repository.find_commit(request) if job.context.isolation else ""
             order = self._new_order(job, turn, token, {request: commit} if commit else {})
             order.host = record.session.get("host", "")
-            order.chosen = lambda host: self._chosen(record, host)
+            order.chosen = lambda host: self._chosen(job, turn, record, host)
             return (yield from self._take(job, turn, record, order, []))
 
     def _turn(self, job: TaskJob, role: Agent, executor: ExecutorConfig) -> TaskTurn:
@@ -161,7 +161,7 @@ class RemoteTurns(LocalTurns):
         order = self._new_order(job, turn, request.token, {request.request_ref: commit})
         base_ref = f"refs/sow/bases/{request.project_id}"
         order.commits[base_ref] = request.base  # keeps what most requests share, so that git need not send it again
-        order.chosen = lambda host: self._chosen(record, host)
+        order.chosen = lambda host: self._chosen(job, turn, record, host)
         return order
 
     def _new_order(self, job: TaskJob, turn: TaskTurn, token: str, commits: dict[str, str]) -> TurnOrder:
@@ -176,11 +176,13 @@ class RemoteTurns(LocalTurns):
             wait_for_host=_seconds(self.config, "wait_for_host"),
         )
 
-    def _chosen(self, record: SessionRecord, host: str) -> None:
+    def _chosen(self, job: TaskJob, turn: TaskTurn, record: SessionRecord, host: str) -> None:
         """Records the machine before the turn starts there, so that a later call asks the same one."""
         if record.session.get("host") != host:
             record.session["host"] = host
             record.save()
+        facts = {"role": turn.agent.name, "executor": turn.executor.name, "kind": record.session["turns"][-1]["kind"]}
+        job.context.journal("sent", task=job.id, **facts, host=host)
 
     def _take(
         self, job: TaskJob, turn: TaskTurn, record: SessionRecord, order: TurnOrder, remarks: list[str]
@@ -190,9 +192,7 @@ class RemoteTurns(LocalTurns):
         if isolation is None:
             raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
         delivery = yield from self.carrier.take(context.home.root, order)
-        if delivery.host:
-            self._chosen(record, delivery.host)
-            order.host = delivery.host
+        order.host = delivery.host or order.host
         if delivery.kind == "result":
             packet = Packet(context.home.root, delivery.commit)
             verbs = context.verbs

@@ -239,6 +239,7 @@ def _request_findings(entry: JournalEntry, history: RunHistory) -> str:
 FORMATTERS: dict[str, Words] = {
     "run_started": _run_started,
     "turn_started": _turn_started,
+    "sent": lambda entry, history: f"{entry.text('role')} works on {entry.text('host')}",
     "turn_ended": _turn_ended,
     "refused": _refused,
     "concern": lambda entry, _: entry.text("text"),

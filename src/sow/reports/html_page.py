@@ -293,7 +293,7 @@ def _question(question: Facts, task: str) -> Html:
 
 
 def _costs(document: Facts) -> Html:
-    parts = [_groups(noun, document[f"by_{noun.lower()}"]) for noun in ("Agent", "Executor")]
+    parts = [_groups(noun, document[f"by_{noun.lower()}"]) for noun in ("Agent", "Executor", "Host")]
     return h("div", parts, class_="two") if any(parts) else Html("")
 
 

@@ -35,6 +35,7 @@ def page(document: Facts) -> str:
         ("Limits", _limits(document)),
         ("By agent", _groups("Agent", document["by_agent"])),
         ("By executor", _groups("Executor", document["by_executor"])),
+        ("By host", _groups("Host", document["by_host"])),
         ("Remarks", [f"- {escape(remark)}" for remark in document["remarks"]]),
         ("Next", _next(document["next"])),
     ):

@@ -355,6 +355,16 @@ class RunHistory:
         status = task.shown_status if turn.span["kind"] == "review" else "in_progress"
         self._change(entry.task, task, status or "in_progress", task.step)
 
+    def _sent(self, entry: JournalEntry, task: TaskRecord) -> None:
+        turn = self._find_open_turn(entry)
+        if turn:
+            turn.host = sys.intern(entry.text("host"))
+            task.step = " on ".join(filter(None, (turn.role, turn.shown_executor)))
+            if turn.span:
+                turn.span["executor"] = turn.shown_executor
+                self.timeline.update_span(turn.span)
+            self._change(entry.task, task, task.shown_status or "in_progress", task.step)
+
     def _turn_ended(self, entry: JournalEntry, task: TaskRecord) -> None:
         turn = self._find_open_turn(entry)
         if turn:
@@ -372,7 +382,7 @@ class RunHistory:
         begin = self._seconds_ago(entry.number("seconds"))  # of a turn whose start is not in the journal
         span = turn.span or self.timeline.open_span(_span_kind(entry), entry.task, begin, role=turn.role)
         text = "; ".join(filter(None, (entry.text("reason"), *entry.texts("remarks"))))
-        span |= {"executor": entry.text("executor") or span["executor"], "text": text[:LONGEST]}
+        span |= {"executor": turn.shown_executor or span["executor"], "text": text[:LONGEST]}
         self.timeline.close_span(span, self.moment, turn.outcome or "ended")
         turn.span = None
         task.last_review = span if span["kind"] == "review" else task.last_review
@@ -525,6 +535,7 @@ TASK_EVENTS: dict[str, Callable[[RunHistory, JournalEntry, TaskRecord], None]] =
     "task_started": RunHistory._task_started,
     "task_ended": RunHistory._task_ended,
     "turn_started": RunHistory._turn_started,
+    "sent": RunHistory._sent,
     "turn_ended": RunHistory._turn_ended,
     "step": RunHistory._step,
     "check": RunHistory._check,
@@ -539,7 +550,7 @@ TASK_EVENTS: dict[str, Callable[[RunHistory, JournalEntry, TaskRecord], None]] =
 # Events that happen only while a task is worked on.
 WORK_EVENTS = frozenset(
     {
-        "task_started", "turn_started", "turn_ended", "step", "collected", "check", "reviewed", "sent_back", "merged",
-        "escalated", "resolved", "verification",
+        "task_started", "turn_started", "sent", "turn_ended", "step", "collected", "check", "reviewed", "sent_back",
+        "merged", "escalated", "resolved", "verification",
     }
 )  # fmt: skip

@@ -83,14 +83,15 @@ class TurnRecord:
     """One turn of an agent. Unknown values are None."""
 
     __slots__ = (
-        "at", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens", "role",
-        "seconds", "span", "started", "task",
+        "at", "cost", "ended", "executor", "host", "input_tokens", "iteration", "kind", "outcome", "output_tokens",
+        "role", "seconds", "span", "started", "task",
     )  # fmt: skip
 
     def __init__(self, entry: JournalEntry, begun: float | None) -> None:
         self.task = entry.task
         # Ten thousand turns share a few names.
         self.role, self.executor, self.kind = (sys.intern(entry.text(key)) for key in ("role", "executor", "kind"))
+        self.host = ""  # the other machine that took it
         self.iteration = entry.count("iteration")
         self.at = entry.at
         self.started = begun  # seconds since the start of its process
@@ -101,6 +102,11 @@ class TurnRecord:
         self.cost: float | None = None
         self.input_tokens: float | None = None
         self.output_tokens: float | None = None
+
+    @property
+    def shown_executor(self) -> str:
+        """Returns the executor, with the machine if it is another one: `claude-code@box-a`."""
+        return f"{self.executor}@{self.host}" if self.host and self.executor else self.executor
 
     def end(self, entry: JournalEntry, moment: float) -> None:
         """Records the measurements at the end of the turn."""

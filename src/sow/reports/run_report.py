@@ -68,6 +68,7 @@ def report_data(
         "totals": turn_records.totals(history, rows, turns),
         "by_agent": turn_records.group_totals(turns, lambda turn: turn.role),
         "by_executor": turn_records.group_totals(turns, lambda turn: turn.executor),
+        "by_host": turn_records.group_totals([turn for turn in turns if turn.host], lambda turn: turn.host),
         "questions": _questions(home, run, history, states),
         "limits": history.limits,
         "stops": history.stops,

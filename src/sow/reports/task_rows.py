@@ -120,7 +120,7 @@ def task_outcome(run: Run, record: TaskRecord, task: State, *, running: bool) ->
 def _executor(turns: Sequence[TurnRecord]) -> str | None:
     """Returns the executor that last did the work. Reviews do not count."""
     judges = {turn.role for turn in turns if turn.kind == "review"}
-    names = [turn.executor for turn in turns if turn.role not in judges and turn.executor]
+    names = [turn.shown_executor for turn in turns if turn.role not in judges and turn.executor]
     return names[-1] if names else None
 
 

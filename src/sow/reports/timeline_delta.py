@@ -37,6 +37,10 @@ class TimelineRecorder:
         self.delta.spans.append(dict(span))
         return span
 
+    def update_span(self, span: Span) -> None:
+        """Records a change of an open span."""
+        self.delta.spans.append(dict(span))
+
     def close_span(self, span: Span, moment: float, outcome: str) -> None:
         span |= {"to": max(moment, span["from"]), "outcome": outcome or span["outcome"]}
         self.delta.spans.append(dict(span))

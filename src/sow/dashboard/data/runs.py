@@ -118,6 +118,8 @@ class RunFollower:
         gain = self.history.add(entry)
         if entry.event == "turn_started" and entry.text("kind") not in JUDGING and entry.text("executor"):
             self.executors[entry.task] = entry.text("executor")
+        elif entry.event == "sent" and entry.text("kind") not in JUDGING and entry.text("executor"):
+            self.executors[entry.task] = f"{entry.text('executor')}@{entry.text('host')}"
         self.last_entry_time = entry.at or self.last_entry_time
         self.offset = end
         return FollowedEntry(end, entry, entry_line(self.id, entry, self.history) if with_lines else None, gain)
