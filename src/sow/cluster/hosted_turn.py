@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sow.agents.agent import PROJECT, Agent
@@ -12,10 +13,12 @@ from sow.agents.registry import read_agent
 from sow.cluster.host_folder import HostFolder, machine_name
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.cluster.turn_request import ROLE, STATE, read_request
-from sow.config import Config
+from sow.config import Config, ExecutorConfig
 from sow.domain.documents.state import Run
 from sow.domain.network import narrower
+from sow.domain.reviews import verdict
 from sow.engine import consent
+from sow.engine.runs.judge import JudgeQuestion, ask_once
 from sow.engine.runs.local_turns import LocalTurns
 from sow.engine.runs.run_context import RunContext
 from sow.engine.runs.task_job import TaskJob
@@ -23,9 +26,12 @@ from sow.engine.turns import recovery
 from sow.engine.turns.task_turn import FinishedTurn
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
+from sow.executors.executor_types import adapter as find_adapter
+from sow.gitwork.repository import Repository
 from sow.store import layout
 from sow.store.files.checkout_home import Home
-from sow.store.files.disk import remove_tree_quietly
+from sow.store.files.disk import remove_quietly, remove_tree_quietly
+from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import run_folder, sessions
@@ -111,6 +117,8 @@ class HostedTurn:
             try:
                 self._unpack()
                 context = self._context()
+                if self.request.kind == "review":
+                    return self._pack(context, None, (yield from self._review(context)), [])
                 finished_turn = yield from self._take(context)
             except SowError as error:
                 return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
@@ -130,6 +138,19 @@ class HostedTurn:
             home.folder(*os.path.dirname(name).split("/")) if "/" in name else home.folder()
             plain_file.create_with(path, data)
         layout.create_missing(home)
+        self._show_steering_files()
+
+    def _show_steering_files(self) -> None:
+        """Puts the files that can steer the agent CLI into the home as the user's commit has them.
+
+        Like everywhere, a CLI is refused if it would obey such files of a repository that the user does not trust.
+        """
+        repository = Repository(self.home)
+        for name in find_adapter(self.config.executor(self.request.executor).type).capabilities.obeys:
+            remove_tree_quietly(f"{self.home.root}/{name}")
+            remove_quietly(f"{self.home.root}/{name}")
+            if repository.tree_entries(self.request.base, name):
+                repository.git("checkout", "--quiet", self.request.base, "--", name)
 
     def _context(self) -> RunContext:
         """Opens the run as far as this machine needs it: its integration branch and its worktree."""
@@ -165,8 +186,8 @@ class HostedTurn:
         if self.is_same_user:
             repository = (self.host.environment, home.checkout.common)
             consents.record(*repository, request.agreed)
-            if request.is_trusted:
-                config.trust.append(home.root)
+        if request.is_trusted:
+            config.trust.append(home.root)
         agreed = consent.load_consents(home, config, self.host.environment)
         agents = config.agents(home.root, self.host.environment)
         return RunContext(
@@ -197,13 +218,46 @@ class HostedTurn:
         task = job.folder.task()
         if not (yield from job.set_up(task)):
             raise SowError("the turn was stopped during the set-up of its worktree", "run again")
-        role, executor = self._role(context), self.config.executor(request.executor)
-        if request.model:
-            executor.settings["model"] = request.model
+        role, executor = self._role(context), self._executor()
         self.tell({"event": "started", "host": machine_name(self.config)})
         if request.kind == "resume":
             return (yield from context.turns.resume(job, task, role, executor, request.text))
         return (yield from context.turns.spawn(job, task, role, executor, fresh=request.fresh, text=request.text))
+
+    def _review(self, context: RunContext) -> Steps[Outcome]:
+        """Asks the judge in a clean checkout of the work."""
+        request, isolation = self.request, context.isolation
+        if isolation is None:
+            raise SowError("the run has no worktrees", "report this: it is a bug")
+        folder = task_folders.find(self.home, projects.load_anywhere(self.home), request.task)
+
+        @contextmanager
+        def checkout() -> Iterator[str]:
+            path = isolation.worktrees.make_judge_checkout(request.task, request.head, request.base)
+            try:
+                yield path
+            finally:
+                isolation.worktrees.remove_judge_checkout(request.task)
+
+        question = JudgeQuestion(
+            request.task,
+            folder,
+            self._role(context),
+            prompt=lambda nonce: request.text,
+            form=lambda nonce: request.form,
+            parse=verdict.parse,
+            checkout=checkout,
+        )
+        self.tell({"event": "started", "host": machine_name(self.config)})
+        _, outcome = yield from ask_once(context, question, self._executor(), request.nonce)
+        return outcome
+
+    def _executor(self) -> ExecutorConfig:
+        """Returns the executor of this host, with the model that the run wants."""
+        executor = self.config.executor(self.request.executor)
+        if self.request.model:
+            executor.settings["model"] = self.request.model
+        return executor
 
     def _role(self, context: RunContext) -> Agent:
         """Returns the role: the one whose file came with the request, else a built-in one."""
@@ -223,7 +277,8 @@ class HostedTurn:
         request = self.request
         isolation = context.isolation if context is not None else None
         head, files_commit, others = request.head, request.files, []
-        if isolation is not None and os.path.isdir(isolation.worktrees.path(request.task)):
+        is_work = request.kind != "review"
+        if is_work and isolation is not None and os.path.isdir(isolation.worktrees.path(request.task)):
             head, files_commit = isolation.worktrees.snapshot(request.task, request.base)
             others = isolation.worktrees.pinned(request.task)
         record = finished.record if finished is not None else self._last_record()
@@ -239,7 +294,7 @@ class HostedTurn:
                         files[f"session/{number}.{ending}"] = path
         status, reason = "", ""
         try:
-            folder = task_folders.find(self.home, _project(self.home), request.task)
+            folder = task_folders.find(self.home, projects.load_anywhere(self.home), request.task)
             task = folder.task()
             status, reason = task["status"], task.get("question", {}).get("text", "")
             files |= files_below(f"{folder.folder}/task_output", "output")
@@ -264,7 +319,7 @@ class HostedTurn:
             "head": head,
             "files": files_commit,
         }
-        repository = isolation.repository if isolation is not None else _repository(self.home)
+        repository = isolation.repository if isolation is not None else Repository(self.home)
         parents = list(dict.fromkeys((head, files_commit, *others)))
         commit = pack(repository, facts, files, parents, message=f"Result of task {request.task}")
         crash_points.crash_point(f"result of {request.token}")
@@ -297,15 +352,3 @@ class HostTurns(LocalTurns):
     """Turns of this machine whose workers send all their commands, also without a sandbox."""
 
     sends_commands = True
-
-
-def _project(home: Home) -> Any:
-    from sow.store.projects import project as projects
-
-    return projects.load_anywhere(home)
-
-
-def _repository(home: Home) -> Any:
-    from sow.gitwork.repository import Repository
-
-    return Repository(home)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 from sow.agents.agent import Agent
 from sow.cluster import settling
 from sow.cluster.carrier import Carrier, TurnDelivery, TurnOrder
 from sow.cluster.packet import Packet
 from sow.cluster.transfer import drop_refs
 from sow.cluster.turn_request import PROTOCOL, REFS, TurnRequest, new_token, pack_request
-from sow.config import Config, ExecutorConfig
+from sow.config import Config, ExecutorConfig, seconds
 from sow.domain.documents.state import Task
 from sow.engine.checks.setup_plan import folder_reader
+from sow.engine.runs.judge import Answer, JudgeQuestion
 from sow.engine.runs.local_turns import LocalTurns
-from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.run_context import RunContext, turn_fields
 from sow.engine.runs.task_job import TaskJob
 from sow.engine.turns import task_turn
 from sow.engine.turns.recovery import recover
 from sow.engine.turns.task_turn import FinishedTurn, TaskTurn
+from sow.engine.turns.turn import AgentTurn
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.projects import project as projects
 from sow.store.projects import tasks
+from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.task_updates import RUNNER
 from sow.store.runs import sessions
 from sow.store.runs.sessions import SessionRecord
@@ -46,12 +52,67 @@ class RemoteTurns(LocalTurns):
         """Raises if no machine offers an executor."""
         self.carrier.require(executor)
 
+    def offers(self, executor: ExecutorConfig) -> bool:
+        """Tells whether a host offers an executor."""
+        return self.carrier.offers(executor.name)
+
     def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
         """Returns the executor of a role, then its fallbacks that a machine offers."""
         config, only = context.config, context.settings.get("executor", "")
         names = [only] if only else dict.fromkeys((config.binding(role)[0], *config.fallbacks.get(role, ())))
         first, *fallbacks = map(config.executor, names)
         return [first, *(fallback for fallback in fallbacks if self.carrier.offers(fallback.name))]
+
+    def judge(
+        self, context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig, nonce: str
+    ) -> Steps[tuple[Answer | None, Outcome]] | None:
+        """Asks a reviewer on a host that offers its executor."""
+        if not (question.commit and self.offers(executor) and isinstance(question.folder, TaskFolder)):
+            return None
+        return self._judge(context, question, question.folder, executor, nonce)
+
+    def _judge(
+        self,
+        context: RunContext,
+        question: JudgeQuestion[Answer],
+        folder: TaskFolder,
+        executor: ExecutorConfig,
+        nonce: str,
+    ) -> Steps[tuple[Answer | None, Outcome]]:
+        settings = context.turn_settings(context.listener(question.job))
+        with context.home.claim(f"task-{question.job}", purpose=f"{question.agent.name} reviews task {question.job}"):
+            turn = AgentTurn(settings, folder, question.agent, executor, judging=True)
+            record = turn.open_session("review")
+            facts = {"task": question.job, "role": turn.agent.name, "executor": executor.name, "kind": "review"}
+            order = self._order(
+                context,
+                turn,
+                record,
+                kind="review",
+                text=question.prompt(nonce),
+                nonce=nonce,
+                form=question.form(nonce),
+                base=question.base,
+                head=question.commit,
+                files=question.commit,
+            )
+            outcome = yield from context.turn(facts, self._take_review(context, record, order))
+            end_facts = turn_fields(outcome, record.session["turns"][-1])
+            context.journal("turn_ended", **facts, **end_facts, remarks=[])
+        return (question.parse(outcome.text, nonce) if outcome.kind == "done" else None), outcome
+
+    def _take_review(self, context: RunContext, record: SessionRecord, order: TurnOrder) -> Steps[Outcome]:
+        """Waits for a review and takes its transcripts and its answer over."""
+        delivery = yield from self.carrier.take(context.home.root, order)
+        order.host = delivery.host or order.host
+        if delivery.kind == "result":
+            outcome = settling.settle_review(record, Packet(context.home.root, delivery.commit))
+        else:
+            kind = "interrupted" if delivery.kind in ("left", "interrupted") else "failed"
+            outcome = Outcome(kind, reason=delivery.reason)
+            settling.end_turn(record, outcome, "reviewed")
+        yield from self._clean_up(context, order)
+        return outcome
 
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
         """Tells whether a session is on another machine, and was not lost with it."""
@@ -71,7 +132,7 @@ class RemoteTurns(LocalTurns):
             if fresh and not text:
                 text = "\n\n".join(task_turn.unread_feedback(turn.folder, ""))
             record = turn.open_session("recovery" if "session_id" in before else "spawn")
-            order = self._order(job, turn, record, "spawn", fresh=fresh, text=text)
+            order = self._work_order(job, turn, record, "spawn", fresh=fresh, text=text)
             session_id = record.session.get("session_id") or record.session["key"]
             tasks.start_worker(context.home, job.id, session_id, role.name, actor=RUNNER)
             return (yield from self._take(job, turn, record, order, remarks))
@@ -85,7 +146,7 @@ class RemoteTurns(LocalTurns):
             if record is None:
                 raise SowError(f"task {job.id} has no session", "run again")
             record.begin_turn("resume", task["iteration"], [])
-            order = self._order(job, turn, record, "resume", fresh=False, text=text)
+            order = self._work_order(job, turn, record, "resume", fresh=False, text=text)
             order.host = record.session.get("host", "")
             return (yield from self._take(job, turn, record, order, remarks))
 
@@ -103,39 +164,53 @@ class RemoteTurns(LocalTurns):
             token = record.session["turns"][-1]["remote"]["token"]
             request = f"{REFS}/{token}/request"
             commit = job.context.isolation.repository.find_commit(request) if job.context.isolation else ""
-            order = self._new_order(job, turn, token, {request: commit} if commit else {})
+            order = self._new_order(job.context, turn, record, token, {request: commit} if commit else {})
             order.host = record.session.get("host", "")
-            order.chosen = lambda host: self._chosen(job, turn, record, host)
             return (yield from self._take(job, turn, record, order, []))
 
     def _turn(self, job: TaskJob, role: Agent, executor: ExecutorConfig) -> TaskTurn:
         settings = job.context.turn_settings(job.on_worker_event)
         return task_turn.spawn_turns(settings, job.id, role, [executor], cwd=job.context.folder_of(job.id))[0]
 
-    def _order(
+    def _work_order(
         self, job: TaskJob, turn: TaskTurn, record: SessionRecord, kind: str, *, fresh: bool, text: str
     ) -> TurnOrder:
-        """Packs the request from the state as it is, and records the turn as one on another machine."""
+        """Packs the request for a turn of work, with the worktree as it is."""
         context, isolation = job.context, job.context.isolation
         if isolation is None:
-            raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
-        project = projects.load(context.home)
+            raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
         head, files = isolation.worktrees.snapshot(job.id, isolation.integration.head)
         setup = context.setups.wanted(folder_reader(isolation.worktrees.path(job.id)))
         missing = context.setups.missing(setup)
         if missing:
             raise EnvironmentProblem(f"you have not agreed to the set-up: {'; '.join(missing)}", "run the plan again")
+        record.session["cwd"] = isolation.worktrees.path(job.id)
+        return self._order(
+            context,
+            turn,
+            record,
+            kind=kind,
+            fresh=fresh,
+            text=text,
+            agreed=setup.texts,
+            base=isolation.integration.head,
+            head=head,
+            files=files,
+        )
+
+    def _order(self, context: RunContext, turn: AgentTurn, record: SessionRecord, **fields: Any) -> TurnOrder:
+        """Packs the request from the state as it is, and records the turn as one on another host."""
+        if context.isolation is None or not isinstance(turn.folder, TaskFolder):
+            raise SowError("a run without worktrees stays on one host", "leave out --isolation none")
+        repository, folder, project = context.isolation.repository, turn.folder, projects.load(context.home)
         request = TurnRequest(
             token=new_token(),
             protocol=PROTOCOL,
             project_id=project["project_id"],
             branch=project["branch"],
             run=context.folder.id,
-            task=job.id,
-            worktree=isolation.worktrees.path(job.id).rpartition("/")[2],
-            kind=kind,
-            fresh=fresh,
-            text=text,
+            task=folder.id,
+            worktree=os.path.basename(context.isolation.worktrees.path(folder.id)),
             role=turn.agent.name,
             executor=turn.executor.name,
             model=turn.executor.model,
@@ -144,45 +219,43 @@ class RemoteTurns(LocalTurns):
             sandbox=context.settings.get("sandbox", ""),
             is_trusted=context.config.trusts(context.home.root),
             sources=context.setups.sources is not None,
-            agreed=setup.texts,
-            base=isolation.integration.head,
-            head=head,
-            files=files,
+            **{"fresh": False, "nonce": "", "form": "", "agreed": [], **fields},
         )
         sign = str(self.config.setting("cluster", "sign"))
-        commit, left_out = pack_request(isolation.repository, request, turn.folder, project, turn.agent, sign=sign)
+        commit, left_out = pack_request(repository, request, folder, project, turn.agent, sign=sign)
         if left_out:
-            context.progress(job.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
-        with isolation.repository.locked():
-            isolation.repository.set_ref(request.request_ref, commit, "", why="request")
+            context.progress(folder.id, f"{len(left_out)} files do not fit into the request: {', '.join(left_out[:3])}")
+        with repository.locked():
+            repository.set_ref(request.request_ref, commit, "", why="request")
         record.session["turns"][-1]["remote"] = {"token": request.token, "sent_at": clock.now(), "applied": 0}
-        record.session["cwd"] = isolation.worktrees.path(job.id)
         record.save()
-        order = self._new_order(job, turn, request.token, {request.request_ref: commit})
-        base_ref = f"refs/sow/bases/{request.project_id}"
-        order.commits[base_ref] = request.base  # keeps what most requests share, so that git need not send it again
-        order.chosen = lambda host: self._chosen(job, turn, record, host)
+        order = self._new_order(context, turn, record, request.token, {request.request_ref: commit})
+        # This ref keeps what most requests share, so that git need not send it again.
+        order.commits[f"refs/sow/bases/{request.project_id}"] = context.isolation.integration.head
         return order
 
-    def _new_order(self, job: TaskJob, turn: TaskTurn, token: str, commits: dict[str, str]) -> TurnOrder:
+    def _new_order(
+        self, context: RunContext, turn: AgentTurn, record: SessionRecord, token: str, commits: dict[str, str]
+    ) -> TurnOrder:
         return TurnOrder(
             token=token,
-            title=f"task {job.id}: {turn.agent.name} on {turn.executor.name}",
+            title=f"task {turn.folder.id}: {turn.agent.name} on {turn.executor.name}",
             executor=turn.executor.name,
             request_ref=f"{REFS}/{token}/request",
             result_ref=f"{REFS}/{token}/result",
             commits=commits,
-            tell=lambda text: job.context.progress(job.id, text),
-            wait_for_host=_seconds(self.config, "wait_for_host"),
+            chosen=lambda host: self._chosen(context, turn, record, host),
+            tell=lambda text: context.progress(turn.folder.id, text),
+            wait_for_host=seconds(str(self.config.setting("cluster", "wait_for_host"))),
         )
 
-    def _chosen(self, job: TaskJob, turn: TaskTurn, record: SessionRecord, host: str) -> None:
-        """Records the machine before the turn starts there, so that a later call asks the same one."""
+    def _chosen(self, context: RunContext, turn: AgentTurn, record: SessionRecord, host: str) -> None:
+        """Records the host before the turn starts there, so that a later call asks the same one."""
         if record.session.get("host") != host:
             record.session["host"] = host
             record.save()
         facts = {"role": turn.agent.name, "executor": turn.executor.name, "kind": record.session["turns"][-1]["kind"]}
-        job.context.journal("sent", task=job.id, **facts, host=host)
+        context.journal("sent", task=turn.folder.id, **facts, host=host)
 
     def _take(
         self, job: TaskJob, turn: TaskTurn, record: SessionRecord, order: TurnOrder, remarks: list[str]
@@ -200,9 +273,14 @@ class RemoteTurns(LocalTurns):
         else:
             finished = self._without_result(turn, record, delivery, remarks)
         if not record.is_out:
-            drop_refs(isolation.repository, [order.request_ref, order.result_ref])
-            yield from self.carrier.settled(context.home.root, order)
+            yield from self._clean_up(context, order)
         return finished
+
+    def _clean_up(self, context: RunContext, order: TurnOrder) -> Steps[None]:
+        """Removes the packets of a turn whose result was taken over."""
+        if context.isolation is not None:
+            drop_refs(context.isolation.repository, [order.request_ref, order.result_ref])
+        yield from self.carrier.settled(context.home.root, order)
 
     def _without_result(
         self, turn: TaskTurn, record: SessionRecord, delivery: TurnDelivery, remarks: list[str]
@@ -216,9 +294,3 @@ class RemoteTurns(LocalTurns):
         if delivery.kind != "left":
             settling.end_turn(record, outcome)
         return FinishedTurn(turn, record, outcome, turn.folder.task(), remarks, [], False)
-
-
-def _seconds(config: Config, name: str) -> float:
-    from sow import config as configs
-
-    return configs.seconds(str(config.setting("cluster", name)))

@@ -60,8 +60,7 @@ def settle(
     folder = turn.folder
     open_turn = record.session["turns"][-1]
     remote = open_turn["remote"]
-    if packet.facts.get("protocol") != PROTOCOL or packet.facts.get("token") != remote["token"]:
-        raise BadPacket(f"the result for task {folder.id} does not belong to its request", "run again")
+    _require_own(packet, open_turn)
     outcome = _outcome(packet)
     host = record.session.get("host", "another machine")
     their_remarks = [str(remark)[:500] for remark in packet.value("remarks", list, [])[:MOST_REMARKS]]
@@ -90,10 +89,23 @@ def settle(
     if refusals:
         with turn.settings.home.lock():
             local_settle.record_refusals(folder, refusals)
-    _take_session(record, open_turn, packet, turn)
+    renamed = _take_session(record, open_turn, packet)
+    if renamed:
+        turn.name_session(*renamed)
     task = folder.task()
     end_turn(record, outcome, task["status"])
     return FinishedTurn(turn, record, outcome, task, remarks, refusals, task["iteration"] != open_turn["iteration"])
+
+
+def settle_review(record: SessionRecord, packet: Packet) -> Outcome:
+    """Takes a review over: its answer, its transcripts and its cost. A judge changes nothing else."""
+    turn = record.session["turns"][-1]
+    _require_own(packet, turn)
+    outcome = _outcome(packet)
+    _write_transcripts(record, turn, packet)
+    _take_session(record, turn, packet)
+    end_turn(record, outcome, "reviewed")
+    return outcome
 
 
 def end_turn(record: SessionRecord, outcome: Outcome, status: str = "") -> None:
@@ -103,6 +115,12 @@ def end_turn(record: SessionRecord, outcome: Outcome, status: str = "") -> None:
     turn.update({"outcome": outcome.kind, "reason": outcome.reason[:2000]})
     turn["status"] = status or record.owner_folder.task()["status"]  # type: ignore[union-attr]
     record.save()
+
+
+def _require_own(packet: Packet, turn: SessionTurn) -> None:
+    """Refuses a result of another request, or of another version of sow."""
+    if packet.facts.get("protocol") != PROTOCOL or packet.facts.get("token") != turn["remote"]["token"]:
+        raise BadPacket("the result does not belong to its request", "run again")
 
 
 def _outcome(packet: Packet) -> Outcome:
@@ -171,11 +189,11 @@ def _refusals(packet: Packet) -> list[Refusal]:
     return refusals
 
 
-def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet, turn: TaskTurn) -> None:
-    """Takes over what the turns cost, and how the CLI names its session."""
+def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet) -> tuple[str, str] | None:
+    """Takes over what the turns cost and how the CLI names its session; returns the old and the new name of that."""
     session: Any = packet.value("session", dict, {})
     if not session:
-        return
+        return None
     candidate: Any = {"schema_version": record.loaded["schema_version"], "session": dict(session)}
     state_file.check(candidate, "the session in the result", validate_session)
     session = candidate["session"]
@@ -188,7 +206,6 @@ def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet,
     own["type"], own["model"] = session["type"], session.get("model", "")
     if name != old:
         own["session_id"] = name
-        turn.name_session(old, name)
     for index, other in enumerate(session["turns"][:MOST_TURNS]):
         values = {key: other[key] for key in TURN_FIELDS if key in other}
         values["ended_at"] = other.get("ended_at", clock.now())
@@ -199,3 +216,4 @@ def _take_session(record: SessionRecord, open_turn: SessionTurn, packet: Packet,
             start = {key: other[key] for key in ("kind", "started_at")}
             defaults = {"iteration": open_turn["iteration"], "reason": "", "inferred": False, "redacted": 0}
             own["turns"].append({"number": number, **start, **defaults, **values})
+    return (old, name) if name != old else None

@@ -37,9 +37,11 @@ class TurnRequest:
     run: str
     task: str
     worktree: str  # the name of the task's worktree
-    kind: str  # spawn or resume
+    kind: str  # spawn, resume or review
     fresh: bool
     text: str
+    nonce: str  # of a review
+    form: str  # how a judge answers
     role: str
     executor: str
     model: str

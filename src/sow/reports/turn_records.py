@@ -92,6 +92,7 @@ def _turn(session: Session, turn: SessionTurn) -> TurnRecord:
     result = TurnRecord(JournalEntry({**fields, "at": turn["started_at"]}), None)
     result.end(JournalEntry(turn), 0.0)
     result.ended = "ended_at" in turn
+    result.host = session.get("host", "")
     return result
 
 

@@ -145,12 +145,13 @@ def check_roles(request: RunRequest) -> None:
         request.agents.get(settings["agent"])
     workers = {settings.get("agent") or role for role in request.reading.roles().values()}
     reviewers = set(request.reviewers) if settings["review"] == "on" else set()
+    roles = workers | reviewers
     if request.turns.is_remote:
+        first = {role: settings.get("executor") or request.config.binding(role)[0] for role in roles}
         for role in sorted(workers):
             request.agents.get(role)
-            name = settings.get("executor") or request.config.binding(role)[0]
-            request.turns.require(request.config.executor(name))
-    roles = reviewers if request.turns.is_remote else workers | reviewers
+            request.turns.require(request.config.executor(first[role]))
+        roles = {role for role in reviewers if not request.turns.offers(request.config.executor(first[role]))}
     check_executors(request.config, request.environment, request.agents, settings, roles)
     network = settings.get("network", ALL)
     turns = TurnSettings(

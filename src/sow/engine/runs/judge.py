@@ -49,6 +49,8 @@ class JudgeQuestion(Generic[Answer]):
     read_only: bool = True  # False for a judge that may change the plan
     tries: int = 1  # turns that may fail before there is no answer
     checkout: Callable[[], AbstractContextManager[str]] = lambda: nullcontext("")  # opens the folder that it works in
+    commit: str = ""  # the work that it judges, if it can do so on another host
+    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,16 @@ def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[Jud
     """Asks a judge; again if its turn fails, with another executor if one has reached its limit."""
     role, failures, failure = question.agent.name, 0, ""
     while failures < question.tries:
-        executor = yield from context.pool.take(question.job, context.executors_of(role), role=role, skip=failures)
+        executors = context.turns.executors_of(context, role)
+        executor = yield from context.pool.take(question.job, executors, role=role, skip=failures)
         if isinstance(executor, JobEnd):
             return JudgeReply(ended=executor)
         if question.doing:
             context.progress(question.job, question.doing)
-        answer, outcome = yield from context.pool.count(executor, _ask_once(context, question, executor))
+        nonce = random_ids.uuid4()
+        remote = context.turns.judge(context, question, executor, nonce)
+        asking = ask_once(context, question, executor, nonce) if remote is None else remote
+        answer, outcome = yield from context.pool.count(executor, asking)
         if outcome.kind == "interrupted":
             return JudgeReply(ended=JobEnd("stopped"))
         if outcome.kind in LIMITED:
@@ -84,11 +90,10 @@ def ask_judge(context: RunContext, question: JudgeQuestion[Answer]) -> Steps[Jud
     return JudgeReply(failure=failure)
 
 
-def _ask_once(
-    context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig
+def ask_once(
+    context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig, nonce: str
 ) -> Steps[tuple[Answer | None, Outcome]]:
     """Asks with one executor; an unclear answer stays unclear if the second turn brings none."""
-    nonce = random_ids.uuid4()
     settings = context.turn_settings(context.listener(question.job))
     with question.checkout() as cwd:
         turn = context.turn_class(

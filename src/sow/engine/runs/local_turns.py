@@ -16,8 +16,10 @@ from sow.system.process.steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sow.engine.runs.judge import Answer, JudgeQuestion
     from sow.engine.runs.run_context import RunContext
     from sow.engine.runs.task_job import TaskJob
+    from sow.executors.adapter import Outcome
 
 
 class LocalTurns:
@@ -32,6 +34,10 @@ class LocalTurns:
 
     def require(self, executor: ExecutorConfig) -> None:
         """Raises if no machine of the run offers an executor; the programs of this machine are checked elsewhere."""
+
+    def offers(self, executor: ExecutorConfig) -> bool:
+        """Tells whether another host offers an executor."""
+        return False
 
     def executors_of(self, context: RunContext, role: str) -> list[ExecutorConfig]:
         """Returns the executor of a role, then its fallbacks that can take turns."""
@@ -56,6 +62,12 @@ class LocalTurns:
         """Begins a task in the session of another one."""
         settings = job.context.turn_settings(job.on_worker_event)
         return task_turn.follow(settings, job.id, role, executor, text, owner, actor=RUNNER)
+
+    def judge(
+        self, context: RunContext, question: JudgeQuestion[Answer], executor: ExecutorConfig, nonce: str
+    ) -> Steps[tuple[Answer | None, Outcome]] | None:
+        """Asks a judge on another host; None if it has to be asked on this one."""
+        return None
 
     def can_resume(self, job: TaskJob, record: SessionRecord) -> bool:
         """Tells whether a session is on this machine, in the folder that this run has for the task."""

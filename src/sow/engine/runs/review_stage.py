@@ -124,6 +124,8 @@ def _question(job: TaskJob, task: Task, name: str, commit: str) -> JudgeQuestion
         doing=f"{name} reviews",
         tries=MAX_FAILED_TURNS,
         checkout=lambda: _checkout(job, task, name, commit),
+        commit=commit,
+        base=task["work"]["base"] if commit else "",
     )
 
 

@@ -99,7 +99,8 @@ def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
 
 
 def _is_unfinished(turn: SessionTurn) -> bool:
-    return "ended_at" not in turn and "remote" not in turn
+    """Tells whether a turn of this host never ended; a review on another host is not waited for, but repeated."""
+    return "ended_at" not in turn and ("remote" not in turn or turn["kind"] == "review")
 
 
 def end_session(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:

@@ -43,7 +43,8 @@ class SessionRecord:
     @property
     def is_out(self) -> bool:
         """Returns whether its last turn runs on another machine, or its result was not taken over yet."""
-        return self.has_open_turn and "remote" in self.session["turns"][-1]
+        turn = self.session["turns"][-1] if self.has_open_turn else None
+        return turn is not None and "remote" in turn and turn["kind"] != "review"
 
     def file(self, turn: int, ending: str) -> str:
         """Returns the path of a turn's file: prompt, out, err, md (readable) or txt (the worker's final text)."""
