@@ -115,11 +115,11 @@ def _run(verbs: Verbs, words: list[str], environment: Mapping[str, str]) -> str:
 def _is_there(folder: TaskFolder, command: WorkerCommand) -> bool:
     """Tells whether a log entry or a note of a command is there; all other commands can be repeated."""
     try:
-        if command.words[0] == "log":
+        if command.words[:2] == ["agent", "log"] or command.words[0] == "log":
             entries = log.read(folder.home, folder.log_path)
             return any(entry["timestamp"] == command.at and entry["text"] in command.words for entry in entries)
         if command.words[:2] == ["note", "add"]:
-            return any(note["description"] in command.words for note in notes.load_notes(folder))
+            return any(f"--description={note['description']}" in command.words for note in notes.load_notes(folder))
     except SowError:
         return False
     return False

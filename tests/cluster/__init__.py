@@ -1,0 +1,1 @@
+"""Tests of turns on other hosts."""
