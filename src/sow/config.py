@@ -79,7 +79,15 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
         "lost_after": "90s",
         "wait_for_host": "10m",
     },
-    "host": {"name": "", "capacity": {}, "accounts": {}, "signers": "", "transfers": [], "keep": "7d"},
+    "host": {
+        "name": "",
+        "capacity": {},
+        "accounts": {},
+        "signers": "",
+        "transfers": [],
+        "keep": "7d",
+        "checkpoint": "5m",
+    },
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 FIX_HINT = "fix it with 'sow config edit'; 'sow schema show user-config' has the rules"

@@ -229,3 +229,13 @@ def test_a_failed_task_is_tried_again_by_what_is_next(plan_repo: PlanRepo) -> No
     codes = [plan_repo.repo.sow(*shlex.split(command)[1:]).code for command in commands]
     assert codes == [0, 0]
     assert set(plan_repo.statuses().values()) == {"completed"}
+
+
+def test_settings_of_the_plan_are_no_options(plan_repo: PlanRepo) -> None:
+    """Network and sandbox come from the plan, so the command does not repeat them."""
+    plan_repo.plan("First", inner={"network": "all", "sandbox": "auto"})
+    cut_off(plan_repo)
+    assert plan_repo.runs()[-1]["settings"]["network"] == "all"
+    command = next_commands(plan_repo)[-1]
+    assert "--network" not in command
+    assert "--sandbox" not in command

@@ -18,12 +18,17 @@ class TurnOrder:
     title: str  # for people, such as "task 010: implementer on claude-code"
     executor: str
     request_ref: str
+    checkpoint_ref: str  # what the turn did so far, for the case that its host is lost
     result_ref: str
     commits: dict[str, str]  # what to send, by ref; empty if it was sent before
     host: str = ""  # the machine that has to take it; "" for any
     chosen: Callable[[str], None] = field(default=lambda host: None)  # called with the machine before the turn starts
     tell: Callable[[str], None] = field(default=lambda text: None)  # called with a line about the progress
     wait_for_host: float = 600.0  # seconds that a turn waits for a machine that has to take it
+
+    @property
+    def refs(self) -> list[str]:
+        return [self.request_ref, self.checkpoint_ref, self.result_ref]
 
 
 @dataclass(frozen=True)

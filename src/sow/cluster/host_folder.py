@@ -88,7 +88,7 @@ class HostFolder:
 
     def drop(self, token: str) -> None:
         """Removes the request and the result of a turn."""
-        for kind in ("request", "result"):
+        for kind in ("request", "checkpoint", "result"):
             git.run(["update-ref", "-d", f"{REFS}/{token}/{kind}"], cwd=self.repository, check=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from sow.agents.registry import read_agent
 from sow.cluster.host_folder import HostFolder, machine_name
 from sow.cluster.packet import BadPacket, Packet, files_below, pack, within_limits
 from sow.cluster.turn_request import ROLE, STATE, read_request
-from sow.config import Config, ExecutorConfig
+from sow.config import Config, ExecutorConfig, seconds
 from sow.domain.documents.state import Run
 from sow.domain.network import narrower
 from sow.domain.reviews import verdict
@@ -28,7 +29,8 @@ from sow.errors import SowError
 from sow.executors.adapter import Outcome
 from sow.executors.executor_types import adapter as find_adapter
 from sow.gitwork.repository import Repository
-from sow.store import layout
+from sow.gitwork.worktree import Worktree
+from sow.store import git_watch, layout
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import remove_quietly, remove_tree_quietly
 from sow.store.projects import project as projects
@@ -45,6 +47,7 @@ Verbs = Callable[[list[str], Mapping[str, str]], int]
 ENDINGS = ("prompt", "out", "err", "md", "txt")
 MOST_SESSION_FILE = 16 << 20
 BEGUN = "begun"
+LOOK_EVERY = 10.0  # seconds between two looks for new commits
 MOST_RECORDED = 10_000  # commands of one worker
 
 
@@ -108,7 +111,8 @@ class HostedTurn:
         finished = self.host.find(self.request.result_ref)
         if finished:
             return finished
-        with self.home.claim(f"turn-{self.request.task}", purpose=f"a turn on task {self.request.task}"):
+        claim = self.home.claim(f"turn-{self.request.task}", purpose=f"a turn on task {self.request.task}")
+        with claim, git_watch.sealed_repository(self.home):
             if os.path.exists(f"{self.folder}/{BEGUN}"):
                 return self._pack_lost()
             crash_points.crash_point(f"begin {self.request.token}")
@@ -119,10 +123,62 @@ class HostedTurn:
                 context = self._context()
                 if self.request.kind == "review":
                     return self._pack(context, None, (yield from self._review(context)), [])
-                finished_turn = yield from self._take(context)
+                finished_turn = yield from self._with_checkpoints(context, self._take(context))
             except SowError as error:
                 return self._pack(context, None, Outcome("refused", reason=f"{error.message} ({error.hint})"), [])
             return self._pack(context, finished_turn, finished_turn.outcome, finished_turn.remarks)
+
+    def _with_checkpoints(self, context: RunContext, steps: Steps[FinishedTurn]) -> Steps[FinishedTurn]:
+        """Takes a turn, and packs what it did so far now and then: after a commit, and after some minutes."""
+        interval = seconds(str(self.config.setting("host", "checkpoint")))
+        packed_at = looked_at = time.monotonic()
+        head, signal = "", ""
+        try:
+            pause = next(steps)
+            while True:
+                now = time.monotonic()
+                is_due = now > packed_at + interval
+                if not is_due and now > looked_at + min(LOOK_EVERY, interval):
+                    before, head, looked_at = head, self._head(context), now
+                    is_due = bool(before) and head != before
+                if is_due:
+                    self._pack_checkpoint(context)
+                    packed_at = time.monotonic()
+                signal = yield pause
+                pause = steps.send(signal)
+        except StopIteration as end:
+            finished: FinishedTurn = end.value
+            return finished
+
+    def _head(self, context: RunContext) -> str:
+        """Returns the commit in the worktree; a worker in the sandbox shows its commits only at the end."""
+        isolation = context.isolation
+        return Worktree(isolation.repository, self.request.worktree).head() if isolation is not None else ""
+
+    def _pack_checkpoint(self, context: RunContext) -> None:
+        """Packs the work so far, without transcripts, whose secrets are removed at the end of the turn only."""
+        request, isolation = self.request, context.isolation
+        if isolation is None or not os.path.isdir(isolation.worktrees.path(request.task)):
+            return
+        head, files_commit = isolation.worktrees.snapshot(request.task, request.base, at_work=True)
+        facts = {
+            "token": request.token,
+            "protocol": request.protocol,
+            "outcome": "lost",
+            "reason": "the host was lost",
+            "verbs": self.verbs.recorded(),
+            "head": head,
+            "files": files_commit,
+        }
+        parents = list(dict.fromkeys((head, files_commit)))
+        commit = pack(isolation.repository, facts, {}, parents, message=f"Checkpoint of task {request.task}")
+        self._publish(commit, request.checkpoint_ref)
+        self.tell({"event": "checkpoint"})
+
+    def _publish(self, commit: str, ref: str) -> None:
+        """Puts a packet where its reader finds it."""
+        crash_points.crash_point(f"publish {ref}")
+        run_git(["push", "--quiet", "--force", "--", self.host.repository, f"{commit}:{ref}"], cwd=self.home.root)
 
     def _unpack(self) -> None:
         """Writes the state that the turn needs, and nothing of an earlier turn but its sessions and its worktree."""
@@ -322,8 +378,7 @@ class HostedTurn:
         repository = isolation.repository if isolation is not None else Repository(self.home)
         parents = list(dict.fromkeys((head, files_commit, *others)))
         commit = pack(repository, facts, files, parents, message=f"Result of task {request.task}")
-        crash_points.crash_point(f"result of {request.token}")
-        run_git(["push", "--quiet", "--", self.host.repository, f"{commit}:{request.result_ref}"], cwd=self.home.root)
+        self._publish(commit, request.result_ref)
         return commit
 
     def _begun_at(self) -> str:

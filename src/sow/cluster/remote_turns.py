@@ -242,6 +242,7 @@ class RemoteTurns(LocalTurns):
             title=f"task {turn.folder.id}: {turn.agent.name} on {turn.executor.name}",
             executor=turn.executor.name,
             request_ref=f"{REFS}/{token}/request",
+            checkpoint_ref=f"{REFS}/{token}/checkpoint",
             result_ref=f"{REFS}/{token}/result",
             commits=commits,
             chosen=lambda host: self._chosen(context, turn, record, host),
@@ -266,10 +267,14 @@ class RemoteTurns(LocalTurns):
             raise SowError("a run without worktrees stays on one machine", "leave out --isolation none")
         delivery = yield from self.carrier.take(context.home.root, order)
         order.host = delivery.host or order.host
-        if delivery.kind == "result":
-            packet = Packet(context.home.root, delivery.commit)
-            verbs = context.verbs
-            finished = yield from settling.settle(turn, record, packet, isolation.worktrees, verbs, remarks)
+        commit = delivery.commit
+        if delivery.kind == "lost":  # with its host, but perhaps not all of its work
+            commit = isolation.repository.find_commit(order.checkpoint_ref)
+            kept = "the work up to its last checkpoint is here" if commit else "its work is not here"
+            remarks += turn.settings.announce([f"{delivery.reason}; {kept}"])
+        if commit:
+            packet = Packet(context.home.root, commit)
+            finished = yield from settling.settle(turn, record, packet, isolation.worktrees, context.verbs, remarks)
         else:
             finished = self._without_result(turn, record, delivery, remarks)
         if not record.is_out:
@@ -279,7 +284,7 @@ class RemoteTurns(LocalTurns):
     def _clean_up(self, context: RunContext, order: TurnOrder) -> Steps[None]:
         """Removes the packets of a turn whose result was taken over."""
         if context.isolation is not None:
-            drop_refs(context.isolation.repository, [order.request_ref, order.result_ref])
+            drop_refs(context.isolation.repository, order.refs)
         yield from self.carrier.settled(context.home.root, order)
 
     def _without_result(
@@ -288,7 +293,9 @@ class RemoteTurns(LocalTurns):
         """Ends a turn that has no result here, except one that still runs."""
         if delivery.kind == "refused":
             settling.end_turn(record, Outcome("failed", reason=delivery.reason))
-            raise EnvironmentProblem(f"{delivery.host} did not take the turn: {delivery.reason}", "see docs/cluster.md")
+            raise EnvironmentProblem(
+                f"{delivery.host} did not take the turn: {delivery.reason}", "see docs/how-to/cluster.md"
+            )
         kind = {"lost": "lost", "no_host": "not_found"}.get(delivery.kind, "interrupted")
         outcome = Outcome(kind, reason=delivery.reason)
         if delivery.kind != "left":

@@ -70,6 +70,8 @@ def settle(
     remarks += _write_outputs(turn, packet)
     if verbs is not None:
         commands = read_commands(packet.value("verbs", list, []), open_turn["started_at"], clock.now())
+        if outcome.kind == "lost":  # its work is older than what it said about it
+            commands = [command for command in commands if command.words[:2] != ["task", "set"]]
 
         def applied(number: int) -> None:
             remote["applied"] = number
@@ -84,7 +86,7 @@ def settle(
             start=remote.get("applied", 0),
             applied=applied,
         )
-    remarks += _take_status(turn, packet)
+    remarks += _take_status(turn, packet) if outcome.kind != "lost" else []
     refusals = _refusals(packet)
     if refusals:
         with turn.settings.home.lock():

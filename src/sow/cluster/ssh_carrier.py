@@ -22,7 +22,9 @@ from sow.system.process.steps import Steps
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0  # seconds until a broken connection is tried again
 NO_CONNECTION = 255  # the exit code of ssh itself
 NO_PROGRAM = 127
+DONE = object()
 MOST_SLOTS = 1000
+REST_SECONDS = 300.0  # for which a lost host gets no new turns, if there is another one
 
 
 @dataclass
@@ -33,6 +35,7 @@ class SshHost:
     slots: int
     facts: dict[str, Any] = field(default_factory=dict)
     used: int = 0
+    rests_until: float = 0.0  # on the monotonic clock: it could not be reached
 
     @property
     def executors(self) -> Mapping[str, Any]:
@@ -78,7 +81,7 @@ class SshCarrier:
             if code == NO_PROGRAM or (code and "not found" in errors):
                 raise Waiting(
                     f"{host.name} has no sow for a command over ssh: {reason[:300]}",
-                    "install it there, and put it on the PATH of a login shell (docs/cluster.md)",
+                    "install it there, and put it on the PATH of a login shell (docs/how-to/cluster.md)",
                 )
             try:
                 host.facts = json.loads(output.strip().rpartition("\n")[2]) if not code else {}
@@ -129,7 +132,7 @@ class SshCarrier:
         host = next((host for host in self.hosts if host.name == order.host), None)
         if host is not None:
             transfer = Transfer(root, host.url, self.environment)
-            yield from transfer.remove([order.request_ref, order.result_ref])
+            yield from transfer.remove(order.refs)
 
     def _reserve(self, order: TurnOrder) -> Steps[SshHost | Literal[False] | None]:
         """Waits for a free machine that may take the order; None if there is none, False if a person stopped it."""
@@ -138,6 +141,8 @@ class SshCarrier:
             return None
         while True:
             free = [host for host in fitting if host.used < self._most(host, order.executor)]
+            awake = [host for host in fitting if host.rests_until < time.monotonic()]
+            free = [host for host in free if host in awake or not awake]
             if free:
                 return max(free, key=lambda host: host.slots - host.used)
             if (yield):
@@ -159,7 +164,7 @@ class SshCarrier:
                     yield from transfer.push(order.commits)
                     is_sent = True
                 if not is_over:
-                    ended, problem, stopping = yield from self._follow(host, order, stopping)
+                    ended, problem, stopping = yield from self._follow(host, order, transfer, stopping)
                     if ended.get("event") == "refused":
                         return TurnDelivery("refused", host=host.name, reason=str(ended.get("reason", ""))[:2000])
                     if ended.get("event") == "left":
@@ -171,6 +176,7 @@ class SshCarrier:
             except TransferFailed as error:
                 problem = error.message
             if time.monotonic() > last_contact + self.lost_after:
+                host.rests_until = time.monotonic() + REST_SECONDS
                 return TurnDelivery("lost", host=host.name, reason=f"{host.name} cannot be reached: {problem}")
             order.tell(f"{host.name} cannot be reached, trying again: {problem}"[:200])
             give_up = time.monotonic() + pause
@@ -178,19 +184,24 @@ class SshCarrier:
                 stopping = bool((yield)) or stopping
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _follow(self, host: SshHost, order: TurnOrder, stopping: bool) -> Steps[tuple[dict[str, Any], str, bool]]:
+    def _follow(
+        self, host: SshHost, order: TurnOrder, transfer: Transfer, stopping: bool
+    ) -> Steps[tuple[dict[str, Any], str, bool]]:
         """Starts the turn, or attaches to it; returns its last event, the problem with the connection, and `stopping`.
 
         The first request to stop is passed on, and the result is waited for. With the second one the turn is left.
         """
         program = SteppedProgram(self._command(host, "start", order.token), environment=self.environment)
         stop: Steps[Any] | None = self._stop(host, order.token) if stopping else None
+        fetch: Steps[Any] | None = None
         try:
             while (lines := program.lines()) is not None:
                 for line in lines:
                     event = _event(line)
                     if event.get("event") in ("ended", "refused"):
                         return event, "", stopping
+                    if event.get("event") == "checkpoint":
+                        fetch = fetch or transfer.try_fetch(order.checkpoint_ref)
                     if event.get("text"):
                         order.tell(f"{host.name}: {event['text']}"[:200])
                 if (yield):
@@ -199,12 +210,14 @@ class SshCarrier:
                     stopping, stop = True, self._stop(host, order.token)
                 if stop is not None:
                     next(stop, None)
+                if fetch is not None and next(fetch, DONE) is DONE:
+                    fetch = None
             reason = program.errors().rpartition("\n")[2][:300] or f"the connection ended (exit {program.code})"
             return {}, reason, stopping
         finally:
             program.end()
-            if stop is not None:
-                stop.close()
+            for steps in filter(None, (stop, fetch)):
+                steps.close()
 
     def _stop(self, host: SshHost, token: str) -> Steps[Any]:
         return run_program(self._command(host, "stop", token), self.environment)

@@ -49,6 +49,13 @@ class Transfer:
         yield from self._git([*arguments, "--", self.url, f"+{ref}:{ref}"])
         return git.run(["rev-parse", "--verify", ref], cwd=self.root).strip()
 
+    def try_fetch(self, ref: str) -> Steps[str]:
+        """Fetches a ref that is only useful; returns "" if that fails."""
+        try:
+            return (yield from self.fetch(ref))
+        except TransferFailed:
+            return ""
+
     def remove(self, refs: Sequence[str]) -> Steps[None]:
         """Removes refs there; those that are gone already do not matter."""
         try:
@@ -63,7 +70,9 @@ class Transfer:
         if code:
             lines = [line for line in errors.splitlines() if line.startswith(PARTS)] or errors.splitlines() or [""]
             reason = lines[0].partition(": ")[2] or lines[0] or f"exit code {code}"
-            raise TransferFailed(f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/cluster.md")
+            raise TransferFailed(
+                f"git {arguments[0]} failed for {self.url}: {reason[:300]}", "see docs/how-to/cluster.md"
+            )
 
 
 def drop_refs(repository: Repository, refs: Sequence[str]) -> None:

@@ -60,6 +60,10 @@ class TurnRequest:
         return f"{REFS}/{self.token}/request"
 
     @property
+    def checkpoint_ref(self) -> str:
+        return f"{REFS}/{self.token}/checkpoint"
+
+    @property
     def result_ref(self) -> str:
         return f"{REFS}/{self.token}/result"
 

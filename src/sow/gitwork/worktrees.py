@@ -153,12 +153,19 @@ class Worktrees:
         git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
         git_worktree_files.remove(mark)
 
-    def snapshot(self, task: str, base: str) -> tuple[str, str]:
-        """Returns the commit of a worktree, and a commit with its files as they are; all its commits are pinned."""
+    def snapshot(self, task: str, base: str, *, at_work: bool = False) -> tuple[str, str]:
+        """Returns the commit of a worktree, and a commit with its files as they are; all its commits are pinned.
+
+        If a worker is `at_work` there, no unfinished git operation is ended.
+        """
         with self.repository.locked():
-            worktree = self._worktree(task)
-            self._ensure_linked(worktree, task, base)
-            work = self._pin_and_abort(worktree, task, base)
+            if at_work:
+                work = self._collection(Worktree(self.repository, self._name(task)), task, base)
+                work.pin()
+            else:
+                worktree = self._worktree(task)
+                self._ensure_linked(worktree, task, base)
+                work = self._pin_and_abort(worktree, task, base)
             tree = work.tree()
             if tree == self.repository.tree_of(work.head):
                 return work.head, work.head

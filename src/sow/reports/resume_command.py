@@ -23,6 +23,7 @@ FLAGS = ("parallel_stories", "update_plan", "yes")
 # Settings with the same name in the config.
 CONFIG_OPTIONS = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
 BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
+OF_THE_PLAN = ("network", "sandbox")  # settings without an option
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
@@ -74,7 +75,7 @@ def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str
     return {
         name: _option_value(name, value)
         for name, value in settings.items()
-        if name in used or value != defaults.get(name)
+        if name not in OF_THE_PLAN and (name in used or value != defaults.get(name))
     }
 
 

@@ -282,6 +282,8 @@ VALID: dict[str, list[Any]] = {
                     "network": "model",
                     "sandbox": "bwrap",
                     "baseline": "off",
+                    "on": "box-a:2,box-b",
+                    "cluster": "127.0.0.1:7233",
                 },
                 "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
                 "breaker": {"failures": 1, "opened": 0, "until": 0},
@@ -469,6 +471,7 @@ VALID: dict[str, list[Any]] = {
                 "type": "claude",
                 "model": "opus",
                 "cwd": "/home/ada/shop",
+                "host": "box-a",
                 "mark": "0123456789abcdef",
                 "started_at": TIME,
                 "total_cost_usd": 0.25,
@@ -494,6 +497,7 @@ VALID: dict[str, list[Any]] = {
                         "seconds": 1.5,
                         "redacted": 0,
                         "unstruck": ["API_KEY"],
+                        "remote": {"token": "83664a57ee38", "sent_at": "2026-01-31T09:00:00Z", "applied": 2},
                     }
                 ],
             },
@@ -532,6 +536,27 @@ VALID: dict[str, list[Any]] = {
             "context": {"enabled": True, "budget": "8k"},
             "notify": {"command": ["notify-send", "sow"], "bell": False},
             "deliver": {"bots": ["review-bot[bot]"], "check_wait": "10m"},
+            "cluster": {
+                "address": "box:7233",
+                "namespace": "default",
+                "name": "team",
+                "transfer": "git@box:turns.git",
+                "sign": "~/.ssh/id_ed25519",
+                "tls_ca": "/etc/ca.pem",
+                "tls_cert": "/etc/me.pem",
+                "tls_key": "/etc/me.key",
+                "lost_after": "90s",
+                "wait_for_host": "10m",
+            },
+            "host": {
+                "name": "box-a",
+                "capacity": {"claude-code": 2},
+                "accounts": {"claude-code": "team"},
+                "signers": "~/.config/sow/signers",
+                "transfers": ["git@box:turns.git"],
+                "keep": "7d",
+                "checkpoint": "5m",
+            },
             "sandbox": {
                 "mode": "auto",
                 "roles": {"implementer": "off"},
@@ -572,7 +597,7 @@ VALID: dict[str, list[Any]] = {
 }
 # The fields of a kind whose keys are names.
 MAPPINGS = {
-    "user-config": "executors|bindings|fallbacks|roles",
+    "user-config": "executors|bindings|fallbacks|roles|capacity|accounts",
     "workflow": "members|sections|read",
     "shared-status": "agents|verification",
 }

@@ -279,6 +279,8 @@ class RunSettings(TypedDict):
     network: NotRequired[str]
     sandbox: NotRequired[str]
     baseline: NotRequired[str]
+    on: NotRequired[str]
+    cluster: NotRequired[str]
 
 class RunMerge(TypedDict):
     task: str

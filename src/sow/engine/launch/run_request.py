@@ -90,6 +90,10 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
     }
     if call["agent"]:
         settings["agent"] = call["agent"]
+    if call.get("on"):
+        settings["on"] = call["on"]
+    if call.get("cluster"):
+        settings["cluster"] = call["cluster"]
     if plan.network:
         if is_wider(plan.network, config.sandbox_network()):
             raise SowError(

@@ -39,6 +39,8 @@ DOCUMENT = record({
             'network': (choice('all', 'model', 'none'), OPTIONAL),
             'sandbox': (choice('off', 'auto', 'bwrap'), OPTIONAL),
             'baseline': (choice('on', 'off'), OPTIONAL),
+            'on': (text(1, 2000, form='sow-line'), OPTIONAL),
+            'cluster': (text(1, 2000, form='sow-line'), OPTIONAL),
         }), REQUIRED),
         'pools': (array(record({
             'executor': (text(1, 64, form='sow-line'), REQUIRED),
