@@ -117,11 +117,13 @@ def test_a_task_waits_for_its_dependencies(status):
         rules.require_dependencies_done(task(depends_on=["020", "030"]), existing)
 
 
-def test_an_unresolved_note_gates_done():
-    """A task with open notes cannot be handed in, and the message names them."""
-    rules.require_resolved_notes(task(), [])
+@pytest.mark.parametrize(("status", "to"), [("in_progress", "needs_review"), ("needs_review", "completed")])
+def test_an_unresolved_note_gates_done(status, to):
+    """A task with open notes cannot be handed in or approved, and the message names them."""
+    moved, _ = rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=list)
+    assert moved["status"] == to
     with pytest.raises(IllegalStatusChange, match="task 010 has unresolved notes: note_001, note_003"):
-        rules.require_resolved_notes(task(), iter(["note_001", "note_003"]))
+        rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=lambda: ["note_001", "note_003"])
 
 
 GRAPH = {"010": [], "020": ["010"], "030": ["020"], "040": []}

@@ -8,7 +8,7 @@ from sow.errors import IllegalStatusChange, SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sow.domain.actor import Actor
     from sow.domain.documents.state import Answered, Approval, Chosen, Concern, Task
@@ -98,16 +98,6 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
         )
 
 
-def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
-    """Raises IllegalStatusChange if the task folder has a note that is not resolved."""
-    note_ids = list(unresolved)
-    if note_ids:
-        raise IllegalStatusChange(
-            f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
-            f"resolve each: {resolve_command(task['id'], note_ids[0])}, or escalate it and set the task to paused",
-        )
-
-
 def resolve_command(ident: str, note_id: str) -> str:
     """Returns the command by which a worker or a person resolves a note of a task."""
     return f'sow note resolve {note_id} --task {ident} --resolution "…"'
@@ -154,16 +144,29 @@ def approve(task: Task, *, actor: Actor, now: str, reason: str = "") -> Task:
 
 
 def move(
-    task: Task, to: str, *, actor: Actor, now: str, reason: str = "", may_reopen: bool = False
+    task: Task,
+    to: str,
+    *,
+    actor: Actor,
+    now: str,
+    reason: str = "",
+    may_reopen: bool = False,
+    open_notes: Callable[[], Sequence[str]] = tuple,
 ) -> tuple[Task, str]:
     """Returns the task after the move, and the name of the move. The given task is not changed.
 
-    `may_reopen` is for a run whose final checks found that a completed task broke another one.
+    `may_reopen` is for a run whose final checks found that a completed task broke another one. `open_notes` lists the
+    notes of the task that nobody has resolved: with one of them it is neither handed in nor approved.
     """
     if task["status"] == "completed" and to in OPEN_STATUSES and not may_reopen:
         refuse_ended(task)
     event = TASK.move(f"task {task['id']}", task["status"], to)
     require_may_move(actor, task, event)
+    if event in ("submit", "approve") and (note_ids := open_notes()):
+        raise IllegalStatusChange(
+            f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
+            f"resolve each: {resolve_command(task['id'], note_ids[0])}, or escalate it and set the task to paused",
+        )
     changed: Task = {**task, "status": to, "updated_at": now}
     changed.pop("failed_reason", None)
     if event == "fail" and reason:

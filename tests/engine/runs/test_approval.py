@@ -245,3 +245,21 @@ def test_work_that_was_not_handed_in_cannot_be_accepted(plan_repo: PlanRepo, sta
     assert refused.code == 2, refused
     assert f"task 010 cannot go from {status} to completed" in refused.err
     assert "waivers" not in plan_repo.task("010")
+
+
+def test_an_unresolved_note_is_settled_before_anything_is_waived(plan_repo: PlanRepo) -> None:
+    """An approval of work with an open note is refused and waives nothing."""
+    plan_repo.plan({"test_commands": ["true"]})
+    for item in (
+        ["init"],
+        ["project", "new", "Harbour"],
+        ["plan", "import", "plan.yaml", "--yes"],
+        ["task", "set", "--id", "010", "status", "in_progress"],
+        ["task", "set", "--id", "010", "status", "needs_review"],
+        ["note", "add", "--task", "010", "--description", "Tides are known", "--context", "tides.py"],
+    ):
+        plan_repo.repo.ok(*item)
+    refused = plan_repo.repo.sow("approve", "010", "--waive", "true", "--reason", "why not")
+    assert refused.code == 2, refused
+    assert "task 010 has unresolved notes: note_001" in refused.err
+    assert "waivers" not in plan_repo.task("010")

@@ -143,11 +143,9 @@ def record_refusals(folder: TaskFolder, refused_commands: list[Refusal], *, agai
 
 def infer_status(folder: TaskFolder, *, worked: bool) -> tuple[Task, bool]:
     """Returns the task after a turn that ended well. A worker that worked but set no status has handed its work in."""
-    from sow.store.projects import notes
-
     loaded = folder.load()
     task = loaded["task"]
-    if task["status"] != "in_progress" or not worked or notes.unresolved(folder):
+    if task["status"] != "in_progress" or not worked or folder.open_notes():
         return task, False
     actor = Actor(kind=WORKER, name=task["assigned_agent"], task=folder.id)
     changed, _ = rules.move(task, "needs_review", actor=actor, now=clock.now())

@@ -25,8 +25,9 @@ def approve(home: Home, ident: str, *, actor: Actor, reason: str, waive: Sequenc
     A check that failed must be named. The waivers are written first, so that the same call completes it after a crash.
     """
     project = projects.load(home)
-    task = task_folder.find(home, project, ident).task()
-    rules.move(task, "completed", actor=actor, now=clock.now(), reason=reason)
+    folder = task_folder.find(home, project, ident)
+    task = folder.task()
+    rules.move(task, "completed", actor=actor, now=clock.now(), reason=reason, open_notes=folder.open_notes)
     home.refuse_claimed(ident)
     _check_commands(task, waive)
     if waive:
@@ -34,7 +35,6 @@ def approve(home: Home, ident: str, *, actor: Actor, reason: str, waive: Sequenc
         text = f"task {ident}: {', '.join(f'`{command}`' for command in waive)}{f': {reason}' if reason else ''}"
         tasks.log_act(home, actor, action="waive", text=text, now=clock.now())
     if task["status"] == "needs_review" and stages.missing_checks(task, isolated="work" in task):
-        folder = task_folder.find(home, project, ident)
         task_updates.add_concern(folder, project, "tests", f"{actor.name} approved it before its checks were done")
     if task.get("question", {}).get("text", "").startswith(FINAL_CHECKS_PREFIX):
         return tasks.answer(home, ident, f"waive: {reason}" if reason else "waive", actor=actor)

@@ -89,6 +89,12 @@ class TaskFolder(WorkerFolder):
     def task(self) -> Task:
         return self.load()["task"]
 
+    def open_notes(self) -> list[str]:
+        """Returns the ids of the notes that nobody has resolved."""
+        from sow.store.projects import notes
+
+        return notes.unresolved(self)
+
     def save(self, old_state: TaskState, task: Task, project_id: str) -> None:
         """Replaces the task in its state file, and writes a backup."""
         new_state: TaskState = {**old_state, "task": task}

@@ -15,7 +15,7 @@ from sow.domain.text.similar_text import DETAILS, without_changing_parts
 from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
 from sow.store.files.repair import load_or_repair
-from sow.store.projects import feedback, log, notes, restore, task_folder, tasks
+from sow.store.projects import feedback, log, restore, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.runs import sessions
@@ -291,11 +291,10 @@ def complete(folder: TaskFolder, project: ProjectState, *, seconds: float) -> Ta
     def change(task: Task) -> Task:
         if task["status"] in rules.ENDED_STATUSES:
             return task
-        rules.require_resolved_notes(task, notes.unresolved(folder))
         for step in ("in_progress", "needs_review"):  # a merge in git may be newer than the state
             if (task["status"], step) in (("pending", "in_progress"), ("in_progress", "needs_review")):
                 task, _ = rules.move(task, step, actor=RUNNER, now=now)
-        moved, _ = rules.move(task, "completed", actor=RUNNER, now=now)
+        moved, _ = rules.move(task, "completed", actor=RUNNER, now=now, open_notes=folder.open_notes)
         if rules.is_approved(task):  # a person's approval replaces the run's
             moved["approval"] = task["approval"]
         return {**moved, "result": _accepted_result(task), "duration": round(task.get("duration", 0) + seconds, 3)}

@@ -173,13 +173,9 @@ def statuses_of(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict
 def _moved(opened: TaskTransaction, to: str, actor: Actor, reason: str, action: str = "") -> Task:
     """Returns the task after an allowed move; the log entries and questions of the move are already written."""
     home, before, task, now = opened.folder.home, opened.task, opened.task["id"], clock.now()
-    changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
+    changed, event = rules.move(before, to, actor=actor, now=now, reason=reason, open_notes=opened.folder.open_notes)
     if event in ("approve", "abandon"):
         home.refuse_claimed(task)
-    if event in ("submit", "approve"):
-        from sow.store.projects import notes
-
-        rules.require_resolved_notes(before, notes.unresolved(opened.folder))
     if event == "approve" and _is_unmerged(home, before):
         changed = rules.approve(before, actor=actor, now=now, reason=reason)
     if event == "start":
