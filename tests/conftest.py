@@ -287,3 +287,16 @@ def worker(repo: Repo, tmp_path: Path) -> Any:
 
     repo.ok("task", "create", "--name", "Add login")
     return WorkerRepo(repo, tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Any:
+    """A forge of the test's own, with one repository."""
+    from support.forge_server import ForgeServer
+
+    folder = tmp_path / "forge"
+    folder.mkdir()
+    made = ForgeServer(folder)
+    made.add_repository()
+    yield made
+    made.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,6 @@ from support.forge_server import TOKEN, ForgeServer
 from sow.errors import SowError
 from sow.forge.connect import connect
 from sow.forge.forge import Forge, ForgeError
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ForgeServer]:
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    yield made
-    made.close()
 
 
 @pytest.fixture

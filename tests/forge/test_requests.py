@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
 
 from sow.forge.connect import connect
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ForgeServer]:
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    yield made
-    made.close()
 
 
 def test_the_newest_comment_of_many_is_seen_and_an_approval_asks_for_nothing(

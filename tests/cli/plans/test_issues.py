@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
 from support.paths import ROOT
-
-
-@pytest.fixture
-def server(repo: Repo, tmp_path: Path) -> Iterator[ForgeServer]:
-    """A forge, and a checkout of its repository whose user is logged in."""
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    repo.git("remote", "add", "origin", made.url())
-    repo.environment |= made.environment(tmp_path)
-    yield made
-    made.close()
 
 
 def description(repo: Repo, task: str) -> str:

@@ -8,7 +8,6 @@ import pty
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -313,18 +312,6 @@ def test_a_person_chooses_what_happens_with_the_plan(planner: Planner, tmp_path:
     assert call.wait(60) == 0
     os.close(here)
     assert "| Blue" in planner.prompts()[1]
-
-
-@pytest.fixture
-def server(repo: Repo, tmp_path: Path) -> Iterator[ForgeServer]:
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    repo.git("remote", "add", "origin", made.url())
-    repo.environment |= made.environment(tmp_path)
-    yield made
-    made.close()
 
 
 def test_an_issue_becomes_a_plan_that_names_it(planner: Planner, server: ForgeServer):

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ForgeServer]:
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    yield made
-    made.close()
 
 
 def findings(repo: Repo, word: str) -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,18 +11,6 @@ if TYPE_CHECKING:
     from support.delivery_scene import Scene
     from support.forge_server import ForgeServer
     from support.plan_repo import PlanRepo
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ForgeServer]:
-    from support.forge_server import ForgeServer
-
-    folder = tmp_path / "forge"
-    folder.mkdir()
-    made = ForgeServer(folder)
-    made.add_repository()
-    yield made
-    made.close()
 
 
 @pytest.fixture
