@@ -36,7 +36,6 @@ engine.turns.sow_command engine.turns.recovery engine.turns.runner engine.turns.
 engine.turns.task_turn engine.turns.turn engine.turns.turn_settings errors executors.adapter
 executors.binary executors.clis.claude executors.events executors.executor_types executors.json_lines
 executors.settings record store.files.backup store.files.checkout_home store.files.disk store.files.locks
-store.files.repair
 store.files.state_file store.formats.json_text store.formats.validation store.formats.yaml_text
 store.note_updates store.projects.log store.projects.memory store.projects.notes store.projects.project
 store.projects.task_folder store.projects.tasks store.projects.transaction store.projects.write_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sow.domain.documents.state import Hint
 from sow.errors import SowError
@@ -35,15 +35,14 @@ class UpdateResult:
     remarks: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
 class SourceManager:
     """The sinks, or the linked repositories, of one checkout."""
 
-    catalog: SourceIndex
-
-    def __init__(self, home: Home, environment: Mapping[str, str], limits: FetchLimits) -> None:
-        self.home = home
-        self.environment = environment
-        self.limits = limits
+    catalog: ClassVar[SourceIndex]
+    home: Home
+    environment: Mapping[str, str]
+    limits: FetchLimits
 
     def fetch(self, scratch: ScratchFolder, source: Any, commit: str) -> tuple[str, list[str]]:
         """Fetches the files of one commit into the scratch folder; returns the folder and remarks."""

@@ -12,8 +12,16 @@ from typing import Any
 from sow.domain.ids import is_member, is_task_id
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.event_text import conflict_text, merge_text, stop_reason
-from sow.reports.run_records import Cost, RunProcess, TaskRecord, TurnRecord
-from sow.reports.timeline_delta import LONGEST, Span, TimelineDelta, TimelineRecorder
+from sow.reports.run_records import (
+    LONGEST,
+    Cost,
+    RunProcess,
+    Span,
+    TaskRecord,
+    TimelineDelta,
+    TimelineRecorder,
+    TurnRecord,
+)
 from sow.store.runs.run_folder import RunFolder
 from sow.system.clock import epoch_of
 from sow.system.terminal import escape_line

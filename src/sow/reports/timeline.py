@@ -7,7 +7,7 @@ from typing import Any
 
 from sow.domain.runs.journal_entry import JournalEntry
 from sow.reports.run_history import RunHistory
-from sow.reports.timeline_delta import Span, TimelineDelta
+from sow.reports.run_records import Span, TimelineDelta
 
 MOST_STEPS = 2000  # tasks; if a run has more, only changes of status are listed
 

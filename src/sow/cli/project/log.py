@@ -7,11 +7,11 @@ import os
 from sow.cli.context import Context
 from sow.domain import ids, inputs
 from sow.errors import InvalidFile, SowError
-from sow.store.files.repair import load_or_repair
 from sow.store.projects import log as logs
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.transaction import load_or_repair
 from sow.system import clock
 from sow.system.terminal import err, escape_control, escape_line, out
 

@@ -12,7 +12,7 @@ from sow.reports import crew_rows, event_text, resume_command, run_report
 from sow.reports.hint_context import HintContext
 from sow.reports.remaining_time import RemainingTime, expected_minutes
 from sow.reports.run_history import RunHistory
-from sow.reports.timeline_delta import TimelineDelta
+from sow.reports.run_records import TimelineDelta
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
 from sow.store.runs import run_folder

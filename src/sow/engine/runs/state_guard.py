@@ -10,11 +10,11 @@ from sow.domain.documents.state import ProjectState
 from sow.errors import SystemFailure
 from sow.store.files.checkout_home import Home
 from sow.store.files.file_cache import FileCache, fingerprint
-from sow.store.files.repair import backup_if_newer
 from sow.store.layout import create_missing
 from sow.store.projects import project as projects
 from sow.store.projects import restore
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.transaction import backup_if_newer
 
 PATIENCE = 5.0
 PAUSE = 0.1

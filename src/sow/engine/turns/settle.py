@@ -6,9 +6,9 @@ from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
 from sow.store.files import backup as state_backup
-from sow.store.files.repair import backup_if_newer
 from sow.store.projects import project as projects
 from sow.store.projects import tasks
+from sow.store.projects.transaction import backup_if_newer
 from sow.store.state_watcher import HandEdit
 from sow.system import clock
 

@@ -1,16 +1,22 @@
-"""Keeps a backup of every state file in the git folder, where stash, switch, clean and workers do not change it."""
+"""Keeps a backup of every state file in the git folder, where stash, switch, clean and workers do not change it.
+
+The backup replaces a state file that cannot be read.
+"""
 
 from __future__ import annotations
 
 import os
 
 from sow.errors import SowError
+from sow.store.files import state_file
 from sow.store.files.disk import read_text, remove_quietly, replace_file
 from sow.store.formats.yaml_text import scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sow.errors import InvalidFile
     from sow.store.files.checkout_home import Home
+    from sow.store.files.state_file import Validate
 
 
 def save(home: Home, project_id: str, name: str, text: str) -> None:
@@ -73,6 +79,29 @@ def load(home: Home, project_id: str, name: str) -> str | None:
         return read_text(home.disk, _path(home, project_id, name))
     except (FileNotFoundError, SowError):
         return None
+
+
+def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | None:
+    """Returns the backup copy, if this version of sow can read it."""
+    try:
+        text = load(home, owner, name)
+        if text is not None:
+            state_file.parse(text, f"the last good copy of {name}", validate)
+    except SowError:  # torn, or of another version: the caller reports the broken file itself
+        return None
+    return text
+
+
+def restore_last_good(home: Home, owner: str, name: str, path: str, validate: Validate, problem: InvalidFile) -> str:
+    """Replaces a broken state file by its last good copy and moves it aside; raises the problem if there is no copy."""
+    text = last_good(home, owner, name, validate) if owner else None
+    if text is None:
+        raise problem
+    from sow.store.files import set_aside
+
+    aside = set_aside.move_broken(home, path)
+    home.replace(path, text)
+    return f"{problem.message}; the last good state is back" + (f", the broken file is {aside}" if aside else "")
 
 
 def version(home: Home, project_id: str, name: str) -> tuple[int, int]:

@@ -13,12 +13,12 @@ from sow.domain.plans.plan import Plan
 from sow.domain.plans.planned_tasks import Difference, PlannedTask
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
-from sow.store.files.repair import load_or_repair
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as task_folders
 from sow.store.projects import task_lists
 from sow.store.projects.task_folder import TaskFolder
 from sow.store.projects.tasks import log_act, write_task_folder
+from sow.store.projects.transaction import load_or_repair
 from sow.system import clock
 
 TYPE_CHECKING = False

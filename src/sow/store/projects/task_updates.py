@@ -14,10 +14,10 @@ from sow.domain.documents.state import Check, Concern, Evidence, Follows, Projec
 from sow.domain.text.similar_text import DETAILS, without_changing_parts
 from sow.domain.text.units import counted
 from sow.store.files.checkout_home import Home
-from sow.store.files.repair import load_or_repair
 from sow.store.projects import feedback, log, restore, task_folder, tasks
 from sow.store.projects import project as projects
 from sow.store.projects.task_folder import TaskFolder
+from sow.store.projects.transaction import load_or_repair
 from sow.store.runs import sessions
 from sow.system import clock, plain_file
 from sow.system.process.exit_code import exit_text

@@ -8,9 +8,9 @@ from sow.domain.documents.state import MemberState, Note, Workflow, WorkflowStat
 from sow.domain.ids import is_member
 from sow.errors import InvalidFile, MergeConflict, SowError
 from sow.store.files import backup, state_file
+from sow.store.files.backup import restore_last_good
 from sow.store.files.checkout_home import Home
 from sow.store.files.disk import list_folder, make_folders
-from sow.store.files.repair import restore_last_good
 from sow.store.files.set_aside import set_aside
 from sow.store.projects import notes
 from sow.store.projects.task_folder import WorkerFolder
