@@ -27,7 +27,7 @@ CLASSES: dict[str, type[GitHub] | type[GitLab]] = {GITHUB: GitHub, GITLAB: GitLa
 class ForgeReadiness:
     """Whether the program of a forge is there, and the user logged in with it."""
 
-    program: str
+    program: str  # "" if the host's name does not say which one, and no program is logged in there
     host: str
     is_installed: bool = False
     is_logged_in: bool = False
@@ -57,6 +57,13 @@ def remote_url(root: str, remote: str, *, retry: str = "") -> str:
             f"{retry} {shlex.quote(other)}" if retry and other else f"git remote add {remote or 'origin'} URL",
         )
     return url
+
+
+def sibling_url(url: str, path: str) -> str:
+    """Returns the URL of another repository on the host of a remote's URL, with the same protocol and user."""
+    if "://" not in url:
+        return f"{url.partition(':')[0]}:{path}.git"
+    return urlsplit(url)._replace(path=f"/{path}.git", query="", fragment="").geturl()
 
 
 def forge_remote(root: str) -> str:
@@ -116,23 +123,28 @@ def readiness(root: str, environment: Mapping[str, str], remote: str = "origin")
     except SowError:
         return None
     api = _api(host, environment)
-    if not api.is_installed():
-        return ForgeReadiness(api.program, host)
-    return ForgeReadiness(api.program, host, is_installed=True, is_logged_in=api.is_logged_in(), version=api.version())
+    is_installed = api.is_installed()
+    is_logged_in = is_installed and api.is_logged_in()
+    if not _kind_of(host) and not is_logged_in:
+        return ForgeReadiness("", host)
+    version = api.version() if is_installed else ()
+    return ForgeReadiness(api.program, host, is_installed=is_installed, is_logged_in=is_logged_in, version=version)
+
+
+def unknown_host(host: str) -> tuple[str, str]:
+    """Returns a message and a hint about a host to which no program is logged in, and which may be no forge."""
+    logins = [f"{program} auth login --hostname {host}" for program in PROGRAMS.values()]
+    message = f"{host} is on no GitHub or GitLab that gh or glab is logged in to"
+    return message, f"if it is a GitHub: {logins[0]}; if it is a GitLab: {logins[1]}"
 
 
 def _login(host: str, environment: Mapping[str, str]) -> ForgeApi:
     """Returns the calls to a host to which the user is logged in."""
     api = _api(host, environment)
-    if _kind_of(host) or not api.is_installed():
+    if _kind_of(host):
         api.require_login()
-    elif not api.is_logged_in():
-        logins = [f"{program} auth login --hostname {host}" for program in PROGRAMS.values()]
-        raise ForgeError(
-            f"{host} is on no GitHub or GitLab that gh or glab is logged in to",
-            f"if it is a GitHub: {logins[0]}; if it is a GitLab: {logins[1]}",
-            exit_code=4,
-        )
+    elif not api.is_installed() or not api.is_logged_in():
+        raise ForgeError(*unknown_host(host), exit_code=4)
     return api
 
 

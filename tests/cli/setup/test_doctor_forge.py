@@ -16,13 +16,18 @@ def findings(repo: Repo, word: str) -> list[tuple[str, str]]:
 
 
 def test_doctor_says_whether_gh_is_ready(repo: Repo, server: ForgeServer, tmp_path: Path):
-    """Without a remote on a forge nothing is said; then a login is missing; then all is well."""
+    """Without a remote on a forge nothing is said; then nobody knows which forge it is; then all is well."""
     assert findings(repo, "logged in") == []
     repo.git("remote", "add", "origin", server.url())
     environment = server.environment(tmp_path)
     token = environment.pop("GH_ENTERPRISE_TOKEN")
     repo.environment |= environment
-    assert findings(repo, "is not logged in to") == [("warning", f"gh auth login --hostname {server.host}")]
+    logins = [f"{program} auth login --hostname {server.host}" for program in ("gh", "glab")]
+    hint = f"if it is a GitHub: {logins[0]}; if it is a GitLab: {logins[1]}"
+    assert findings(repo, f"{server.host} is on no GitHub or GitLab") == [("ok", hint)]
+    repo.git("remote", "set-url", "origin", "https://github.com/harbour/cranes.git")
+    assert findings(repo, "is not logged in to") == [("warning", "gh auth login --hostname github.com")]
+    repo.git("remote", "set-url", "origin", server.url())
     repo.environment["GH_ENTERPRISE_TOKEN"] = token
     assert findings(repo, f"is logged in to {server.host}") == [("ok", "")]
 

@@ -12,7 +12,7 @@ from sow.engine.launch.setup_questions import OWN_SETUP_HINT, setup_and_outside_
 from sow.engine.runs.run_context import require_sandbox
 from sow.errors import SowError
 from sow.forge.api import INSTALL
-from sow.forge.connect import readiness
+from sow.forge.connect import readiness, unknown_host
 from sow.store.files.checkout_home import Home
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
@@ -52,6 +52,8 @@ def examine_forge(context: Context) -> list[Finding]:
         return [of_error("warning", error)]
     if ready is None:
         return []
+    if not ready.program:
+        return [new_finding("ok", *unknown_host(ready.host))]
     program, login = ready.program, f"{ready.program} auth login --hostname {ready.host}"
     if not ready.is_installed:
         hint = f"to deliver requests, install it from {INSTALL[program]}, then: {login}"
