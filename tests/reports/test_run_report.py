@@ -273,6 +273,20 @@ def test_a_run_whose_start_is_torn_is_told_apart_by_its_clock(crew):
     assert document["totals"]["wall_seconds"] == 100 + 5
 
 
+@pytest.mark.parametrize("t", [1, 90_000])
+def test_the_time_of_a_delivery_is_no_time_of_the_run(crew, t):
+    """`sow deliver --watch` writes to the journal of the run, from a process whose clock is behind or ahead."""
+    journal = MadeUpRun(crew, IDS[:1])
+    journal.begin()
+    journal.work(2, 7, "010")
+    journal.add(8, "run_ended", exit=0)
+    before = run_report.report_data(journal.home, journal.folder)
+    journal.add(t, "request_opened", number=7, url="https://example.org/7", at=stamp(50_000))
+    journal.add(t + 4000, "request_merged", number=7, commit="1" * 40, at=stamp(54_000))
+    after = run_report.report_data(journal.home, journal.folder)
+    assert (after["totals"], after["run"]["calls"]) == (before["totals"], 1)
+
+
 @pytest.mark.parametrize("jump", [3600, -3600, 86400 * 365, -86400 * 365])
 def test_a_clock_that_jumps_changes_no_figure(crew, jump):
     """The machine's time may jump within a call: durations follow the run's own clock."""

@@ -27,6 +27,7 @@ from sow.system.clock import epoch_of
 from sow.system.terminal import escape_line
 
 CUT_OFF = "cut off"
+DELIVERY = "request_"  # begins the events of `sow deliver`, which may follow a request for days after the run
 SHORTEST_GAP = 1.0  # seconds; the start of a process is known only to the second
 INTEGRATOR = "integrator"
 # The outcome of a task in a live view, by its status or that of its job.
@@ -127,6 +128,9 @@ class RunHistory:
     def add(self, entry: JournalEntry, now: float | None = None) -> TimelineDelta:
         """Updates the state with an entry, and returns its additions. `now` replaces the time of the entry."""
         self.timeline.delta = TimelineDelta()
+        if entry.event.startswith(DELIVERY) and self.processes:
+            self._handle(entry)
+            return self.timeline.delta
         before, is_first = self.moment, not self.processes
         is_new = is_first or self.processes[-1].is_older_than(entry)
         if is_new:
