@@ -78,7 +78,7 @@ class Follower:
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.calls.append(len(self.scene.server.calls("^[A-Z]+ /repos")))
+        self.calls.append(len(self.scene.server.calls("^[A-Z]+ /(repos|projects|graphql)")))
         if not self.acts:
             raise TimeoutError(self.told)
         self.acts.pop(0)()

@@ -51,6 +51,7 @@ class ForgeServer:
         self.user = "ada"
         self.access = {"ada": "admin"}  # of people, in every repository
         self.bots: set[str] = set()
+        self.forks: dict[str, str] = {}  # the paths of forks, and of the repositories that they come from
         self.issues: dict[int, dict[str, Any]] = {}
         self.pulls: dict[int, dict[str, Any]] = {}
         self.talk: dict[int, list[dict[str, Any]]] = {}
@@ -62,6 +63,7 @@ class ForgeServer:
         self.ci: Callable[[str], list[dict[str, Any]]] = lambda sha: []  # what runs for a commit that is pushed
         self.again: Callable[[str, str], dict[str, Any]] = lambda sha, name: {"name": name}  # how a job ends next time
         self.required: list[str] = []
+        self.required_by: dict[str, list[str]] = {}  # checks that only one branch requires
         self.protected: set[str] = set()
         self.merge_methods = {"merge", "squash", "rebase"}
         self.drafts = True
@@ -73,6 +75,7 @@ class ForgeServer:
         self.hangs: dict[str, threading.Event] = {}  # a call that was done, whose answer does not come until then
         self.merge_state = "clean"
         self.requests: list[tuple[str, str]] = []
+        self.sent: list[tuple[str, Any]] = []  # each call with its body
         self.tokens: set[str] = set()
         self.seen: set[str] = set()
         self.number = 0
@@ -90,6 +93,14 @@ class ForgeServer:
         self.host = f"localhost:{self.http.server_address[1]}"
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
+
+    def call_of(self, path: str) -> str:
+        """The call that a path of a URL names."""
+        return unquote(path.removeprefix("/api/v3").removeprefix("/api"))
+
+    def routes(self) -> list[tuple[str, str, Callable[..., Answer]]]:
+        """The calls that this forge answers: method, path and function."""
+        return ROUTES
 
     def close(self) -> None:
         self.http.shutdown()
@@ -131,6 +142,11 @@ class ForgeServer:
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(path)], check=True, capture_output=True)
         self.git("config", "http.receivepack", "true", owner=owner, name=name)
 
+    def add_fork(self, owner: str, name: str = NAME) -> None:
+        """Make a fork of the repository."""
+        self.add_repository(owner, name)
+        self.forks[f"{owner}/{name}"] = f"{OWNER}/{NAME}"
+
     def next_number(self) -> int:
         self.number += 1
         return self.number
@@ -150,9 +166,12 @@ class ForgeServer:
         )
         return ident
 
-    def comment_on_line(self, number: int, path: str, line: int, body: str, *, author: str = "ada") -> int:
+    def comment_on_line(
+        self, number: int, path: str, line: int, body: str, *, author: str = "ada", side: str = "RIGHT"
+    ) -> int:
+        """A comment that begins a thread; the side LEFT is a line that the request removes."""
         ident, sha = self.next_number(), self.head_of(self.pulls[number])
-        place = {"path": path, "line": line, "original_line": line, "commit_id": sha, "original_commit_id": sha}
+        place = {"path": path, "line": line, "side": side, "commit": sha, "resolved": False}
         output = {"id": ident, "user": self.person(author), "body": body, "created_at": now(), **place}
         self.line_comments.setdefault(number, []).append(output)
         return ident
@@ -168,29 +187,39 @@ class ForgeServer:
     def calls(self, pattern: str = "") -> list[str]:
         return [f"{method} {path}" for method, path in self.requests if re.search(pattern, f"{method} {path}")]
 
-    def branch_head(self, branch: str, owner: str = OWNER) -> str:
-        return self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", owner=owner)
+    def branch_head(self, branch: str, owner: str = OWNER, name: str = NAME) -> str:
+        return self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", owner=owner, name=name)
 
     def head_of(self, pull: dict[str, Any]) -> str:
         """The commit of a request's branch, which stays known after the branch is deleted."""
         if pull["state"] == "open":
-            pull["head_sha"] = self.branch_head(pull["branch"], pull["owner"]) or pull["head_sha"]
+            head = self.branch_head(pull["branch"], pull["owner"], pull["name"])
+            pull["head_sha"] = head or pull["head_sha"]
         return str(pull["head_sha"])
 
     def open_pull(
-        self, branch: str, title: str, body: str, *, base: str = "main", owner: str = OWNER, draft: bool = False
+        self,
+        branch: str,
+        title: str,
+        body: str,
+        *,
+        base: str = "main",
+        owner: str = OWNER,
+        name: str = NAME,
+        draft: bool = False,
     ) -> int:
         number = self.next_number()
         self.pulls[number] = {
             "number": number, "node_id": f"PR_{number}", "title": title, "body": body, "state": "open",
-            "draft": draft, "merge_commit": "", "branch": branch, "owner": owner, "base": base,
-            "head_sha": self.branch_head(branch, owner),
+            "draft": draft, "merge_commit": "", "branch": branch, "owner": owner, "name": name, "base": base,
+            "head_sha": self.branch_head(branch, owner, name),
         }  # fmt: skip
         return number
 
     def merge(self, number: int, method: str = "merge") -> str:
         """Merge a request as GitHub does; return the commit."""
         pull = self.pulls[number]
+        self.fetch_fork(pull)
         base, head = self.branch_head(pull["base"]), self.head_of(pull)
         tree = self.git("merge-tree", "--write-tree", base, head).splitlines()[0]
         parents = ["-p", base, "-p", head] if method == "merge" else ["-p", base]
@@ -198,6 +227,11 @@ class ForgeServer:
         self.git("update-ref", f"refs/heads/{pull['base']}", commit)
         pull.update(state="closed", merge_commit=commit, head_sha=head)
         return commit
+
+    def fetch_fork(self, pull: dict[str, Any]) -> None:
+        """Bring the commits of a request from a fork to the repository."""
+        if pull["owner"] != OWNER:
+            self.git("fetch", "-q", str(self.repositories / pull["owner"] / f"{pull['name']}.git"), pull["branch"])
 
     def rerun(self, job: str) -> None:
         """Run a job again, with a new id; `again` says how it ends then."""
@@ -257,9 +291,10 @@ class ForgeHandler(BaseHTTPRequestHandler):
         if not path.startswith("/api/"):
             self._git(path, query, body)
             return
-        call = unquote(path.removeprefix("/api/v3").removeprefix("/api"))
+        call = self.forge.call_of(path)
         with self.forge.lock:
             self.forge.requests.append((self.command, call + (f"?{query}" if query else "")))
+            self.forge.sent.append((f"{self.command} {call}", json.loads(body) if body else None))
         if self.forge.delay:
             time.sleep(self.forge.delay)
         answer = self._answer(call, parse_qs(query), json.loads(body) if body else {})
@@ -303,9 +338,9 @@ class ForgeHandler(BaseHTTPRequestHandler):
                 if pattern.search(f"{self.command} {path}"):
                     del forge.failures[index]
                     return answer
-            if TOKEN not in (self.headers.get("Authorization") or ""):
+            if TOKEN not in (self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN") or ""):
                 return 401, {}, {"message": "Bad credentials"}
-            for method, pattern, act in ROUTES:
+            for method, pattern, act in forge.routes():
                 match = re.fullmatch(pattern, path)
                 if match and method == self.command:
                     return act(forge, *match.groups(), query=query, body=body)
@@ -362,10 +397,18 @@ def _repository(forge: ForgeServer, owner: str, name: str, **_: Any) -> Answer:
     if not (forge.repositories / owner / f"{name}.git").is_dir():
         return 404, {}, {"message": "Not Found"}
     can_push = owner == forge.user or (not forge.read_only and forge.access.get(forge.user) in ("admin", "write"))
+    root = forge.forks.get(f"{owner}/{name}")
+    parents = {"parent": {"full_name": root}, "source": {"full_name": root}} if root else {}
     return 200, {}, {
         "full_name": f"{owner}/{name}", "default_branch": "main", "permissions": {"push": can_push, "pull": True},
-        "owner": {"login": owner}, "fork": owner == forge.user,
+        "owner": {"login": owner}, "fork": bool(root), **parents,
     }  # fmt: skip
+
+
+def _forks(forge: ForgeServer, owner: str, name: str, **_: Any) -> Answer:
+    """The forks of a repository; the list does not say what they are forks of."""
+    paths = [path for path, root in forge.forks.items() if root == f"{owner}/{name}"]
+    return 200, {}, [{"full_name": path, "fork": True, "owner": {"login": path.split("/")[0]}} for path in paths]
 
 
 def _issue_view(forge: ForgeServer, issue: dict[str, Any]) -> dict[str, Any]:
@@ -401,10 +444,8 @@ def _issues(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) 
     return 200, headers, issues[(page - 1) * size : page * size]
 
 
-def _talk(forge: ForgeServer, owner: str, name: str, number: str, *, query: Any, **_: Any) -> Answer:
-    """The comments of an issue or a request, oldest first: GitHub cannot sort them."""
-    size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
-    return 200, {}, forge.talk.get(int(number), [])[(page - 1) * size : page * size]
+def _talk(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
+    return 200, {}, forge.talk.get(int(number), [])
 
 
 def _say(forge: ForgeServer, owner: str, name: str, number: str, *, body: Any, **_: Any) -> Answer:
@@ -443,16 +484,17 @@ def _pulls(forge: ForgeServer, owner: str, name: str, *, query: Any, **_: Any) -
 def _open_pull(forge: ForgeServer, owner: str, name: str, *, body: Any, **_: Any) -> Answer:
     head_owner, _, branch = body["head"].rpartition(":")
     head_owner = head_owner or owner
-    sha = forge.branch_head(branch, head_owner)
+    forks = [path.split("/")[1] for path in forge.forks if path.startswith(f"{head_owner}/")]
+    head_name = forks[0] if forks else NAME
+    sha = forge.branch_head(branch, head_owner, head_name)
     if not sha or not forge.branch_head(body["base"]):
         return 422, {}, {"message": "Validation Failed", "errors": [{"message": "head or base is invalid"}]}
     if any(p["branch"] == branch and p["owner"] == head_owner and p["state"] == "open" for p in forge.pulls.values()):
         return 422, {}, {"message": "Validation Failed", "errors": [{"message": f"A pull request for {branch} exists"}]}
     if body.get("draft") and not forge.drafts:
         return 422, {}, {"message": "Draft pull requests are not supported in this repository."}
-    number = forge.open_pull(
-        branch, body["title"], body["body"], base=body["base"], owner=head_owner, draft=bool(body.get("draft"))
-    )
+    where = {"base": body["base"], "owner": head_owner, "name": head_name}
+    number = forge.open_pull(branch, body["title"], body["body"], draft=bool(body.get("draft")), **where)
     return 201, {}, _pull_view(forge, forge.pulls[number])
 
 
@@ -488,7 +530,7 @@ def _status(forge: ForgeServer, owner: str, name: str, sha: str, **_: Any) -> An
 
 
 def _rules(forge: ForgeServer, owner: str, name: str, branch: str, **_: Any) -> Answer:
-    checks = [{"context": name} for name in forge.required]
+    checks = [{"context": name} for name in [*forge.required, *forge.required_by.get(branch, ())]]
     rule = {"type": "required_status_checks", "parameters": {"required_status_checks": checks}}
     return 200, {}, [rule] if checks else []
 
@@ -512,18 +554,11 @@ def _rerun(forge: ForgeServer, owner: str, name: str, job: str, **_: Any) -> Ans
     return 201, {}, {}
 
 
-def _line_comments(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
-    return 200, {}, forge.line_comments.get(int(number), [])
-
-
-def _reviews(forge: ForgeServer, owner: str, name: str, number: str, **_: Any) -> Answer:
-    return 200, {}, forge.reviews.get(int(number), [])
-
-
 ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
     ("GET", "/", lambda forge, **_: (200, {}, {})),
     ("GET", "/user", _person),
     ("GET", "/repos/([^/]+)/([^/]+)", _repository),
+    ("GET", "/repos/([^/]+)/([^/]+)/forks", _forks),
     ("GET", "/repos/([^/]+)/([^/]+)/issues", _issues),
     ("GET", r"/repos/([^/]+)/([^/]+)/issues/(\d+)", _issue),
     ("GET", r"/repos/([^/]+)/([^/]+)/issues/(\d+)/comments", _talk),
@@ -534,8 +569,6 @@ ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
     ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)", _pull),
     ("PATCH", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)", _change_pull),
     ("PUT", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/merge", _merge),
-    ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/comments", _line_comments),
-    ("GET", r"/repos/([^/]+)/([^/]+)/pulls/(\d+)/reviews", _reviews),
     ("GET", "/repos/([^/]+)/([^/]+)/commits/([0-9a-f]+)/check-runs", _check_runs),
     ("GET", "/repos/([^/]+)/([^/]+)/commits/([0-9a-f]+)/status", _status),
     ("GET", "/repos/([^/]+)/([^/]+)/rules/branches/(.+)", _rules),
@@ -546,12 +579,53 @@ ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
 ]
 
 
+def _said(forge: ForgeServer, number: int, before: str | None) -> dict[str, Any]:
+    """What was said about a request, each list with its newest hundred items, oldest first."""
+    page = f"https://{forge.host}/{OWNER}/{NAME}/pull/{number}"
+
+    def entry(item: dict[str, Any], kind: str) -> dict[str, Any]:
+        login, is_bot = item["user"]["login"], item["user"]["type"] == "Bot"
+        author = {"login": login.removesuffix("[bot]"), "__typename": "Bot" if is_bot else "User"}
+        return {
+            "body": item["body"],
+            "url": f"{page}#{kind}{item['id']}",
+            "createdAt": item["created_at"],
+            "author": author,
+        }
+
+    lines = forge.line_comments.get(number, [])
+    end = int(before) if before else len(lines)
+    begin = max(end - 100, 0)
+    threads = [
+        {
+            "isResolved": item["resolved"], "diffSide": item["side"], "path": item["path"], "line": item["line"],
+            "originalLine": item["line"],
+            "comments": {"nodes": [entry(item, "discussion_r") | {
+                "state": "SUBMITTED", "commit": {"oid": item["commit"]}, "originalCommit": {"oid": item["commit"]},
+            }]},
+        }
+        for item in lines[begin:end]
+    ]  # fmt: skip
+    reviews = [item for item in forge.reviews.get(number, []) if item["state"] in ("COMMENTED", "CHANGES_REQUESTED")]
+    return {
+        "comments": {"nodes": [entry(item, "issuecomment-") for item in forge.talk.get(number, [])[-100:]]},
+        "reviews": {"nodes": [entry(item, "pullrequestreview-") for item in reviews[-100:]]},
+        "reviewThreads": {
+            "pageInfo": {"hasPreviousPage": begin > 0, "startCursor": str(begin)},
+            "nodes": threads,
+        },
+    }
+
+
 def _graphql(forge: ForgeServer, *, body: Any, **_: Any) -> Answer:
     if "viewer" in body["query"]:
         return 200, {}, {"data": {"viewer": {"login": forge.user}}}
-    pull = next((pull for pull in forge.pulls.values() if pull["node_id"] == body["variables"]["id"]), None)
+    variables = body["variables"]
+    pull = next((pull for pull in forge.pulls.values() if pull["node_id"] == variables["id"]), None)
     if pull is None:
-        return 200, {}, {"errors": [{"message": "Could not resolve to a node"}]}
+        return 200, {}, {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node"}]}
+    if "reviewThreads" in body["query"]:
+        return 200, {}, {"data": {"node": _said(forge, pull["number"], variables.get("before"))}}
     pull["draft"] = "convertPullRequestToDraft" in body["query"]
     return 200, {}, {"data": {}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ SET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_PROMPT": "1"
 SET |= {"GLAB_CHECK_UPDATE": "false", "GH_SPINNER_DISABLED": "1"}
 STATUS = re.compile(r"\AHTTP/[\d.]+ (\d{3})[^\n]*\n")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
+COLOURS = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
 # Tokens of forges and of their CI, and passwords in URLs: they are removed even if no variable of ours holds them.
 TOKENS = re.compile(
@@ -128,11 +129,14 @@ class ForgeApi:
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         """Returns the data of a GraphQL call."""
-        data = self.send("POST", "graphql", {"query": query, "variables": dict(variables)}) or {}
+        reply = self.call("POST", "graphql", body={"query": query, "variables": dict(variables)})
+        data = reply.data or {}
         if data.get("errors"):
+            if any(error.get("type") == "RATE_LIMITED" for error in data["errors"]):
+                raise self._refusal(replace(reply, status=429), "POST graphql")
             message = escape_line(str(data["errors"][0].get("message", "")))[:200]
             raise ForgeError(f"{self.host} refused: {message}", "see the request in a browser")
-        return data.get("data")
+        return data.get("data") or {}
 
     def call(self, method: str, path: str, *, body: Any = None, etag: str = "") -> ForgeReply:
         """Returns the answer to one call; raises a ForgeError for a refusal."""
@@ -152,9 +156,9 @@ class ForgeApi:
         return reply
 
     def tail(self, path: str, most: int) -> str:
-        """Returns the end of a text such as a log, without secrets, or "" if it is gone."""
+        """Returns the end of a text such as a log, without secrets and colours, or "" if it is gone."""
         output = self._run(["api", path], most=most, keep_end=True)
-        return "" if output.code else clean(output.text, self.environment)
+        return "" if output.code else clean(COLOURS.sub("", output.text), self.environment)
 
     def _run(self, arguments: list[str], given: str = "", *, most: int = MOST, keep_end: bool = False) -> ProgramOutput:
         self.calls += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,6 +10,9 @@ from typing import Protocol
 from sow.errors import SowError
 
 GITHUB, GITLAB = "github", "gitlab"
+PATH = re.compile(r"(?:\w[\w.-]*/)+[\w.-]*\w[\w.-]*", re.ASCII)
+MOST_PATH = 200
+MOST_TEXT = 60_000  # characters of an issue or a comment
 METHODS = ("merge", "squash", "rebase")
 # States of a check.
 PENDING, PASSED, FAILED, NEEDS_PERSON = "pending", "passed", "failed", "needs a person"
@@ -59,6 +63,7 @@ class Comment:
     path: str = ""
     line: int = 0
     commit: str = ""  # the commit whose line it means
+    is_removed: bool = False  # the line is one of the base, which the request removes
     is_bot: bool = False
     url: str = ""
 
@@ -92,6 +97,7 @@ class ChangeRequest:
     body: str
     merge_commit: str = ""  # once it is merged
     merge_state: str = ""  # clean, dirty, blocked, behind, unstable, draft, or unknown while the forge computes it
+    pipeline: tuple[int, int, str] = (0, 0, "")  # GitLab: project, id and commit of a pipeline that runs elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class ForgeCheck:
     name: str
     state: str
     url: str = ""
-    job: str = ""  # the id of a job with a log, which can run again
+    job: str = ""  # what the forge calls a job with a log, which can run again
     summary: str = ""
     path: str = ""  # the first place that it names
     line: int = 0
@@ -128,16 +134,19 @@ class Forge(Protocol):
     def can_write(self, user: str) -> bool:
         """Returns whether a person may write to the repository."""
 
-    def find_request(self, branch: str, owner: str) -> ChangeRequest | None:
-        """Returns the open request of a branch in this owner's repository."""
+    def find_fork(self, user: str) -> str:
+        """Returns the path of the user's own fork, such as `ada/cranes`, or "" if there is none."""
+
+    def find_request(self, branch: str, source: str) -> ChangeRequest | None:
+        """Returns the open request of a branch in the repository with the path `source`."""
 
     def request(self, number: int) -> ChangeRequest:
         """Returns a request as it is now."""
 
     def create_request(
-        self, *, branch: str, owner: str, base: str, title: str, body: str, draft: bool
+        self, *, branch: str, source: str, base: str, title: str, body: str, draft: bool
     ) -> ChangeRequest:
-        """Opens a request."""
+        """Opens a request for a branch in the repository with the path `source`."""
 
     def update_request(self, request: ChangeRequest, *, title: str, body: str) -> None:
         """Replaces the texts of a request."""
@@ -158,13 +167,19 @@ class Forge(Protocol):
         """Runs a job again."""
 
     def comments(self, request: ChangeRequest) -> list[Comment]:
-        """Returns the newest comments and reviews of a request."""
+        """Returns the newest comments and reviews of a request, without those of resolved threads."""
 
     def reply(self, request: ChangeRequest, text: str) -> str:
         """Comments on a request; returns the comment's id."""
 
     def merge(self, request: ChangeRequest, *, sha: str, method: str) -> str:
         """Merges a request if its head is still this commit; returns the commit of the merge."""
+
+
+def repository_path(value: object) -> str:
+    """Returns the path of a repository from an answer, or "" if it is none that can be part of a URL."""
+    path = value if isinstance(value, str) else ""
+    return path if len(path) <= MOST_PATH and PATH.fullmatch(path) else ""
 
 
 def in_order(comments: Sequence[Comment]) -> list[Comment]:

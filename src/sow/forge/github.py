@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from sow.forge import forge
+from sow.forge import forge, github_talk
 from sow.forge.api import ForgeApi, clean
 from sow.forge.forge import (
+    MOST_TEXT,
     ChangeRequest,
     Comment,
     ForgeCheck,
@@ -17,7 +18,6 @@ from sow.forge.forge import (
     RepositoryFacts,
 )
 
-MOST_TEXT = 60_000  # characters of an issue or a comment
 WRITE = ("admin", "maintain", "write")
 CONCLUSIONS = {
     "success": forge.PASSED,
@@ -28,7 +28,6 @@ CONCLUSIONS = {
 STATUSES = {"success": forge.PASSED, "pending": forge.PENDING}
 ACTIONS = "github-actions"
 PAGE = 100  # items, the most in one answer
-ASKING = ("COMMENTED", "CHANGES_REQUESTED")  # an approval with a friendly word asks for nothing
 READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
 DRAFT = "mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { clientMutationId } }"
 
@@ -75,8 +74,18 @@ class GitHub:
             self.writers[user] = data.get("permission") in WRITE
         return self.writers[user]
 
-    def find_request(self, branch: str, owner: str) -> ChangeRequest | None:
-        head = quote(f"{owner}:{branch}", safe="")
+    def find_fork(self, user: str) -> str:
+        fork = self._optional(f"repos/{quote(user)}/{quote(self.remote.name)}")
+        fork = fork if isinstance(fork, dict) else {}
+        roots = [fork[name].get("full_name") for name in ("parent", "source") if isinstance(fork.get(name), dict)]
+        if self.remote.path.lower() in (str(root).lower() for root in roots) and (path := _fork_path(fork, user)):
+            return path
+        # A fork with another name is in the list of all forks.
+        forks = self.api.pages(f"{self.path}/forks?sort=newest&per_page={PAGE}")
+        return next(filter(None, (_fork_path(data, user) for data in forks)), "")
+
+    def find_request(self, branch: str, source: str) -> ChangeRequest | None:
+        head = quote(f"{_owner(source)}:{branch}", safe="")
         requests = self.api.get(f"{self.path}/pulls?head={head}&state=open&per_page=100") or []
         return self._request(requests[0]) if requests else None
 
@@ -84,9 +93,9 @@ class GitHub:
         return self._request(self.api.get(f"{self.path}/pulls/{number}"))
 
     def create_request(
-        self, *, branch: str, owner: str, base: str, title: str, body: str, draft: bool
+        self, *, branch: str, source: str, base: str, title: str, body: str, draft: bool
     ) -> ChangeRequest:
-        head = branch if owner == self.remote.owner else f"{owner}:{branch}"
+        head = branch if source == self.remote.path else f"{_owner(source)}:{branch}"
         fields = {"title": title, "head": head, "base": base, "body": body, "draft": draft}
         try:
             return self._request(self.api.send("POST", f"{self.path}/pulls", fields))
@@ -126,13 +135,7 @@ class GitHub:
         self.api.send("POST", f"{self.path}/actions/jobs/{check.job}/rerun")
 
     def comments(self, request: ChangeRequest) -> list[Comment]:
-        newest = f"?per_page={PAGE}&sort=updated&direction=desc"
-        talk = self._oldest_first(f"{self.path}/issues/{request.number}/comments")
-        lines = self.api.get(f"{self.path}/pulls/{request.number}/comments{newest}") or []
-        reviews = self._oldest_first(f"{self.path}/pulls/{request.number}/reviews")
-        submitted = [review for review in reviews if review.get("body") and review["state"] in ASKING]
-        kinds = ((talk, "issue"), (lines, "line"), (submitted, "review"))
-        return forge.in_order([self._comment(comment, kind) for comments, kind in kinds for comment in comments])
+        return forge.in_order(github_talk.comments(self.api, request.id))
 
     def reply(self, request: ChangeRequest, text: str) -> str:
         data = self.api.send("POST", f"{self.path}/issues/{request.number}/comments", {"body": text})
@@ -141,11 +144,6 @@ class GitHub:
     def merge(self, request: ChangeRequest, *, sha: str, method: str) -> str:
         fields = {"sha": sha, "merge_method": method}
         return str(self.api.send("PUT", f"{self.path}/pulls/{request.number}/merge", fields).get("sha") or "")
-
-    def _oldest_first(self, path: str) -> list[Any]:
-        """Returns all items of a list that cannot be sorted; only a long one needs more than one call."""
-        items = self.api.get(f"{path}?per_page={PAGE}") or []
-        return items if len(items) < PAGE else [*items, *self.api.pages(f"{path}?per_page={PAGE}&page=2")]
 
     def _optional(self, path: str) -> Any:
         """Returns what a path holds, or None if the plan or the rights of the user do not include it."""
@@ -172,15 +170,12 @@ class GitHub:
             comments=comments,
         )
 
-    def _comment(self, data: Any, kind: str = "issue") -> Comment:
+    def _comment(self, data: Any) -> Comment:
         return Comment(
-            id=f"{kind}-{data['id']}",
+            id=f"issue-{data['id']}",
             author=_login(data),
             body=self._text(data.get("body")),
-            at=str(data.get("created_at") or data.get("submitted_at") or ""),
-            path=str(data.get("path") or ""),
-            line=int(data.get("line") or data.get("original_line") or 0),
-            commit=str((data.get("commit_id") if data.get("line") else data.get("original_commit_id")) or ""),
+            at=str(data.get("created_at") or ""),
             is_bot=(data.get("user") or {}).get("type") == "Bot",
             url=str(data.get("html_url") or ""),
         )
@@ -200,6 +195,18 @@ class GitHub:
             merge_commit=str(data.get("merge_commit_sha") or "") if merged else "",
             merge_state=str(data.get("mergeable_state") or "unknown"),
         )
+
+
+def _owner(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _fork_path(data: Any, user: str) -> str:
+    """Returns the path of a fork if it is this user's and can be pushed to, or ""."""
+    if not isinstance(data, dict) or not data.get("fork") or data.get("archived"):
+        return ""
+    path = forge.repository_path(data.get("full_name"))
+    return path if _owner(path).lower() == user.lower() else ""
 
 
 def _login(data: Any) -> str:

@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sow.domain.documents.state import RunDelivery
 from sow.domain.text.units import listed
 from sow.errors import SystemFailure, Waiting
 from sow.forge.api import clean
+from sow.forge.connect import hide_password
 from sow.gitwork.fast_forward import Delivered, fast_forward
 from sow.gitwork.integration_branch import merge_commits, with_state_of
 from sow.gitwork.repository import Repository
@@ -83,7 +85,7 @@ class DeliveredBranch:
             return
         text = clean(f"{done.out}\n{done.err}", self.environment)
         reason, lower = _reason(text), text.lower()
-        command = shlex.join(["git", "push", self.address, target])
+        command = shlex.join(["git", "push", self._shown_address(), target])
         if any(words in lower for words in BEHIND):
             raise BranchMoved(f"{self.name} has new commits on the forge", f"{AGAIN}: it takes them in")
         if "workflow" in lower and "scope" in lower:
@@ -125,12 +127,32 @@ class DeliveredBranch:
         reason = moved.reason.replace("the run changes", "the pushed commits change")
         raise Waiting(reason, moved.hint.replace("'sow integrate'", AGAIN))
 
+    def _shown_address(self) -> str:
+        """Returns the address without a password."""
+        return hide_password(self.address) if self.address.startswith("http") else self.address
+
     def _ask(self, arguments: list[str]) -> GitResult:
         done = self.repository.run_git(arguments)
         if done.code:
             reason = _reason(clean(f"{done.out}\n{done.err}", self.environment))
-            raise SystemFailure(f"the remote cannot be read: {reason}", f"git ls-remote {shlex.quote(self.address)}")
+            raise SystemFailure(
+                f"the remote cannot be read: {reason}", f"git ls-remote {shlex.quote(self._shown_address())}"
+            )
         return done
+
+
+def is_merged(repository: Repository, delivery: RunDelivery) -> bool:
+    """Tells whether a request is merged, as far as this checkout knows: from sow, or from the base as last fetched."""
+    if delivery["state"] != "open":
+        return delivery["state"] == "merged"
+    head = repository.find_commit(delivery.get("head") or "")
+    base = repository.find_commit(f"refs/remotes/{delivery['remote']}/{delivery['base']}")
+    if not head or not base or repository.is_ancestor(head, base):
+        return bool(head and base)
+    if repository.is_ancestor(base, head):
+        return False
+    tree, conflicts, _ = merge_commits(repository, base, head)  # a squash or a rebase has other commits
+    return not conflicts and tree == repository.tree_of(base)
 
 
 def state_paths(repository: Repository, commit: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Finds the task that wrote a line: by `git blame`, and by what the runs recorded as merged.
+"""Finds the task that wrote or removed a line: by `git blame`, and by what the runs recorded as merged.
 
 Commit messages are never read. A line that a person wrote, that a revert brought back or whose commit was rewritten has
 no owner, because no run recorded its commit.
@@ -52,6 +52,22 @@ class LineOwners:
         if commit and commit not in self.by_commit and not self.looked_up:
             self._look_up()
         return self.by_commit.get(commit, "")
+
+    def remover(self, commit: str, place: Place) -> str:
+        """Returns the task whose merge removed or changed a line of an earlier commit, or "" if no task did."""
+        if not commit:
+            return ""
+        old = self.repository.tree_of(commit)
+        for merge in self.merges:
+            if not self.repository.is_ancestor(merge["commit"], self.head):
+                continue
+            before, after = (self.repository.tree_of(merge[side]) for side in ("parent", "commit"))
+            if self._has(old, before, place) and not self._has(old, after, place):
+                return merge["task"]
+        return ""
+
+    def _has(self, old: str, tree: str, place: Place) -> bool:
+        return map_lines(self.repository, old, tree, [place])[place] is not None
 
     def _look_up(self) -> None:
         """Finds the commits of workers that came with each merge, as with `history: full`."""

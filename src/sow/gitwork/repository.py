@@ -125,9 +125,9 @@ class Repository:
         """Returns whether the newer commit contains the older one."""
         return older == newer or self.run_git(["merge-base", "--is-ancestor", older, newer]).code == 0
 
-    def are_related(self, first: str, second: str) -> bool:
-        """Returns whether two commits have a common ancestor."""
-        return self.run_git(["merge-base", first, second]).code == 0
+    def merge_base(self, first: str, second: str) -> str:
+        """Returns the last commit that two commits have in common, or "" if there is none."""
+        return self.run_git(["merge-base", "--end-of-options", first, second]).out.strip()
 
     def only_commits(self, objects: Iterable[str]) -> list[str]:
         """Returns the objects that exist and are commits."""

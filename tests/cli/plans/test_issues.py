@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import pytest
 from conftest import Repo
 from support.forge_server import ForgeServer
-from support.paths import ROOT
+from support.gitlab_server import GitLabServer
 
 
 def description(repo: Repo, task: str) -> str:
@@ -99,31 +97,21 @@ def test_without_a_login_the_hint_is_the_command(server: ForgeServer, repo: Repo
     assert (result.code, f"gh auth login --hostname {server.host}" in result.err) == (4, True)
 
 
-def test_issues_of_gitlab_come_through_glab(repo: Repo, tmp_path: Path):
+def test_issues_of_gitlab_come_through_glab(repo: Repo, tmp_path: Path, request: pytest.FixtureRequest):
     """A stand-in for glab answers as its manual says; `iid` is the number, and a developer may write."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    glab = programs / "glab"
-    glab.write_text(f"#!{sys.executable}\n{(ROOT / 'tests/fakes/glab.py').read_text()}")
-    glab.chmod(0o755)
-    project = "projects/group%2Fteam%2Fcranes"
-    url = "https://gitlab.example.org/group/team/cranes/-/issues/12"
-    issue = {"iid": 12, "title": "Add a crane", "description": "It lifts.", "state": "opened", "web_url": url}
-    note = {"id": 1, "body": "Blue, please.", "author": {"username": "grace"}, "created_at": "2026-01-01T00:00:00Z"}
-    changed = {"id": 2, "system": True, "body": "changed the title", "author": {"username": "grace"}}
-    answers = {
-        f"GET {project}/issues?labels=sow&state=opened&per_page=100": [issue],
-        f"GET {project}/issues/12": issue | {"author": {"username": "mallory"}},
-        f"GET {project}/issues/12/notes?per_page=100&sort=asc": [changed, note],
-        f"GET {project}/members/all?query=grace&per_page=100": [{"username": "grace", "access_level": 30}],
-        f"GET {project}/members/all?query=mallory&per_page=100": [{"username": "mallory", "access_level": 20}],
-    }
-    (tmp_path / "answers.json").write_text(json.dumps(answers))
-    repo.environment |= {"GLAB_STAND_IN": str(tmp_path / "answers.json")}
-    repo.environment["PATH"] = f"{programs}:{repo.environment['PATH']}"
-    repo.git("remote", "add", "origin", "git@gitlab.example.org:group/team/cranes.git")
+    folder = tmp_path / "forge"
+    folder.mkdir()
+    server = GitLabServer(folder)
+    request.addfinalizer(server.close)
+    server.path = "group/team/cranes"
+    server.number = 11
+    number = server.add_issue("Add a crane", "It lifts.", author="mallory", labels=("sow",))
+    server.access |= {"grace": "write", "mallory": "read"}
+    server.comment(number, "Blue, please.", author="grace")
+    repo.environment |= server.environment(tmp_path)
+    repo.git("remote", "add", "origin", f"https://{server.host}/group/team/cranes.git")
     result = repo.ok("plan", "import", "--label", "sow")
     assert "read issue #12 of group/team/cranes on GitLab: Add a crane" in result.err
     assert "mallory wrote issue #12 and has no write access" in result.err
     assert "| Blue, please." in description(repo, "120")
-    assert "changed the title" not in description(repo, "120")
+    assert "changed the label" not in description(repo, "120")

@@ -256,20 +256,68 @@ def test_after_a_kill_the_same_command_goes_on(scene: Scene, after: str):
     assert scene.delivery()["number"] == scene.pull["number"]
 
 
-def test_without_the_right_to_push_it_goes_to_the_fork(scene: Scene):
-    """With a remote of the user's fork, the request comes from there; without one, the hint is the command."""
+@pytest.mark.parametrize("name", ["cranes", "my-cranes"])
+def test_without_the_right_to_push_it_goes_to_the_fork(scene: Scene, name: str):
+    """The fork is found on the forge, also with another name, and needs no remote; without one, the hint makes it."""
     scene.run()
     scene.server.read_only = True
     refused = scene.deliver()
     assert refused.code == 4
+    assert "you may not push to harbour/cranes, and ada has no fork of it" in refused.err
     assert "hint: gh repo fork harbour/cranes --remote --remote-name fork, then: sow deliver" in refused.err
-    scene.server.add_repository("ada")
-    scene.repo.git("remote", "add", "fork", scene.server.url("ada"))
+    scene.server.add_fork("ada", name)
     done = scene.deliver()
     assert done.code == 0, done
-    assert scene.pull["owner"] == "ada"
+    assert (scene.pull["owner"], scene.pull["name"]) == ("ada", name)
     assert scene.server.branch_head("feat/harbour") == ""
-    assert scene.server.branch_head("feat/harbour", "ada") == scene.delivery()["head"]
+    assert scene.server.branch_head("feat/harbour", "ada", name) == scene.delivery()["head"]
+    assert scene.delivery()["fork"] == f"ada/{name}"
+    (scene.repo.root / "quay.txt").write_text("stone\n")
+    scene.repo.git("add", "quay.txt")
+    scene.repo.git("commit", "-q", "-m", "Add a quay")
+    assert scene.deliver().code == 0
+    assert len(scene.server.pulls) == 1
+    assert scene.server.branch_head("feat/harbour", "ada", name) == scene.delivery()["head"]
+
+
+def test_the_remote_of_a_fork_is_used(scene: Scene):
+    """A remote can have a URL with which the user can push, such as one of ssh; another repository does not count."""
+    scene.run()
+    scene.server.read_only = True
+    scene.server.add_fork("ada")
+    scene.server.add_repository("ada", "notes")
+    scene.repo.git("remote", "add", "notes", scene.server.url("ada", "notes"))
+    scene.repo.git("remote", "add", "mine", scene.server.url("ada"))
+    scene.repo.git("config", "remote.mine.push", "+refs/heads/*:refs/heads/*")
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert scene.repo.git("rev-parse", "refs/remotes/mine/feat/harbour").strip() == scene.delivery()["head"]
+    assert scene.server.git("for-each-ref", owner="ada", name="notes") == ""
+
+
+def test_a_fork_that_refuses_the_push_is_one_error_without_a_password(scene: Scene):
+    """The hint has the URL of the fork; the password of the remote's URL is not in it."""
+    scene.run()
+    scene.server.read_only = True
+    scene.server.add_fork("ada")
+    hook = scene.server.repositories / "ada/cranes.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed.' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    scene.repo.git("remote", "set-url", "origin", scene.server.url().replace("https://", "https://ada:hunter2@"))
+    done = scene.deliver()
+    assert done.code == 4, done
+    assert f"hint: let somebody push who may: git push {scene.server.url('ada')} " in done.err
+    assert "hunter2" not in done.err
+
+
+def test_a_forge_that_does_not_answer_about_forks_changes_nothing(scene: Scene):
+    scene.run()
+    scene.server.read_only = True
+    scene.server.fail("/forks$", 502)
+    done = scene.deliver()
+    assert done.code == 1, done
+    assert scene.server.pulls == {}
+    assert not [run for run in scene.plans.runs() if "delivery" in run]
 
 
 def test_a_merged_request_needs_nothing_more(scene: Scene):

@@ -49,10 +49,102 @@ def test_green_is_every_required_and_every_reported_check(delivered: Scene):
 
 
 def test_a_poll_has_at_most_six_calls(delivered: Scene):
-    follower = Follower(delivered, nothing, nothing, nothing)
+    """Also when all checks passed and the rules of the base are read again."""
+    server, head = delivered.server, delivered.delivery()["head"]
+
+    def report() -> None:
+        server.checks[head] = [server.check_run("unit")]
+
+    follower = Follower(delivered, nothing, nothing, report, nothing)
     with pytest.raises(TimeoutError):
         follower.follow()
-    assert [later - earlier for earlier, later in zip(follower.calls, follower.calls[1:], strict=False)] == [6, 6, 6]
+    calls = [later - earlier for earlier, later in zip(follower.calls, follower.calls[1:], strict=False)]
+    assert len(calls) == 4
+    assert max(calls) <= 6
+
+
+def test_a_check_that_becomes_required_while_watching_is_waited_for(delivered: Scene):
+    server, head = delivered.server, delivered.delivery()["head"]
+
+    def require() -> None:
+        server.required = ["unit", "lint"]
+        server.checks[head] = [server.check_run("unit")]
+
+    def report() -> None:
+        server.checks[head].append(server.check_run("lint"))
+
+    follower = Follower(delivered, require, report)
+    assert follower.follow("merge").state == "merged"
+    assert len(follower.pauses) == 2
+
+
+def test_the_checks_of_a_new_base_are_required(delivered: Scene):
+    """Somebody changed the base of the request: its rules hold, and it is merged into that one."""
+    server, head = delivered.server, delivered.delivery()["head"]
+    server.git("update-ref", "refs/heads/release", "main")
+    before = server.branch_head("main")
+    server.required_by = {"release": ["deploy"]}
+    server.checks[head] = [server.check_run("unit")]
+    delivered.pull["base"] = "release"
+    follower = Follower(delivered, lambda: server.checks[head].append(server.check_run("deploy")))
+    assert follower.follow("merge").state == "merged"
+    assert any("changed the base" in text for text in follower.told)
+    assert delivered.delivery()["base"] == "release"
+    assert (server.branch_head("main"), server.branch_head("release")) == (before, delivered.pull["merge_commit"])
+
+
+def test_a_resolved_thread_starts_nothing_until_it_is_opened_again(delivered: Scene):
+    server, number, head = delivered.server, delivered.pull["number"], delivered.delivery()["head"]
+    ident = server.comment_on_line(number, "part_010.txt", 1, "thanks!")
+    (thread,) = server.line_comments[number]
+    thread["resolved"] = True
+    delivered.plans.act("implementer", "echo more >> part_010.txt\n")
+    server.ci = lambda sha: [{"name": "unit"}]
+    follower = Follower(delivered, lambda: thread.update(resolved=False), *[nothing] * 4)
+    assert follower.follow("merge").state == "merged"
+    assert not any("comment" in text for text in follower.told[: follower.told.index("waiting for checks")])
+    assert [entry["key"] for entry in delivered.delivery()["handled"]] == [f"line-{ident}"]
+    assert delivered.plans.statuses() == {"010": "completed", "020": "completed"}
+    assert head != delivered.delivery()["head"]
+
+
+def test_a_comment_on_a_removed_line_goes_to_the_task_that_removed_it(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """The line is one of the base where the request began; the base has moved on, and lines above are gone, too."""
+    for name, value in scene.repo.environment.items():
+        monkeypatch.setenv(name, value)
+    (scene.repo.root / "rails.txt").write_text("north\neast\nsouth\nwest\n")
+    scene.repo.git("add", "rails.txt")
+    scene.repo.git("commit", "-q", "-m", "Add rails")
+    scene.plans.act("implementer-010", "sed -i /east/d rails.txt\n")
+    scene.plans.act("implementer-020", "sed -i /south/d rails.txt\n")
+    scene.plans.act("implementer", "echo again > again_$SOW_TASK.txt\n")
+    scene.run({"name": "First"}, "Second < 1")
+    assert scene.deliver().code == 0
+    server, number = scene.server, scene.pull["number"]
+    commit = server.git("commit-tree", "main^{tree}", "-p", "main", "-m", "Another change")
+    server.git("update-ref", "refs/heads/main", commit)
+    server.comment_on_line(number, "rails.txt", 3, "Why is it gone?", side="LEFT")
+    server.comment_on_line(number, "rails.txt", 2, "And this one?", side="LEFT")
+    server.ci = lambda sha: [{"name": "unit"}]
+    assert Follower(scene, *[nothing] * 4).follow("merge").state == "merged"
+    texts = {
+        scene.plans.task(task)["follows"]["task"]: (scene.repo.task_folder(task) / "description.md").read_text()
+        for task in ("030", "040")
+    }
+    assert texts.keys() == {"010", "020"}
+    assert "It is about the removed line 2 of rails.txt:\n\n| east" in texts["010"]
+    assert "It is about the removed line 3 of rails.txt:\n\n| south" in texts["020"]
+
+
+def test_a_removed_line_of_a_request_that_is_unknown_here_goes_to_the_integrator(delivered: Scene):
+    """The line was removed by no task, or its commit is not here."""
+    server, number = delivered.server, delivered.pull["number"]
+    server.comment_on_line(number, "nowhere.txt", 2, "Why is it gone?", side="LEFT")
+    server.line_comments[number][0]["commit"] = "1" * 40
+    delivered.plans.act("integrator", "echo again > again.txt\n")
+    server.ci = lambda sha: [{"name": "unit"}]
+    assert Follower(delivered, *[nothing] * 4).follow("merge").state == "merged"
+    assert "task" not in delivered.plans.task("020")["follows"]
 
 
 def test_without_merge_a_person_merges(delivered: Scene):

@@ -313,6 +313,7 @@ class RunDelivery(TypedDict):
     branch: str
     base: str
     state: str
+    fork: NotRequired[str]
     drafted: NotRequired[bool]
     number: NotRequired[int]
     url: NotRequired[str]

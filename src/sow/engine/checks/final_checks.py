@@ -276,7 +276,7 @@ def _target(context: RunContext) -> Merge | None:
     repository = integration.repository
     theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
     head = integration.head
-    if not theirs or repository.is_ancestor(head, theirs) or not repository.are_related(head, theirs):
+    if not theirs or repository.is_ancestor(head, theirs) or not repository.merge_base(head, theirs):
         return None
     tried = integration.merge_user_commits(theirs)
     return None if tried.conflicts else tried

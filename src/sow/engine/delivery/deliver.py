@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sow.domain.documents.state import ProjectState
@@ -125,11 +126,9 @@ class BranchDelivery:
         base = self.options.base or facts.default_branch
         if base == self.branch:
             raise SowError(f"{self.branch} is the branch that the request would change", "work on a branch of its own")
-        owner = self.forge.remote.owner
-        if not facts.can_push:
-            owner = facts.user
-            self._fork_address(owner)
-        existing = self.forge.find_request(self.branch, owner)
+        own = self.forge.remote.path
+        source = own if facts.can_push else self._fork(facts.user)
+        existing = self.forge.find_request(self.branch, source)
         if existing is not None and self.options.base and existing.base != base:
             hint = f"sow deliver --base {existing.base}, or change its base at {existing.url}"
             raise SowError(f"{self.noun} {existing.number} of {self.branch} is for {existing.base}", hint)
@@ -138,7 +137,10 @@ class BranchDelivery:
         if base not in heads:
             raise SowError(f"there is no branch {base!r:.100} on {self.options.remote}", "sow deliver --base BRANCH")
         self._require_difference(base, heads[base])
-        self.record.begin(remote=self.options.remote, owner=owner, branch=self.branch, base=base, state=forge.OPEN)
+        owner, fork = source.rpartition("/")[0], {} if source == own else {"fork": source}
+        self.record.begin(
+            remote=self.options.remote, owner=owner, branch=self.branch, base=base, state=forge.OPEN, **fork
+        )
 
     def _require_difference(self, base: str, head: str) -> None:
         """Raises if the branch has nothing that its base does not have."""
@@ -155,27 +157,37 @@ class BranchDelivery:
 
     def _delivered(self) -> DeliveredBranch:
         """Returns the branch where it is pushed to: the repository of the request, or the user's fork of it."""
-        data = self.record.data
-        owner = str(data.get("owner") or self.forge.remote.owner)
+        source, data = self._source_path(), self.record.data
         address = str(data.get("remote") or self.options.remote)
-        if owner != self.forge.remote.owner:
-            address = self._fork_address(owner)
+        if source != self.forge.remote.path:
+            address = self._fork_address(source)
         return DeliveredBranch(self.repository, address, str(data.get("branch") or self.branch), self.environment)
 
-    def _fork_address(self, owner: str) -> str:
-        """Returns the remote of the user's fork; raises with the command that makes one if there is none."""
+    def _source_path(self) -> str:
+        """Returns the path of the repository that has the branch: the one of the request, or the user's fork of it."""
+        own, data = self.forge.remote, self.record.data
+        return data.get("fork") or f"{data.get('owner') or own.owner}/{own.name}"
+
+    def _fork(self, user: str) -> str:
+        """Returns the path of the user's fork; raises with the command that makes one if there is none."""
+        own = self.forge.remote
+        path = self.forge.find_fork(user)
+        if not path:
+            raise Waiting(
+                f"you may not push to {own.path}, and {user} has no fork of it",
+                f"{FORKS[own.kind].format(path=own.path)}, then: sow deliver",
+            )
+        return path
+
+    def _fork_address(self, path: str) -> str:
+        """Returns the remote of a fork, or its URL if no remote of this checkout is the fork."""
         own = self.forge.remote
         for name in self.repository.git("remote").split():
-            try:
-                host, path = connect.parse_url(connect.remote_url(self.home.root, name))
-            except SowError:  # a remote that is no forge
-                continue
-            if host == own.host and path.rpartition("/")[0] == owner:
-                return name
-        raise Waiting(
-            f"you may not push to {own.path}, and no remote of this checkout is a fork of yours",
-            f"{FORKS[own.kind].format(path=own.path)}, then: sow deliver",
-        )
+            with suppress(SowError):  # a remote that is no forge
+                host, named = connect.parse_url(connect.remote_url(self.home.root, name))
+                if host == own.host and named.lower() == path.lower():
+                    return name
+        return connect.sibling_url(connect.remote_url(self.home.root, self.options.remote), path)
 
     def _push(self) -> None:
         """Takes in what others pushed, then pushes the branch."""
@@ -213,7 +225,7 @@ class BranchDelivery:
         if request is None:
             request = self.forge.create_request(
                 branch=data["branch"],
-                owner=data["owner"],
+                source=self._source_path(),
                 base=data["base"],
                 title=self._title(),
                 body=section,
@@ -251,7 +263,7 @@ class BranchDelivery:
         data = self.record.data
         number = data.get("number", 0)
         if not number:
-            return self.forge.find_request(data["branch"], data["owner"])
+            return self.forge.find_request(data["branch"], self._source_path())
         request = self.forge.request(number)
         if request.state == CLOSED:
             raise Waiting(f"{self.noun} {number} was closed", f"reopen it there: {request.url}")
@@ -301,12 +313,18 @@ class BranchDelivery:
             if match is not None and match[1] == own.host
         ]
 
-    def _method(self, request: ChangeRequest) -> str | None:
-        """Returns `merge` if the merge has the commits of the branch, and None if not or if that cannot be seen."""
+    def base_head(self) -> str:
+        """Returns the commit of the base on the forge, and fetches it."""
         base = self.record.data["base"]
         target = self._target()
+        head = target.heads(base).get(base, "")
+        target.fetch(base, head)
+        return head
+
+    def _method(self, request: ChangeRequest) -> str | None:
+        """Returns `merge` if the merge has the commits of the branch, and None if not or if that cannot be seen."""
         try:
-            target.fetch(base, target.heads(base).get(base, ""))
+            self.base_head()
         except SystemFailure:  # the remote does not answer; the merge itself is known
             return None
         head, commit = request.head_sha, request.merge_commit

@@ -13,6 +13,8 @@ MOST_TITLE = 150
 MOST_KEY = 330  # a run's state has room for 400, with more words before it
 TIME_STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ", re.MULTILINE)
 RUN_GROUP = re.compile(r"^##\[group\]Run (.+)$", re.MULTILINE)
+SCRIPT_LINE = re.compile(r"^\$ (.+)$", re.MULTILINE)
+AFTER_SCRIPT = re.compile(r"^Running after.?script", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class RequestFinding:
     path: str = ""
     line: int = 0
     commit: str = ""  # the commit whose line is meant, or that was checked
+    is_removed: bool = False  # the line is one of the base, which the commit does not have any more
     url: str = ""
 
 
@@ -60,13 +63,15 @@ def from_comment(comment: Comment) -> RequestFinding:
         path=comment.path,
         line=comment.line,
         commit=comment.commit,
+        is_removed=comment.is_removed,
         url=comment.url,
     )
 
 
 def failed_command(log: str) -> str:
-    """Returns the command of the step that failed, as GitHub Actions writes it into the log, or ""."""
-    steps = RUN_GROUP.findall(TIME_STAMP.sub("", log))
+    """Returns the command that failed, as GitHub Actions or GitLab writes it into the log, or ""."""
+    text = TIME_STAMP.sub("", log)
+    steps = RUN_GROUP.findall(text) or SCRIPT_LINE.findall(AFTER_SCRIPT.split(text)[0])
     return str(steps[-1]).strip() if steps else ""
 
 

@@ -70,14 +70,16 @@ def run_follow_ups(
     findings: Sequence[RequestFinding],
     head: str,
     *,
+    base: str = "",
     verbs: Callable[[list[str], Mapping[str, str]], int] | None = None,
     listeners: Iterable[Listener] = (),
     tick: Callable[[float], None] = lambda now: None,
 ) -> list[FollowUpResult]:
     """Settles findings on the pushed head of a delivered run; returns what became of each.
 
-    The tasks run in a run of their own, which has no plan. After a crash the same call finds the tasks by the keys of
-    their findings, and continues their run.
+    `base` is the commit that the request wants to change, for findings on lines that it removes. The tasks run in a
+    run of their own, which has no plan. After a crash the same call finds the tasks by the keys of their findings, and
+    continues their run.
     """
     if not findings:
         return []
@@ -87,7 +89,7 @@ def run_follow_ups(
         project = projects.load(home)
         start.recover_project(home, project, environment)
         config = configs.load(environment)
-        task_ids = _FollowUps(home, delivered, head).ensure(findings)
+        task_ids = _FollowUps(home, delivered, head, base).ensure(findings)
         chosen = _unfinished(home, project["project_id"]) | dict.fromkeys(task_ids.values())
         remarks: list[str] = []
         if _has_work(home, chosen):
@@ -159,9 +161,10 @@ def _settings(home: Home, config: Config, delivered: RunFolder) -> RunSettings:
 class _FollowUps:
     """Makes the follow-up tasks for findings on one pushed head."""
 
-    def __init__(self, home: Home, delivered: RunFolder, head: str) -> None:
+    def __init__(self, home: Home, delivered: RunFolder, head: str, base: str) -> None:
         self.home = home
         self.delivered = delivered
+        self.base = base
         self.repository = Repository(home)
         self.owners = LineOwners(self.repository, [folder.run for folder in _runs(home)], head)
         self.files = self.owners.files()
@@ -188,13 +191,22 @@ class _FollowUps:
     def _read(self, finding: RequestFinding) -> tuple[list[Place], set[str]]:
         """Returns the lines of the head that a finding is about, and the completed tasks that wrote them."""
         places: list[Place] = []
+        if finding.is_removed:
+            return places, self._completed({self.owners.remover(self._left(finding), (finding.path, finding.line))})
         if finding.path and finding.line:
             place = self.owners.moved(finding.commit, (finding.path, finding.line))
             places = [place] if place is not None and place[0] in self.files else []
         if not places and finding.kind == CHECK:
             places = log_places.places(finding.text, self.files)
-        owners = {self.owners.owner(place) for place in places}
-        return places, {task for task in owners if task in self.tasks and self.tasks[task]["status"] == "completed"}
+        return places, self._completed({self.owners.owner(place) for place in places})
+
+    def _completed(self, task_ids: set[str]) -> set[str]:
+        return {task for task in task_ids if task in self.tasks and self.tasks[task]["status"] == "completed"}
+
+    def _left(self, finding: RequestFinding) -> str:
+        """Returns the commit on the left side of a comparison: where the request left its base, or "" if unknown."""
+        commits = [self.repository.find_commit(commit) for commit in (self.base, finding.commit) if commit]
+        return self.repository.merge_base(*commits) if len(commits) == 2 and all(commits) else ""
 
     def _create(self, owner_id: str, findings: list[tuple[RequestFinding, list[Place], set[str]]]) -> Task:
         owner = self.tasks.get(owner_id)
@@ -250,16 +262,19 @@ class _FollowUps:
             quoted("\n".join(filter(None, [problem.title, problem.url, "", text]))),
         ]
         if len(places) == 1:
-            parts.append(self._line(*places[0]))
+            parts.append(self._line(*places[0], commit=self.owners.head))
+        elif problem.is_removed:
+            parts.append(self._line(problem.path, problem.line, commit=self._left(problem), was="removed "))
         return "\n\n".join(parts)
 
-    def _line(self, path: str, line: int) -> str:
+    def _line(self, path: str, line: int, *, commit: str, was: str = "") -> str:
         try:
-            tree = self.repository.tree_of(self.owners.head)
+            tree = self.repository.tree_of(commit) if commit else ""
             comment = with_quote(self.repository, tree, LineComment(path, line, ""))
         except SowError:  # a log can name a line that the file does not have
             return ""
-        return f"It is about line {line} of {printable_line(path)}:\n\n{quoted(comment.quote or '(an empty line)')}"
+        text = quoted(comment.quote or "(an empty line)")
+        return f"It is about the {was}line {line} of {printable_line(path)}:\n\n{text}"
 
 
 def _result(home: Home, key: str, ident: str, remarks: Sequence[str]) -> FollowUpResult:

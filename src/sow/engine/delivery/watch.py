@@ -82,13 +82,11 @@ class RequestWatch:
         config = configs.load(delivery.environment)
         self.bots = set(config.setting("deliver", "bots"))
         self.check_wait = configs.seconds(str(config.setting("deliver", "check_wait")))
-        self.required: set[str] = set()
         self.last_text = ""
 
     def follow(self) -> ChangeRequest:
         """Returns the merged request; raise when a person has to do something first."""
         deadline = time.monotonic() + self.options.most_seconds if self.options.most_seconds else 0
-        self.required = self.forge.required_checks(self.record.data["base"])
         failures = 0
         while True:
             wait = POLL
@@ -129,6 +127,9 @@ class RequestWatch:
         if request.state != OPEN:
             self.record.update(state=request.state)
             raise Waiting(f"{self.forge.noun} {request.number} was closed", f"reopen it at {request.url}, {AGAIN}")
+        if request.base and request.base != data["base"]:
+            self.record.update(base=request.base)
+            self._say(f"somebody changed the base of {self.forge.noun} {request.number} to {request.base}")
         if request.head_sha != data["head"] or self.delivery.has_news():
             self.delivery.update()
             return None
@@ -230,17 +231,17 @@ class RequestWatch:
 
     def _is_green(self, seen: RequestState) -> bool:
         """Tells whether all required and all reported checks passed for the pushed commit; no check is not green."""
-        passed = {check.name for check in seen.named(PASSED)}
-        missing = sorted(self.required - {check.name for check in seen.checks})
         for check in seen.named(NEEDS_PERSON):
             self._ask(check, seen.request)
-        if seen.checks and len(seen.named(PASSED)) == len(seen.checks) and self.required <= passed:
-            return True
         if seen.named(PENDING):
             self._say(f"{counted(len(seen.named(PENDING)), 'check')} under way")
-        elif missing or not seen.checks:
+            return False
+        # Read each time, because a rule can be added, and another base has other rules.
+        missing = sorted(self.forge.required_checks(seen.request.base) - {check.name for check in seen.checks})
+        if missing or not seen.checks:
             self._wait_for_checks(missing)
-        return False
+            return False
+        return len(seen.named(PASSED)) == len(seen.checks)
 
     def _ask(self, check: ForgeCheck, request: ChangeRequest) -> None:
         """Says once that a check waits for a person."""
@@ -278,7 +279,13 @@ class RequestWatch:
         self._say(f"{' and '.join(parts)}: starting follow-up tasks")
         delivery = self.delivery
         results = follow_up.run_follow_ups(
-            delivery.home, delivery.environment, self.record.folder, findings, request.head_sha, verbs=self.verbs
+            delivery.home,
+            delivery.environment,
+            self.record.folder,
+            findings,
+            request.head_sha,
+            base=delivery.base_head() if any(item.is_removed for item in findings) else "",
+            verbs=self.verbs,
         )
         settled, open_results = [], []
         abandoned = self._abandoned({result.task for result in results})

@@ -134,7 +134,7 @@ def integrate(
         final_checks.drop_given_up(context)
     head = integration.head
     count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
-    if not repository.are_related(head, theirs):
+    if not repository.merge_base(head, theirs):
         return Delivery(user_commits=count, refused=_unrelated(integration, branch))
     target = integration.merge_user_commits(theirs)
     if target.conflicts:

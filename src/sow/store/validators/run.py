@@ -96,6 +96,7 @@ DOCUMENT = record({
         'delivery': (record({
             'remote': (text(1, 200, form='sow-line'), REQUIRED),
             'owner': (text(1, 200, form='sow-line'), REQUIRED),
+            'fork': (text(1, 200, form='sow-line'), OPTIONAL),
             'branch': (text(1, 255, form='sow-line'), REQUIRED),
             'base': (text(1, 255, form='sow-line'), REQUIRED),
             'state': (choice('open', 'merged', 'closed'), REQUIRED),
