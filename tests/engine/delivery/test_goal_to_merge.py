@@ -29,8 +29,20 @@ LOG = """2026-11-19T10:00:02.0000000Z ##[group]Run sh ci.sh
 """
 
 
+TRACE = """2026-11-19T10:00:01.000000Z 00O section_start:1795082401:step_script\r\x1b[0K\x1b[36;1mExecuting\x1b[0;m
+2026-11-19T10:00:02.000000Z 00O \x1b[32;1m$ sh ci.sh\x1b[0;m
+2026-11-19T10:00:03.000000Z 01O \x1b[31mcrane.txt:1: error: a small crane lifts nothing\x1b[0m
+2026-11-19T10:00:03.000000Z 00O section_end:1795082403:step_script\r\x1b[0K
+2026-11-19T10:00:03.000000Z 00O \x1b[31;1mERROR: Job failed: exit code 1
+\x1b[0;m
+"""
+
+
 class Story:
     """A harbour whose CI wants a big crane, and a colleague who comments on the first version."""
+
+    log = LOG
+    line_key, key = "line-{}", "issue-{}"
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -55,7 +67,7 @@ class Story:
             self.comments.append(server.comment(number, "Please say how it is used.", author="grace"))
         if server.git("show", f"{sha}:crane.txt") == "big":
             return [{"name": "unit"}]
-        return [{"name": "unit", "conclusion": "failure", "log": LOG}]
+        return [{"name": "unit", "conclusion": "failure", "log": self.log}]
 
     def check(self) -> None:
         """The merged result has what CI and the colleague wanted, and everything was done once."""
@@ -66,18 +78,25 @@ class Story:
         assert (scene.pull["state"], scene.pull["merge_commit"]) == ("closed", server.branch_head("main"))
         assert scene.plans.statuses() == {"010": "completed", "020": "completed", "030": "completed"}
         handled = {entry["key"]: entry["tasks"] for entry in scene.delivery()["handled"]}
-        line, general = self.comments
-        (check,) = handled.keys() - {f"line-{line}", f"issue-{general}"}
-        assert handled[check] == handled[f"line-{line}"] != handled[f"issue-{general}"]
+        line, general = self.line_key.format(self.comments[0]), self.key.format(self.comments[1])
+        (check,) = handled.keys() - {line, general}
+        assert handled[check] == handled[line] != handled[general]
         (owned,) = handled[check]
         assert scene.plans.task(owned)["follows"]["task"] == "010"
-        (reply,) = [entry for entry in server.talk[scene.pull["number"]] if entry["id"] != general]
+        (reply,) = [entry for entry in server.talk[scene.pull["number"]] if entry["id"] != self.comments[1]]
         assert reply["body"].startswith("Follow-up task ")
         assert "settled 3 findings." in reply["body"]
-        assert scene.delivery()["own_comments"] == [f"issue-{reply['id']}"]
+        assert scene.delivery()["own_comments"] == [self.key.format(reply["id"])]
         assert "020" in scene.pull["body"]
         assert len(server.calls("^PUT .*/merge$")) == 1
-        assert len(server.calls("^POST .*/pulls$")) == 1
+        assert len(server.calls("^POST .*/(pulls|merge_requests)$")) == 1
+
+
+class GitLabStory(Story):
+    """The same on GitLab."""
+
+    log = TRACE
+    line_key = key = "{}"
 
 
 def test_findings_become_follow_up_tasks_whose_result_is_merged(scene: Scene, monkeypatch: pytest.MonkeyPatch):
@@ -92,6 +111,28 @@ def test_findings_become_follow_up_tasks_whose_result_is_merged(scene: Scene, mo
     assert follower.follow("merge").state == "merged"
     assert "1 failed check and 2 comments: starting follow-up tasks" in follower.told
     story.check()
+
+
+@few_of("method", ["merge", "squash"], 2)
+def test_the_same_on_gitlab(gitlab_scene: Scene, monkeypatch: pytest.MonkeyPatch, method: str):
+    """A failed job and two notes of a merge request are settled, pushed, checked again and merged with the sha."""
+    scene = gitlab_scene
+    for name, value in scene.repo.environment.items():
+        monkeypatch.setenv(name, value)
+    story = GitLabStory(scene)
+    (scene.repo.root / "plan.md").write_text(PLAN)
+    assert scene.repo.sow("run", "plan.md", "--yes").code == 0
+    done = scene.deliver()
+    assert done.code == 0, done
+    assert "opened merge request" in done.out
+    follower = Follower(scene, lambda: None, lambda: None)
+    assert follower.follow(method).state == "merged"
+    assert "1 failed check and 2 comments: starting follow-up tasks" in follower.told
+    story.check()
+    sent = [body for call, body in scene.server.sent if call.startswith("PUT") and call.endswith("/merge")]
+    assert sent == [{"sha": scene.delivery()["merged_head"], "squash": method == "squash"}]
+    text = (scene.repo.task_folder("020") / "description.md").read_text()
+    assert "| $ sh ci.sh\n| crane.txt:1: error: a small crane lifts nothing\n| ERROR: Job failed" in text
 
 
 CALLS = ["^POST .*/issues/\\d+/comments$", "^PUT .*/merge$", "^POST .*/pulls$"]
