@@ -33,7 +33,13 @@ def request_step(home: Home, newest_first: Iterable[RunFolder]) -> Step | None:
     from sow.forge.connect import forge_remote  # here, because only a finished run needs it
 
     remote = forge_remote(home.root)
-    return advice.request(last, remote) if remote else None
+    step = advice.request(last, remote) if remote else None
+    if step is None or "delivery" not in last:
+        return step
+    from sow.gitwork.delivered_branch import is_merged
+    from sow.gitwork.repository import Repository
+
+    return None if is_merged(Repository(home), last["delivery"]) else step
 
 
 def _step(text: str, command: str) -> Step:

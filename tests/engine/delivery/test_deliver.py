@@ -329,6 +329,27 @@ def test_a_merged_request_needs_nothing_more(scene: Scene):
     assert "is merged" in done.out
 
 
+@pytest.mark.parametrize("method", ["merge", "squash"])
+def test_after_a_merge_that_sow_did_not_see_nothing_is_left_to_do(scene: Scene, method: str):
+    """Once the user has fetched the base, status and cleanup know that the request is merged."""
+    scene.run()
+    scene.repo.ok("project", "save")
+    assert scene.deliver().code == 0
+    scene.repo.git("remote", "add", "forge", "git@gitlab.example.org:harbour/cranes.git")  # a name that is known
+    step = "sow deliver watch"
+    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
+    scene.server.git("update-ref", "refs/heads/main", scene.server.git(
+        "commit-tree", "main^{tree}", "-p", "main", "-m", "Another change"))  # fmt: skip
+    scene.repo.git("fetch", "-q", "origin")
+    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
+    number = scene.pull["number"]
+    scene.server.merge(number, method)
+    assert scene.repo.ok("status", "--json").json["next"]["command"] == step
+    scene.repo.git("fetch", "-q", "origin")
+    assert scene.repo.ok("status", "--json").json["next"]["command"] == "sow cleanup"
+    assert f"request {number} is merged into main: git switch main" in scene.repo.ok("cleanup").out
+
+
 def test_a_closed_request_is_not_opened_again(scene: Scene):
     scene.run()
     assert scene.deliver().code == 0

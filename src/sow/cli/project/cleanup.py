@@ -9,6 +9,8 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.domain.documents.state import RunDelivery
 from sow.errors import SowError, SystemFailure
+from sow.gitwork.delivered_branch import is_merged
+from sow.gitwork.repository import Repository
 from sow.store import state_commit
 from sow.store.files.checkout_home import Home
 from sow.store.layout import remove_defaults
@@ -52,7 +54,7 @@ def _merged_request(home: Home) -> RunDelivery | None:
     for folder in reversed(run_folder.all_folders(home)):
         delivery = folder.run.get("delivery")
         if delivery is not None and folder.run["project_id"] == project_id:
-            return delivery if delivery["state"] == "merged" else None
+            return delivery if is_merged(Repository(home), delivery) else None
     return None
 
 
