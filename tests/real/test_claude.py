@@ -14,6 +14,7 @@ from support.paths import ROOT
 from real import install, layer
 from real.cli_repo import CliRepo
 from real.contract import NEEDS_REVIEW, ObedientContract
+from real.follow_ups import SettlesFindings
 from real.hostile_repositories import IgnoresSteering
 from real.real_run import real_run
 from real.references import ReadsReferences
@@ -27,7 +28,7 @@ def phases(repo: Repo) -> dict[str, str]:
     return {phase["name"]: phase["status"] for phase in repo.ok("phase", "list", "--json").json["phases"]}
 
 
-class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
+class TestClaude(IgnoresSteering, ReadsReferences, SettlesFindings, ObedientContract):
     name = "claude"
     sessions = ".claude/projects"
     write_tool = "Write"

@@ -13,13 +13,14 @@ from conftest import Repo
 from real import install, layer
 from real.cli_repo import CliRepo, stop, wait_for
 from real.contract import NEEDS_REVIEW
+from real.follow_ups import SettlesFindings
 from real.hostile_repositories import IgnoresSteering
 from real.real_run import real_run
 
 pytestmark = pytest.mark.real
 
 
-class TestCodex(IgnoresSteering):
+class TestCodex(IgnoresSteering, SettlesFindings):
     name = "codex"
     sessions = ".codex/sessions"
     judge_calls_sow = False
