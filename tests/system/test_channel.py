@@ -51,6 +51,35 @@ print("orphan is gone," if gone else "orphan lives,", "server answers", answer)
 channel.close()
 """
 
+# A supervisor with two workers at once, which then reports what each of them gets.
+TWO_WORKERS = """
+import os, signal, socket, sys, threading, time
+from pathlib import Path
+from support.channel_supervisor import PATIENCE, has_ended, run_plain
+from support.simulated_workers import wait_for
+from sow.domain.actor import WORKER, Actor
+from sow.errors import SowError
+from sow.system.channel import encode, forward
+from sow.system.process.channel_server import MOST_AT_ONCE, Channel
+root = sys.argv[1]
+def opened(name, task):
+    worker = Actor(kind=WORKER, name=name, task=task)
+    return Channel(f"{root}/{task}", {**os.environ, "SOW_ROOT": root, "SOW_TASK": task}, worker, run_plain)
+def answer(channel, *words):
+    try:
+        return forward(f"{channel.folder}/channel", words)
+    except SowError:
+        return "none"
+def sent(channel, *words):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(f"{channel.folder}/channel")
+    body = encode(words)
+    socket.send_fds(client, [len(body).to_bytes(4, "big")], [0, 1, 2])
+    client.sendall(body)
+    return client
+first, second = opened("first", "010"), opened("\\udcff", "020")
+"""
+
 
 def call(path: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Send a command from a process of its own."""
@@ -267,3 +296,73 @@ def test_the_client_refuses_what_the_server_would(tmp_path: Path):
         with pytest.raises(SowError) as excinfo:
             channel.forward(str(tmp_path / "channel"), item)
         assert excinfo.value.exit_code == 2
+
+
+def two_workers(folder: Path, environment: dict[str, str], script: str) -> list[str]:
+    """Run a supervisor of two workers; returns what it prints."""
+    result = subprocess.run(
+        [sys.executable, "-c", TWO_WORKERS + script, str(folder)],
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE * 2,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_one_process_serves_all_workers_of_a_supervisor(tmp_path: Path, environment: dict[str, str]):
+    """Each caller is known by its socket; the end of a turn ends its socket only."""
+    script = """
+print(first.pid == second.pid, flush=True)
+answer(first, "who"), answer(second, "who")
+first.close(), first.close()
+print(os.path.exists(first.folder), answer(first, "exit", "7"), answer(second, "exit", "7"))
+print(second.pid, flush=True)
+"""
+    same, one, other, rest, server = two_workers(tmp_path, environment, script)
+    assert (same, rest) == ("True", "False none 7")
+    assert one == f"worker first 010 {tmp_path} 010 None"
+    assert other == f"worker \\udcff 020 {tmp_path} 020 None"
+    assert has_ended(int(server))
+
+
+def test_the_end_of_a_turn_ends_the_commands_of_its_worker_only(tmp_path: Path, environment: dict[str, str]):
+    """A closed channel waits some seconds for its commands, and then kills them."""
+    script = """
+marks = [Path(root, name) for name in "ab"]
+clients = [sent(channel, "wait", str(mark)) for channel, mark in zip((first, second), marks)]
+wait_for(lambda: all(mark.exists() and mark.read_text() for mark in marks))
+started = time.monotonic()
+first.close()
+print(1 < time.monotonic() - started < PATIENCE / 2)
+pids = [int(mark.read_text()) for mark in marks]
+print(has_ended(pids[0]), os.path.exists(f"/proc/{pids[1]}"), clients[0].recv(1), answer(second, "exit", "7"))
+"""
+    assert two_workers(tmp_path, environment, script) == ["True", "True True b'' 7"]
+
+
+def test_a_busy_worker_does_not_hold_up_another_one(tmp_path: Path, environment: dict[str, str]):
+    """One worker runs as many commands as it may and has more waiting; the other one is served at once."""
+    script = """
+clients = [sent(first, "wait", f"{root}/{number}") for number in range(MOST_AT_ONCE + 40)]
+hanging = [socket.socket(socket.AF_UNIX) for _ in range(100)]
+for client in hanging:
+    client.connect(f"{first.folder}/channel")
+wait_for(lambda: Path(root, str(MOST_AT_ONCE - 1)).exists())
+started = time.monotonic()
+print(answer(second, "exit", "7"), time.monotonic() - started < 5, os.path.exists(f"{root}/{MOST_AT_ONCE}"))
+"""
+    assert two_workers(tmp_path, environment, script) == ["7 True False"]
+
+
+def test_a_killed_server_is_replaced_for_the_next_worker(tmp_path: Path, environment: dict[str, str]):
+    """The workers that it served get an error, and their turns end as usual."""
+    script = """
+os.kill(first.pid, signal.SIGKILL)
+print(has_ended(first.pid), answer(first, "exit", "7"))
+third = opened("third", "030")
+print(third.pid != first.pid, answer(third, "exit", "7"))
+first.close(), second.close(), third.close()
+"""
+    assert two_workers(tmp_path, environment, script) == ["True none", "True 7"]

@@ -8,6 +8,7 @@ import time
 from _blake2 import blake2b  # hashlib loads much more
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 import sow
 from sow.domain.actor import WORKER, Actor
@@ -15,6 +16,7 @@ from sow.errors import SystemFailure
 from sow.gitwork.private_git import PrivateGit, protect_repository, read_settings
 from sow.gitwork.repository import Repository
 from sow.gitwork.worktree import Worktree
+from sow.store.files.checkout_home import find
 from sow.store.files.disk import is_folder, remove_quietly, remove_tree_quietly
 from sow.system import crash_points, plain_file
 from sow.system.environment import user_folder
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[list[str], Mapping[str, str]], int]
 
+COPY = "SOW_COPY"  # set for the commands of an agent who works in a copy of orchestration/
 CHANNEL = "/run/sow"  # the folder of the socket in the box
 # In a checkout that a worker shares with the user, it may commit but not change what makes git run programs.
 PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules", "sow")
@@ -78,8 +81,7 @@ def open_box(turn: AgentTurn, record: SessionRecord, request: Request) -> Iterat
     try:
         _mount(box, turn, request, private_git, crew)
         if settings.verbs is not None and not turn.read_only:
-            verbs = settings.verbs if crew is None else _with_refresh(settings.verbs, crew)
-            channel = _channel(turn, record, name, verbs)
+            channel = _channel(turn, record, name, settings.verbs, is_copy=crew is not None)
             box.place(channel.folder, CHANNEL)
             opened.variables["SOW_CHANNEL"] = f"{CHANNEL}/channel"
         try:
@@ -122,11 +124,12 @@ def open_channel(turn: AgentTurn, record: SessionRecord) -> Iterator[OpenBox | N
         channel.close()
 
 
-def _channel(turn: AgentTurn, record: SessionRecord, name: str, verbs: Run) -> Channel:
+def _channel(turn: AgentTurn, record: SessionRecord, name: str, verbs: Run, *, is_copy: bool = False) -> Channel:
     settings = turn.settings
     actor = Actor(kind=WORKER, name=turn.agent.name, task=turn.folder.id)
-    variables = {**settings.environment, **turn.worker_variables(record)}
-    return Channel(f"{settings.home.folder('local', 'sandbox', name)}/channel", variables, actor, verbs)
+    variables = {**settings.environment, **turn.worker_variables(record), COPY: "1" if is_copy else ""}
+    folder = f"{settings.home.folder('local', 'sandbox', name)}/channel"
+    return Channel(folder, variables, actor, _with_refresh(verbs))
 
 
 def _private_git(repository: Repository, turn: AgentTurn, cwd: str) -> PrivateGit | None:
@@ -174,13 +177,16 @@ def _crew_files(turn: AgentTurn) -> CrewFiles | None:
     return None if isinstance(turn.folder, DesignFolder) else CrewFiles(home, turn.folder.id)
 
 
-def _with_refresh(verbs: Run, crew: CrewFiles) -> Run:
-    """Returns what runs a command of an agent, which then reads in its copy what the command wrote."""
+@cache
+def _with_refresh(verbs: Run) -> Run:
+    """Returns what runs a command of an agent. An agent of a workflow then reads in its copy what the command wrote."""
 
     def run(words: list[str], environment: Mapping[str, str]) -> int:
         code = verbs(words, environment)
-        if words:
-            crew.refresh()
+        if words and environment.get(COPY):
+            from sow.engine.turns.crew_files import CrewFiles  # here, because most turns have no workflow
+
+            CrewFiles(find(option="", environment=environment, cwd="/"), environment["SOW_TASK"]).refresh()
         return code
 
     return run

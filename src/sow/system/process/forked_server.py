@@ -7,8 +7,8 @@ import os
 import signal
 import time
 
-from sow.system.process.process_tree import CHILDREN
-from sow.system.process_table import set_process_name
+from sow.system.process.process_tree import CHILDREN, kill_all
+from sow.system.process_table import process_queries, set_process_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ STANDARD_STREAMS = 3
 class ForkedServer:
     """A process that serves until `close`, or until this process ends: then its lifeline can be read."""
 
-    __slots__ = ("_lifeline", "pid")
+    __slots__ = ("_ended", "_lifeline", "pid")
 
     def __init__(self, name: str, kept: set[int], serve: Callable[[int], None]) -> None:
         """Forks; the child keeps the descriptors `kept` and its lifeline, and never returns from `serve`."""
+        self._ended = False
         lifeline, self._lifeline = os.pipe()
         everything = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # no handler of ours in the child
         try:
@@ -45,19 +46,26 @@ class ForkedServer:
         os.close(self._lifeline)
         self._lifeline = -1
         give_up, pause = time.monotonic() + END_SECONDS + 1, PAUSE
-        while not self._has_ended():
+        while not self.has_ended():
             if time.monotonic() > give_up:
-                _kill_group(self.pid)
+                self.kill()
             time.sleep(pause)
             pause = min(pause * 1.5, LONGEST_PAUSE)
         CHILDREN.own_sessions.discard(self.pid)
         return True
 
-    def _has_ended(self) -> bool:
+    def kill(self) -> None:
+        """Kills the server, and all that it started."""
+        table = process_queries().all_processes()
+        kill_all([self.pid, *(pid for pid, process in table.items() if process.session == self.pid)])
+
+    def has_ended(self) -> bool:
+        """Returns whether its process has ended."""
         try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
+            self._ended = self._ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
         except ChildProcessError:
-            return True
+            self._ended = True
+        return self._ended
 
 
 def _live(name: str, kept: set[int], lifeline: int, serve: Callable[[int], None]) -> None:
@@ -67,7 +75,7 @@ def _live(name: str, kept: set[int], lifeline: int, serve: Callable[[int], None]
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         serve(lifeline)
     finally:
-        _kill_group(os.getpid())  # the children that did not end, and this process
+        kill_group(os.getpid())  # the children that did not end, and this process
         os._exit(1)
 
 
@@ -99,7 +107,15 @@ def close_others(kept: set[int]) -> None:
                 continue
 
 
-def _kill_group(group: int) -> None:
+def lead_group(pid: int) -> None:
+    """Gives a child a group of its own, unless it has ended; both it and its parent do that, as soon as they can."""
+    try:
+        os.setpgid(pid, pid)
+    except OSError:
+        return
+
+
+def kill_group(group: int) -> None:
     try:
         os.killpg(group, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
