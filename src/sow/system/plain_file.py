@@ -36,6 +36,16 @@ def create_unnamed(folder: str, data: bytes = b"") -> int:
         path = f"{folder}/.{os.urandom(8).hex()}.tmp"
         descriptor = create(path, os.O_RDWR | os.O_APPEND)
         os.unlink(path)
+    return _filled(descriptor, data)
+
+
+def in_memory(name: str, data: bytes = b"") -> int:
+    """Creates a file that is on no disk, on Linux; the name only shows what it is."""
+    return _filled(os.memfd_create(name), data)
+
+
+def _filled(descriptor: int, data: bytes) -> int:
+    """Writes data into a new file, and goes back to its beginning."""
     while data:
         data = data[os.write(descriptor, data) :]
     os.lseek(descriptor, 0, os.SEEK_SET)

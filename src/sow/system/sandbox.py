@@ -15,9 +15,13 @@ from sow.system.environment import user_folder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from sow.domain.network import Hosts
     from sow.system.process.network_proxy import NetworkProxy
+    from sow.system.process.program import ProgramOutput
+
+    T = TypeVar("T")
 
 PROGRAM = "bwrap"
 ALL, MODEL = "all", "model"  # of the network, as in domain.network, which is loaded only where it is limited
@@ -189,15 +193,21 @@ class Box:
         flat = [word for mount in mounts for word in mount]
         return [self.program, *NAMESPACES, *base, *flat, *self.seals, "--chdir", cwd, "--", *self.first, *command]
 
-    def limits(self) -> tuple[int, Callable[[], None] | None]:
-        """Returns the descriptor of the filter, or -1, and what the process of bubblewrap calls before it starts.
+    def start(self, function: Callable[[int], T]) -> T:
+        """Calls a function that starts bubblewrap, with the descriptor of the filter or -1.
 
-        A bubblewrap with the rights of root needs privileges that it would no longer get.
+        A bubblewrap with the rights of root needs privileges that it does not get where sockets are limited.
         """
         from sow.system.process import box_limits
 
-        is_plain = not os.stat(self.program).st_mode & stat.S_ISUID
-        return box_limits.key_filter(), box_limits.leave_other_sockets() if is_plain else None
+        filter = box_limits.key_filter()
+        try:
+            if os.stat(self.program).st_mode & stat.S_ISUID:
+                return function(filter)
+            return box_limits.call_without_other_sockets(lambda: function(filter))
+        finally:
+            if filter >= 0:
+                os.close(filter)
 
     @staticmethod
     def environment(environment: Mapping[str, str], network: str = ALL) -> dict[str, str]:
@@ -307,14 +317,12 @@ def _try(environment: Mapping[str, str]) -> tuple[str, str]:
     if not find_program(environment):
         return "bubblewrap is not installed", "install it: apt install bubblewrap (dnf, pacman, zypper: the same name)"
     box = Box(environment)
-    filter, before = box.limits()
-    kept = [filter] if filter >= 0 else []
-    try:
+
+    def start(filter: int) -> ProgramOutput:
         arguments = box.arguments(["true"], cwd="/", filter=filter)
-        done = capture(arguments, environment=environment, timeout=10, pass_fds=kept, preexec_fn=before)
-    finally:
-        if filter >= 0:
-            os.close(filter)
+        return capture(arguments, environment=environment, timeout=10, pass_fds=[filter] if filter >= 0 else [])
+
+    done = box.start(start)
     return ("", "") if done.code == 0 else _explain(done.text)
 
 

@@ -80,12 +80,10 @@ def test_the_package_was_found():
     assert {"cli/main.py", "store/formats/yaml_text.py", "system/git.py", "store/validators/task.py"} <= names
 
 
-# System calls that Python does not have, and the limits of a box, which bind a process before it becomes the program.
+# System calls that Python does not have.
 ALLOWED = {
     "system/process/process_tree.py": "imports ctypes",
     "system/process/box_limits.py": "imports ctypes",
-    "system/process/child_process.py": "runs code between fork and exec",
-    "system/sandbox.py": "runs code between fork and exec",
 }
 
 

@@ -6,13 +6,18 @@ such as that of an X server or of an older session bus, belongs to a network, an
 
 from __future__ import annotations
 
+import _thread
 import os
 import struct
-from functools import cache
+
+from sow.system import plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 # By the kernel's name of the machine: each kind of program that it runs, and its first and last call for keys.
 KEY_CALLS = {
@@ -46,18 +51,81 @@ def key_filter() -> int:
             (RETURN, 0, 0, ALLOW),
         ]
     program.append((RETURN, 0, 0, ALLOW))
-    descriptor = os.memfd_create("filter")
-    os.write(descriptor, b"".join(struct.pack("HBBI", *step) for step in program))
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+    return plain_file.in_memory("filter", b"".join(struct.pack("HBBI", *step) for step in program))
 
 
-@cache
-def leave_other_sockets() -> Callable[[], None] | None:
-    """Returns what a new process calls so that it reaches no socket without a file but its own; None on an older Linux.
+class LimitedThread:
+    """A thread whose new processes reach no socket without a file but their own.
 
-    It may gain no privileges afterwards, and neither may the programs that it becomes.
+    A process inherits this limit from the thread that starts it. So no code has to run between fork and exec, for which
+    Python would copy this whole process. The thread never ends, because a box ends with the thread that started it.
     """
+
+    __slots__ = ("_job", "_one", "_process", "_wanted")
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._one, self._wanted = _thread.allocate_lock(), _thread.allocate_lock()
+        self._wanted.acquire()
+        self._job: _Job
+        _thread.start_new_thread(self._serve, ())
+
+    @property
+    def is_here(self) -> bool:
+        """Returns whether this process has the thread: a forked one does not."""
+        return self._process == os.getpid()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Calls a function in the thread, and returns its result or raises its error."""
+        with self._one:
+            self._job = job = _Job(function)
+            self._wanted.release()
+            job.done.acquire()
+        if job.error is not None:
+            raise job.error
+        return job.result  # type: ignore[return-value]
+
+    def _serve(self) -> None:
+        while True:
+            self._wanted.acquire()
+            self._job.run()
+
+
+class _Job:
+    """A function that the thread calls, and its result or its error."""
+
+    __slots__ = ("done", "error", "function", "result")
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+        self.done = _thread.allocate_lock()
+        self.done.acquire()
+        self.result: object = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self.function()
+        except BaseException as error:  # the caller raises it
+            self.error = error
+        finally:
+            self.done.release()
+
+
+_threads: list[LimitedThread | None] = []  # at most one, made when it is needed; None: this Linux has no such limit
+
+
+def call_without_other_sockets(function: Callable[[], T]) -> T:
+    """Calls a function whose new processes reach no socket without a file but their own.
+
+    They may gain no privileges, and neither may the programs that they become. An older Linux has no such limit.
+    """
+    if not _threads or (_threads[0] is not None and not _threads[0].is_here):
+        _threads[:] = [_limited_thread()]
+    return function() if _threads[0] is None else _threads[0].call(function)
+
+
+def _limited_thread() -> LimitedThread | None:
     import ctypes
 
     library = ctypes.CDLL(None)
@@ -68,8 +136,11 @@ def leave_other_sockets() -> Callable[[], None] | None:
     if rules < 0:
         return None
 
-    def obey() -> None:
-        library.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        library.syscall(OBEY_RULES, rules, 0)
+    def obey() -> bool:
+        return not library.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) and not library.syscall(OBEY_RULES, rules, 0)
 
-    return obey
+    thread = LimitedThread()
+    try:
+        return thread if thread.call(obey) else None
+    finally:
+        os.close(rules)

@@ -176,14 +176,15 @@ class Child:
             sealed = plain_file.read(stdin_path, MAX_INPUT)  # it could open the file again, to write
         if sealed is None:
             stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        else:
+        elif box is None:
             stdin = plain_file.create_unnamed(os.path.dirname(stdin_path), sealed)
+        else:
+            stdin = plain_file.in_memory("stdin", sealed)
         task = environment.get("SOW_TASK", "")
-        self.box_status = -1 if box is None else os.memfd_create("box")  # bubblewrap writes its status there
+        self.box_status = -1 if box is None else plain_file.in_memory("box")  # bubblewrap writes its status there
         process_tree.CHILDREN.open(task, self.process_table)
         self.proxy: NetworkProxy | None = None
         kept = [] if box is None else [self.box_status]
-        filter, before = (-1, None) if box is None else box.limits()
         try:
             if box is not None:
                 _require_program(arguments[0], cwd, environment)
@@ -192,16 +193,19 @@ class Child:
                 if self.proxy is not None:
                     kept.append(self.proxy.handle.fileno())
                     arguments, environment = self.proxy.command(arguments), environment | self.proxy.variables()
-                arguments = box.arguments(arguments, cwd=cwd, status=self.box_status, filter=filter)
-                kept += [filter] if filter >= 0 else []
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs, kept, before)
+
+            def start(filter: int = -1) -> subprocess.Popen[bytes]:
+                command, passed = arguments, kept
+                if box is not None:
+                    command = box.arguments(arguments, cwd=cwd, status=self.box_status, filter=filter)
+                    passed = [*kept, filter] if filter >= 0 else kept
+                return _start(command, cwd, {**environment, MARK: mark}, stdin, self.outputs, passed)
+
+            self.process = start() if box is None else box.start(start)
         except SowError:
             process_tree.CHILDREN.close()
             self._close_files()
             raise
-        finally:
-            if filter >= 0:
-                os.close(filter)
         process_tree.CHILDREN.add(self.process.pid, task)
         self.born = self.process_table.start_time(self.process.pid)
         self.started = self.quiet_since = time.monotonic()
@@ -409,9 +413,8 @@ def _start(
     stdin: int,
     outputs: list[int],
     kept: list[int],
-    before: Callable[[], None] | None,
 ) -> subprocess.Popen[bytes]:
-    """Starts the program in its own session, or raises with the cause; its process calls `before` first."""
+    """Starts the program in its own session, or raises with the cause."""
     crash_points.crash_point(f"start {arguments[0]}")
     try:
         return subprocess.Popen(
@@ -423,7 +426,6 @@ def _start(
             stderr=outputs[1],
             start_new_session=True,
             pass_fds=kept,
-            preexec_fn=before,
         )
     except OSError as error:
         raise _refusal(error, arguments[0], cwd) from None
