@@ -103,8 +103,20 @@ class Box:
     def show(self, *paths: str) -> None:
         """Makes files or folders readable, and not writable even if they lie in a writable folder."""
         for path in paths:
-            if os.path.lexists(path):
+            if os.path.lexists(path) and not self._is_shown(path):
                 self.mounts.append(("--ro-bind", path, path))
+
+    def _is_shown(self, path: str) -> bool:
+        """Tells whether one of the last mounts shows a path already, in a folder that cannot be written.
+
+        Each mount takes bubblewrap longer than the one before. A path that leads through a link may need its own.
+        """
+        for kind, source, *target in reversed(self.mounts):
+            if kind != "--ro-bind" or target != [source]:
+                break
+            if f"{path}/".startswith(f"{source}/"):
+                return path == source or os.path.realpath(path) == path
+        return False
 
     def allow(self, *paths: str) -> None:
         """Makes folders writable."""
@@ -225,13 +237,19 @@ def find_program(environment: Mapping[str, str]) -> str:
 
 def home_folders(environment: Mapping[str, str]) -> list[str]:
     """Returns the user's home folders: the one of the environment and the one of the account."""
-    try:
-        account = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # a container may run as a user without an account
-        account = ""
-    named = [folder for folder in (environment.get("HOME", ""), account) if os.path.isabs(folder)]
+    named = [folder for folder in (environment.get("HOME", ""), _account_home(os.getuid())) if os.path.isabs(folder)]
     homes = dict.fromkeys(os.path.realpath(folder) for folder in named if os.path.isdir(folder))
     return [folder for folder in homes if folder != "/"]
+
+
+def _account_home(user: int) -> str:
+    """Returns the home of an account, which is looked for once per process; a container may have no such account."""
+    if user not in _accounts:
+        try:
+            _accounts[user] = pwd.getpwuid(user).pw_dir
+        except KeyError:
+            _accounts[user] = ""
+    return _accounts[user]
 
 
 class SandboxState(Record):
@@ -262,6 +280,7 @@ def _holds(path: str, homes: Sequence[str]) -> bool:
 
 
 _shown: dict[tuple[str, ...], list[str]] = {}  # folders of programs, which are looked for once per process
+_accounts: dict[int, str] = {}
 _states: dict[tuple[str, str], SandboxState] = {}
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 COPY = "SOW_COPY"  # set for the commands of an agent who works in a copy of orchestration/
 CHANNEL = "/run/sow"  # the folder of the socket in the box
 # In a checkout that a worker shares with the user, it may commit but not change what makes git run programs.
-PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules", "sow")
+PROTECTED_GIT = ("config", "config.worktree", "hooks", "info", "worktrees", "modules")  # and sow, which is hidden
 REDIRECTS = ("commondir", "config.worktree")  # lead git to other settings; they cannot be made in advance
 MADE = ("hooks", "info", "worktrees", "sow")  # made if missing, because only an existing path can be protected
 ACCOUNT = re.compile(r"(?i)account|email|user|client|url|host")  # fields of a login that a refresh does not change
@@ -152,9 +152,14 @@ def _home_folder(home: Home, environment: Mapping[str, str], owner: str, name: s
     if not os.path.isdir(folder):
         crash_points.crash_point(f"make {folder}")
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        _remove_old_homes(parent)
+        if parent not in _cleaned:
+            _cleaned.add(parent)
+            _remove_old_homes(parent)
     os.utime(folder)
     return folder
+
+
+_cleaned: set[str] = set()  # folders of private homes in which this process has looked for old ones
 
 
 def _remove_old_homes(parent: str) -> None:
@@ -195,13 +200,15 @@ def _with_refresh(verbs: Run) -> Run:
 def _mount(box: Box, turn: AgentTurn, request: Request, private_git: PrivateGit | None, crew: CrewFiles | None) -> None:
     """Shows the repository, and opens what this turn may write. Later mounts win."""
     settings, home = turn.settings, turn.settings.home
-    common, git = home.checkout.common, home.checkout.git
-    box.show(home.root, common, git, os.path.dirname(os.path.dirname(sow.__file__)))
+    is_shared = not turn.read_only and os.path.realpath(request.cwd) == os.path.realpath(home.root)
+    if not is_shared:
+        box.show(home.root, home.checkout.common, home.checkout.git)
+    box.show(os.path.dirname(os.path.dirname(sow.__file__)))
     box.show_program(turn.binary())
-    if turn.read_only:
-        box.show(request.cwd)
-    elif os.path.realpath(request.cwd) == os.path.realpath(home.root):
+    if is_shared:
         _open_checkout(box, home)
+    elif turn.read_only:
+        box.show(request.cwd)
     else:
         box.allow(request.cwd)
     if not turn.read_only:
@@ -275,7 +282,7 @@ class Logins:
         for name in wanted.files:
             self.files.append((f"{source}/{name}", f"{folder}/{wanted.folder}/{name}", name in wanted.logins))
         self.files += [(f"{beside}/{name}", f"{beside_target}/{name}", False) for name in wanted.beside]
-        self.files = [(os.path.realpath(source), target, is_login) for source, target, is_login in self.files]
+        self.files = [(_real(source), target, is_login) for source, target, is_login in self.files]
 
     def copy_in(self) -> None:
         """Copies settings that the private home does not have yet, and the logins as they are now."""
@@ -304,6 +311,11 @@ class Logins:
                 crash_points.crash_point(f"replace {source}")
                 os.replace(f"{source}.sow", source)
             remove_quietly(target)
+
+
+def _real(path: str) -> str:
+    """Returns a path without links; most files of a CLI are not there, and need no search for links."""
+    return os.path.realpath(path) if os.path.lexists(path) else path
 
 
 def _files(folder: str) -> list[str]:
