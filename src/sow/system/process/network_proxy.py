@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import select
 import socket
 import sys
@@ -16,7 +17,7 @@ from base64 import b64encode
 from contextlib import suppress
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from sow.domain.network import LOOPBACK, REFUSED, Hosts, split_host
+from sow.domain.network import HTTP, HTTPS, LOOPBACK, REFUSED, Hosts, split_host
 from sow.system import clock, plain_file
 from sow.system.process.forked_server import ForkedServer
 from sow.system.process_table import SUPERVISOR_PREFIX
@@ -33,6 +34,9 @@ HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 30.0
 PIECE = 1 << 16
 PROXY_PORT = 3128
+VERSIONS = ("HTTP/1.0", "HTTP/1.1")
+FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # the name of a field
+MOST_SHOWN = 80  # characters of a malformed host, in the log
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 NO_VARIABLES = ("NO_PROXY", "no_proxy")
 # Runs in the box, with no module that has to be found.
@@ -147,7 +151,7 @@ class _Proxy:
                     self._answer(client)
                 else:  # a port of this machine that the user named
                     with socket.create_connection((LOOPBACK[0], port), CONNECT_SECONDS) as server:
-                        self._note(ALLOWED, LOOPBACK[1], port)
+                        self._note(ALLOWED, f"{LOOPBACK[1]}:{port}")
                         _relay(client, server)
         except (OSError, ValueError):
             return
@@ -158,33 +162,41 @@ class _Proxy:
         """Reads a request, connects to its host if that is allowed, and passes everything on."""
         head, rest = _read_head(client)
         method, target, version = head.partition(b"\r\n")[0].decode("ascii").split(" ")
+        fields = _fields(head)
+        if version not in VERSIONS or not target.isprintable():
+            raise ValueError("no plain request")
         is_tunnel = method == "CONNECT"
         scheme, _, location = ("https", "", target) if is_tunnel else target.partition("://")
         authority, slash, path = location.partition("/")
-        host, port = split_host(authority, 443 if is_tunnel else 80)
+        default = HTTPS if is_tunnel else HTTP
         try:
+            host, port = split_host(authority, default)
             server, proxy = self._dial(host, port, scheme.lower())
+        except ValueError:
+            if authority:
+                self._refuse(client, REFUSED, _shown(authority, default))
+            return
         except _NotConnected as problem:
-            self._note(problem.kind, host, port)
-            text = f"sow: {host}:{port}: {problem.kind} in the sandbox; see sandbox.network and sandbox.hosts\n"
-            status = "502 Bad Gateway" if problem.kind == FAILED else "403 Forbidden"
-            client.sendall(
-                f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode()
-            )
+            self._refuse(client, problem.kind, f"{host}:{port}")
             return
         with server:
-            self._note(ALLOWED, host, port)
+            self._note(ALLOWED, f"{host}:{port}")
+            name = f"[{host}]" if ":" in host else host
+            host_line = f"Host: {name}" if port == default else f"Host: {name}:{port}"
             if is_tunnel:
                 if proxy is None:
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                elif not _open_tunnel(client, server, _head_for_server(f"CONNECT {target} {version}", head, proxy)):
+                elif not _open_tunnel(
+                    client, server, _head_for_server([f"CONNECT {target} {version}", host_line], fields, proxy)
+                ):
                     return
                 server.sendall(rest)
                 _relay(client, server)
                 return
             first = f"{method} {target if proxy else slash + path or '/'} {version}"
-            length = _body_length(head)
-            server.sendall(_head_for_server(first, head, proxy, closes=True) + rest[:length])
+            length = _body_length(fields)
+            own = [first, host_line, "Connection: close"]  # another request needs a connection of its own
+            server.sendall(_head_for_server(own, fields, proxy) + rest[:length])
             _relay(client, server, length - len(rest[:length]))
 
     def _dial(self, host: str, port: int, scheme: str) -> tuple[socket.socket, SplitResult | None]:
@@ -204,12 +216,19 @@ class _Proxy:
             raise _NotConnected(REFUSED)
         return server, proxy
 
-    def _note(self, kind: str, host: str, port: int) -> None:
+    def _refuse(self, client: socket.socket, kind: str, host: str) -> None:
+        """Tells the client, and the log, that a host is not connected."""
+        self._note(kind, host)
+        text = f"sow: {host}: {kind} in the sandbox; see sandbox.network and sandbox.hosts\n"
+        status = "502 Bad Gateway" if kind == FAILED else "403 Forbidden"
+        client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode())
+
+    def _note(self, kind: str, host: str) -> None:
         """Adds a line to the log, which has a limited size."""
         with self.lock:
             self.counts[kind] += 1
             if self.counts[kind] <= MOST_LINES:
-                os.write(self.log, f"{clock.now()} {kind} {host}:{port}\n".encode())
+                os.write(self.log, f"{clock.now()} {kind} {host}\n".encode())
 
 
 def _is_local(address: str) -> bool:
@@ -236,25 +255,45 @@ def _open_tunnel(client: socket.socket, server: socket.socket, head: bytes) -> b
     return answer.split(b" ")[1:2] == [b"200"]
 
 
-def _body_length(head: bytes) -> int:
-    """Returns the length of a request's body; raises ValueError if that is not plain, because one request counts."""
+def _shown(authority: str, default: int) -> str:
+    """Returns what the log says of a host that is malformed, without a login in front of it."""
+    text = authority.rpartition("@")[2]
+    try:
+        host, port = split_host(text, default)
+    except ValueError:
+        return text[:MOST_SHOWN]
+    return f"{host}:{port}"
+
+
+def _fields(head: bytes) -> list[tuple[bytes, bytes]]:
+    """Returns the names and values of a head; raises ValueError for one that the next server could read otherwise."""
     fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
-    lengths = {value.strip() for name, _, value in fields if name.strip().lower() == b"content-length"}
-    is_chunked = any(name.strip().lower() == b"transfer-encoding" for name, _, _ in fields)
+    if not all(colon and FIELD.fullmatch(name) for name, colon, _ in fields):
+        raise ValueError("no plain field")
+    return [(name, value) for name, _, value in fields]
+
+
+def _body_length(fields: Sequence[tuple[bytes, bytes]]) -> int:
+    """Returns the length of a request's body; raises ValueError if that is not plain, because one request counts."""
+    lengths = {value.strip() for name, value in fields if name.lower() == b"content-length"}
+    is_chunked = any(name.lower() == b"transfer-encoding" for name, _ in fields)
     if is_chunked or len(lengths) > 1 or not all(value.isdigit() and len(value) < 16 for value in lengths):
         raise ValueError("no plain length")
     return int(lengths.pop()) if lengths else 0
 
 
-def _head_for_server(first: str, head: bytes, proxy: SplitResult | None, *, closes: bool = False) -> bytes:
-    """Returns the head of a request for the next server; another request needs a connection of its own."""
-    dropped = (b"proxy-", *((b"connection:", b"keep-alive:") if closes else ()))
-    lines = [line for line in head.split(b"\r\n")[1:] if line and not line.lower().startswith(dropped)]
+def _head_for_server(own: Sequence[str], fields: Sequence[tuple[bytes, bytes]], proxy: SplitResult | None) -> bytes:
+    """Returns the head of a request for the next server, with the host that was allowed and no other.
+
+    A server of several hosts would else answer for the one that the client's field names.
+    """
+    names = {line.partition(":")[0].lower().encode() for line in own[1:]} | {b"keep-alive"}
+    kept = [(name, value) for name, value in fields if name.lower() not in names]
+    lines = [name + b":" + value for name, value in kept if not name.lower().startswith(b"proxy-")]
     if proxy and proxy.username is not None:
         login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
         lines.append(b"Proxy-Authorization: Basic " + b64encode(login))
-    lines += [b"Connection: close"] if closes else []
-    return b"\r\n".join([first.encode(), *lines, b"", b""])
+    return b"\r\n".join([*(line.encode() for line in own), *lines, b"", b""])
 
 
 def _receive(handle: socket.socket, count: int) -> list[int]:
