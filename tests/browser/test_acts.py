@@ -125,7 +125,7 @@ def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
     server = serve(repo)
     page = tabs.visit(server, "task/010")
     do(page, "approve")
-    expect(page.get_by_test_id("page-task")).to_contain_text("Done")
+    expect(page.get_by_test_id("page-task")).to_contain_text("Completed")
     state = repo.task("010")
     assert state["status"] == "completed" and state["approval"]["by"] == "ada"
     page.goto(server.at("task/020"))

@@ -88,7 +88,7 @@ def test_the_transcript_grows_while_the_worker_speaks(gated: Gated, serve: Any, 
     expect(pane).to_contain_text("And then that")
     gated.open("end")
     assert gated.ended() == 0
-    expect(page.get_by_test_id("page-task")).to_contain_text("Done")
+    expect(page.get_by_test_id("page-task")).to_contain_text("Completed")
 
 
 @pytest.mark.parametrize("tab", ["overview", "transcript"])
@@ -107,7 +107,7 @@ def test_the_task_page_does_not_jump(gated: Gated, serve: Any, tabs: Tabs, tab: 
     gated.says("020", "completed")
     gated.open("end")
     assert gated.ended() == 0
-    expect(body).to_contain_text("Done")
+    expect(body).to_contain_text("Completed")
     expect(page.get_by_test_id("run")).not_to_contain_text("Live")
     assert shifted(page) < 0.1, page.evaluate("window.__shifts")
 

@@ -30,7 +30,7 @@ function ofTask(id, waive) {
   const isAgent = !/^\d+$/.test(id);
   const again = isAgent
     ? `sow workflow set status working --agent ${task}`
-    : `sow task set --id ${task} status in_progress`;
+    : `sow task set ${task} status in_progress`;
   return {
     approve: {
       name: "approve",
@@ -48,7 +48,7 @@ function ofTask(id, waive) {
       word: "Send back",
       ask: "",
       text: "What to change",
-      line: `sow feedback add ${task} "…" && sow task set --id ${task} status in_progress`,
+      line: `sow feedback add ${task} "…" && sow task set ${task} status in_progress`,
       body: (text) => ({ task: id, text }),
       done: `${id} goes back to its worker with your feedback.`,
     },

@@ -128,7 +128,7 @@ function standsLabel(box) {
     "label",
     { class: "act-always", title: "The same question in this repository gets this answer at once" },
     box,
-    "Use this answer next time",
+    "Save this answer for questions like it",
   );
 }
 

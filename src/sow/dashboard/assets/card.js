@@ -27,7 +27,6 @@ export function card(task) {
       "span",
       { class: "card-top" },
       h("span", { class: "card-id mono" }, task.id),
-      task.plan_id ? h("span", { class: "card-plan", title: "Its number in the plan" }, `#${task.plan_id}`) : null,
       task.iteration > 1
         ? h(
             "span",

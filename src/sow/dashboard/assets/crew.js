@@ -80,7 +80,7 @@ function head(answer, approve) {
   return h(
     "header",
     { class: "crew-head", key: "head" },
-    h("div", { class: "page-head" }, h("h1", null, answer.workflow), h("span", { class: "tag" }, answer.status?.replaceAll("_", " ")), gate ? h("span", { class: ["badge", open ? "status-paused" : "status-completed"] }, icon(open ? "lock" : "check"), open ? "gate closed: unresolved notes" : "gate clear") : null, h("span", { class: "muted mono" }, answer.task_id)),
+    h("div", { class: "page-head" }, h("h1", null, answer.workflow), h("span", { class: "tag" }, answer.status?.replaceAll("_", " ")), gate ? h("span", { class: ["badge", open ? "status-paused" : "status-completed"] }, icon(open ? "lock" : "check"), open ? "gate closed: open notes" : "gate clear") : null, h("span", { class: "muted mono" }, answer.task_id)),
     answer.changed?.length ? h("p", { class: "notice status-paused" }, `The design has changed since its approval for ${answer.changed.join(", ")}: they wait.`) : null,
     h("p", { class: "next-step" }, mayApprove ? h("button", { type: "button", class: "button primary", onclick: approve }, "Approve the design") : null, next(answer.next)),
   );

@@ -23,15 +23,10 @@ export class FactsLine {
   }
 }
 
-/** How people call a task: by its number in the plan, else by its own id. */
-export function called(task) {
-  return task.plan_id ?? task.id;
-}
-
 /** All that is worth a line about a task. */
 export function factsOf(task, names = (ids) => ids.join(", ")) {
   return [
-    h("b", {}, `${called(task)} ${task.name}`),
+    h("b", {}, `${task.id} ${task.name}`),
     statusBadge(task.status, task.own_status?.replaceAll("_", " ")),
     task.step,
     task.question ? `asks: ${task.question.text}` : "",
@@ -41,7 +36,7 @@ export function factsOf(task, names = (ids) => ids.join(", ")) {
     task.estimated_minutes ? `estimated ${estimate(task.estimated_minutes)}` : "",
     task.cost_usd ? money(task.cost_usd) : "",
     task.open_notes ? plural(task.open_notes, "open note") : "",
-    task.needs.length ? `needs ${names(task.needs)}` : "needs nothing",
+    task.needs.length ? `depends on ${names(task.needs)}` : "depends on nothing",
     task.waits_for?.length ? `waits for ${names(task.waits_for)}` : "",
   ];
 }

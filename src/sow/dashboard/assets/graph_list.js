@@ -2,7 +2,6 @@
 
 import { DataTable } from "./data_table.js";
 import { h } from "./dom.js";
-import { called } from "./facts_line.js";
 import { estimate, part } from "./format.js";
 import { statusBadge } from "./status.js";
 
@@ -22,7 +21,7 @@ export class GraphList {
 function columns(path, names) {
   return [
     { key: "wave", word: "Wave", value: (task) => task.wave, cell: (task) => String(task.wave + 1) },
-    { key: "task", word: "Task", head: true, value: called, cell: (task) => h("a", { href: `#/task/${part(task.id)}`, "data-row": true }, `${called(task)} ${task.name}`) },
+    { key: "task", word: "Task", head: true, value: (task) => task.id, cell: (task) => h("a", { href: `#/task/${part(task.id)}`, "data-row": true }, `${task.id} ${task.name}`) },
     { key: "status", word: "Status", value: (task) => task.status, cell: (task) => statusBadge(task.status, task.own_status?.replaceAll("_", " ")) },
     { key: "needs", word: "Needs", value: (task) => task.needs.length, cell: (task) => names(task.needs) },
     { key: "waits", word: "Waits for", value: (task) => task.waits_for?.length ?? 0, cell: (task) => names(task.waits_for) },

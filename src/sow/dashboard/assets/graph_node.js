@@ -1,7 +1,6 @@
 // One task in the graph: a link with a drawing, its name and what it is doing, changed in place.
 
 import { h, say } from "./dom.js";
-import { called } from "./facts_line.js";
 import { duration, part } from "./format.js";
 import { NODE } from "./graph_layout.js";
 import { icon } from "./icons.js";
@@ -53,7 +52,7 @@ export class GraphNode {
     this.element.setAttribute("class", classes.filter(Boolean).join(" "));
     if (this.status !== task.status) this.badge.replaceChildren(icon(task.status));
     this.status = task.status;
-    const name = `${called(task)}  ${task.name}`;
+    const name = `${task.id}  ${task.name}`;
     const lines = inLines(name, TOPS.length, ROOM, NAME_FONT);
     const tops = TOPS[lines.length - 1];
     this.lines.forEach((line, at) => (line.setAttribute("y", tops[at]), say(line, lines[at] ?? "")));
@@ -61,14 +60,14 @@ export class GraphNode {
     say(this.title, name);
     say(this.doing, fitted(doing, ROOM, DOING_FONT));
     const path = critical ? ", on the critical path" : "";
-    const after = needs ? `, needs ${needs}` : "";
-    this.element.setAttribute("aria-label", `${called(task)} ${task.name}: ${doing}${path}${after}`);
+    const after = needs ? `, depends on ${needs}` : "";
+    this.element.setAttribute("aria-label", `${task.id} ${task.name}: ${doing}${path}${after}`);
   }
 }
 
 function doingOf(task) {
   const word = task.own_status ? task.own_status.replaceAll("_", " ") : statusWord(task.status);
-  if (task.question) return "asks you";
+  if (task.question) return "asks a question";
   if (task.running && task.step) return task.step;
   const worked = task.seconds && ["completed", "failed"].includes(task.status) ? ` · ${duration(task.seconds)}` : "";
   return word + worked;

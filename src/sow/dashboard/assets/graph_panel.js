@@ -9,8 +9,8 @@ import { legend } from "./legend.js";
 
 const LEGEND = [
   ["sample-line-critical", "critical path: the longest chain of open tasks"],
-  ["sample-line-open", "needs"],
-  ["sample-line-done", "need is met"],
+  ["sample-line-open", "depends on"],
+  ["sample-line-done", "depends on a completed task"],
 ];
 
 export class GraphPanel {

@@ -1,7 +1,7 @@
 // The drawing of a dependency graph, live: tasks change in place, and move only when the plan changes.
 
 import { h, say } from "./dom.js";
-import { called, factsOf, FactsLine } from "./facts_line.js";
+import { factsOf, FactsLine } from "./facts_line.js";
 import { plural } from "./format.js";
 import { Camera } from "./graph_camera.js";
 import { grouped, HEADING } from "./graph_groups.js";

@@ -1,4 +1,4 @@
-// The page of agents, sinks and linked repositories.
+// The page of roles, sinks and linked repositories.
 
 import { get } from "./api.js";
 import { DataTable } from "./data_table.js";
@@ -10,12 +10,12 @@ import { empty, load } from "./parts.js";
 export const title = "Library";
 
 const SECTIONS = {
-  agents: ["Agents", "Roles that can get a task, and the executor of each.", "sow agent list"],
+  agents: ["Roles", "What an agent can be asked to do, and the executor of each role.", "sow agent list"],
   sinks: ["Sinks", "Knowledge that is installed beside the project.", "sow sinks install URL FOLDER", sinkCard],
   repos: ["Repositories", "Other code that agents may read.", "sow repos add URL", repoCard],
 };
 const AGENT_COLUMNS = [
-  { key: "name", word: "Agent", head: true, value: (agent) => agent.name, cell: (agent) => agent.name },
+  { key: "name", word: "Role", head: true, value: (agent) => agent.name, cell: (agent) => agent.name },
   { key: "executor", word: "Executor", value: (agent) => agent.executor, cell: executorCell },
   { key: "about", word: "Description", value: (agent) => agent.description, cell: (agent) => h("span", { class: "words" }, firstLine(agent.description) || "–") },
   { key: "source", word: "Source", value: (agent) => agent.source, cell: (agent) => h("span", { class: "muted" }, agent.source) },
@@ -25,7 +25,7 @@ const AGENT_COLUMNS = [
 export function mount(root) {
   const body = h("div", { class: "library" });
   const filter = h("input", { type: "search", class: "field", placeholder: "Filter", "aria-label": "Filter the library", "data-filter": true, oninput: () => answer && show(answer) });
-  const agents = new DataTable({ label: "Agents", columns: AGENT_COLUMNS, keyOf: (agent) => agent.name });
+  const agents = new DataTable({ label: "Roles", columns: AGENT_COLUMNS, keyOf: (agent) => agent.name });
   const table = h("div", { class: "panel" }, agents.element);
   let answer = null;
 

@@ -1,7 +1,6 @@
 // The board at a moment of a run: how many tasks stood where, and which.
 
 import { h, render } from "./dom.js";
-import { called } from "./facts_line.js";
 import { part } from "./format.js";
 import { icon } from "./icons.js";
 import { STATUSES, statusClass, statusWord } from "./status.js";
@@ -36,6 +35,6 @@ function card(row) {
   return h(
     "li",
     { key: row.id },
-    h("a", { class: "moment-card", href: `#/task/${part(row.id)}` }, h("span", { class: "mono" }, called(row)), ` ${row.name}`, row.running && row.step ? h("small", null, row.step) : null),
+    h("a", { class: "moment-card", href: `#/task/${part(row.id)}` }, h("span", { class: "mono" }, row.id), ` ${row.name}`, row.running && row.step ? h("small", null, row.step) : null),
   );
 }

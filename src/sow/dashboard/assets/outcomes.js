@@ -20,6 +20,11 @@ export function statusOfOutcome(outcome) {
   return COLOURS[outcome] ?? "pending";
 }
 
+/** The word for an outcome of a task or for the status of a run: "paused", as the status of a task with a question. */
+export function outcomeWord(outcome) {
+  return outcome === "waiting" ? "paused" : outcome;
+}
+
 /** A bar and words such as "28 completed, 1 failed"; `counts` has a number for each outcome. */
 export function outcomeBar(counts, total) {
   const known = Object.keys(COLOURS).filter((outcome) => counts[outcome]);
@@ -27,7 +32,7 @@ export function outcomeBar(counts, total) {
   const rest = total - sum;
   const parts = known.map((outcome) => [outcome, counts[outcome]]);
   if (rest > 0) parts.push(["pending", rest]);
-  const words = parts.map(([outcome, count]) => `${count} ${outcome === "pending" ? "open" : outcome}`).join(", ");
+  const words = parts.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(", ");
   return h(
     "span",
     { class: "outcomes" },

@@ -7,6 +7,7 @@ import { day, duration, now, part, seconds } from "./format.js";
 import { GraphPanel } from "./graph_panel.js";
 import { MomentBoard } from "./moment_board.js";
 import { command, load } from "./parts.js";
+import { outcomeWord } from "./outcomes.js";
 import { Replay } from "./replay.js";
 import { RunReport } from "./run_report.js";
 import { TimelineFacts } from "./timeline_facts.js";
@@ -88,7 +89,7 @@ class RunPage {
   drawHead() {
     const { run, totals } = this.report;
     const end = run.live ? "still running" : run.ended_at ? `ended ${day(run.ended_at)}` : "stopped";
-    const state = run.live ? h("span", { class: "badge status-in_progress" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "tag" }, run.status);
+    const state = run.live ? h("span", { class: "badge status-in_progress" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "tag" }, outcomeWord(run.status));
     const words = `started ${day(run.started_at)}, ${end}, ${duration(totals.wall_seconds)}`;
     render(this.head, h("div", { class: "page-head" }, h("h1", null, run.name), state, h("span", { class: "muted" }, words), h("span", { class: "toolbar" }, command(`sow runs report ${run.id} --format html`))));
   }

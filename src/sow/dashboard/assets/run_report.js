@@ -3,11 +3,10 @@
 import { costColumns, tile } from "./cost.js";
 import { DataTable, mostOf, withBar } from "./data_table.js";
 import { h, render } from "./dom.js";
-import { called } from "./facts_line.js";
 import { ago, capital, clock, count, day, duration, estimate, money, part, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
-import { outcomeBar, statusOfOutcome } from "./outcomes.js";
+import { outcomeBar, outcomeWord, statusOfOutcome } from "./outcomes.js";
 import { command, facts, panel } from "./parts.js";
 import { resultBadge, statusBadge } from "./status.js";
 
@@ -57,12 +56,12 @@ function numbers({ totals, counts }) {
     "div",
     { class: "tiles", key: "numbers" },
     h("div", { class: "tile wide" }, h("span", { class: "tile-name" }, plural(counts.total, "task")), outcomeBar(counts, counts.total)),
-    tile("Wall time", duration(totals.wall_seconds), waited.map(([whom, seconds]) => `${duration(seconds)} for ${whom}`).join(", ")),
-    tile("Against serial", totals.speed_up ? `${totals.speed_up.toFixed(1)}×` : "–", `${duration(totals.work_seconds)} of work`),
-    tile("Of estimate", planned.factor === null ? "–" : percent(planned.factor), planned.tasks ? `${duration(planned.active_minutes * 60)} of ${estimate(planned.estimated_minutes)}` : "no estimates"),
+    tile("Time", duration(totals.wall_seconds), waited.map(([whom, seconds]) => `${duration(seconds)} for ${whom}`).join(", ")),
+    tile("Speed", totals.speed_up ? `${totals.speed_up.toFixed(1)}×` : "–", `of one agent at a time; agents worked ${duration(totals.work_seconds)}`),
+    tile("Of estimate", planned.factor === null ? "–" : percent(planned.factor), planned.tasks ? `tasks took ${duration(planned.active_minutes * 60)} of ${estimate(planned.estimated_minutes)}` : "no estimates"),
     tile("Cost", cost, totals.cost_unknown_turns ? `${plural(totals.cost_unknown_turns, "turn")} did not report it` : plural(totals.turns, "turn")),
     tile("Tokens in / out", tokens, ""),
-    tile("Merged", String(totals.merges), [plural(totals.conflicts, "conflict"), plural(totals.retries, "retry", "retries")].join(", ")),
+    tile("Merges", String(totals.merges), [plural(totals.conflicts, "conflict"), plural(totals.retries, "retry", "retries")].join(", ")),
     tile("Checks", String(totals.checks.passed), totals.checks.failed ? `passed, ${totals.checks.failed} failed` : "all passed"),
   );
 }
@@ -88,7 +87,7 @@ function taskColumns(rows) {
   const longest = mostOf(rows, (row) => row.active_seconds);
   const dearest = mostOf(rows, (row) => row.cost_usd);
   return [
-    { key: "task", word: "Task", head: true, value: (row) => called(row), cell: (row) => h("a", { href: `#/task/${part(row.id)}`, "data-row": true }, `${called(row)} ${row.name}`) },
+    { key: "task", word: "Task", head: true, value: (row) => row.id, cell: (row) => h("a", { href: `#/task/${part(row.id)}`, "data-row": true }, `${row.id} ${row.name}`) },
     { key: "outcome", word: "Outcome", value: (row) => row.outcome, cell: outcome },
     { key: "result", word: "Result", value: (row) => row.result, cell: (row) => resultBadge(row.result) ?? "–" },
     { key: "agent", word: "Agent", value: (row) => row.agent, cell: (row) => h("span", null, row.agent, row.executor ? h("small", { class: "muted" }, ` on ${row.executor}`) : null) },
@@ -100,9 +99,9 @@ function taskColumns(rows) {
 }
 
 function outcome(row) {
-  const waits = row.waits_for?.length ? `waits for ${row.waits_for.map(called).join(", ")}` : "";
+  const waits = row.waits_for?.length ? `waits for ${row.waits_for.map((need) => need.id).join(", ")}` : "";
   const why = row.outcome === "failed" ? row.why : row.question?.text;
-  return h("span", { class: "outcome-cell" }, statusBadge(statusOfOutcome(row.outcome), row.outcome), waits || why ? h("small", { class: "muted wrap" }, waits || why) : null);
+  return h("span", { class: "outcome-cell" }, statusBadge(statusOfOutcome(row.outcome), outcomeWord(row.outcome)), waits || why ? h("small", { class: "muted wrap" }, waits || why) : null);
 }
 
 function question(asked) {

@@ -7,6 +7,7 @@ import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { duration, now, plural, seconds } from "./format.js";
 import { icon } from "./icons.js";
+import { outcomeWord } from "./outcomes.js";
 import { elapsed } from "./parts.js";
 import { STATUSES, statusClass, statusWord } from "./status.js";
 
@@ -45,7 +46,7 @@ function runName(run) {
 
 /** @param {any} run */
 function runWord(run) {
-  const word = String(run.status ?? "ended").replaceAll("_", " ");
+  const word = String(outcomeWord(run.status) ?? "ended").replaceAll("_", " ");
   const past = now() - seconds(run.ended_at);
   const when = past > 3600 ? `, ${duration(past).split(" ")[0]} ago` : "";
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}${when}`;
@@ -67,7 +68,7 @@ function progress(store) {
       {
         class: "bar",
         role: "progressbar",
-        "aria-label": "Tasks done",
+        "aria-label": "Tasks completed",
         "aria-valuemin": 0,
         "aria-valuemax": Math.max(1, all),
         "aria-valuenow": done,
@@ -81,7 +82,7 @@ function progress(store) {
         }),
       ),
     ),
-    h("span", { class: "number nowrap" }, h("strong", null, done), h("span", { class: "muted" }, ` of ${all} done`)),
+    h("span", { class: "number nowrap" }, h("strong", null, done), h("span", { class: "muted" }, ` of ${all} completed`)),
   );
 }
 

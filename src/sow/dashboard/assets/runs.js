@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { DataTable, mostOf, withBar } from "./data_table.js";
 import { h, render } from "./dom.js";
 import { count, day, duration, estimate, money, part, plural, seconds } from "./format.js";
-import { outcomeBar } from "./outcomes.js";
+import { outcomeBar, outcomeWord } from "./outcomes.js";
 import { empty, load } from "./parts.js";
 
 export const title = "Runs";
@@ -44,8 +44,8 @@ function columns(runs) {
     { key: "name", word: "Run", head: true, value: (run) => run.name, cell: nameCell },
     { key: "started", word: "Started", value: (run) => seconds(run.started_at), cell: (run) => h("span", { class: "nowrap" }, day(run.started_at)) },
     { key: "outcome", word: "Outcome", value: (run) => run.completed / Math.max(run.tasks, 1), cell: (run) => outcomeBar(run, run.tasks) },
-    { key: "wall", word: "Wall time", number: true, value: (run) => run.seconds, cell: (run) => withBar(duration(run.seconds), run.seconds, most.wall) },
-    { key: "speed", word: "Against serial", number: true, value: (run) => run.speed_up, cell: speedCell },
+    { key: "wall", word: "Time", number: true, value: (run) => run.seconds, cell: (run) => withBar(duration(run.seconds), run.seconds, most.wall) },
+    { key: "speed", word: "Speed", number: true, value: (run) => run.speed_up, cell: speedCell },
     { key: "estimate", word: "Of estimate", number: true, value: estimateShare, cell: estimateCell },
     { key: "cost", word: "Cost", number: true, value: (run) => run.cost_usd, cell: (run) => withBar(known(money, run.cost_usd), run.cost_usd, most.cost) },
     { key: "tokens", word: "Tokens in / out", number: true, value: tokensOf, cell: (run) => withBar(tokenWords(run), tokensOf(run), most.tokens) },
@@ -53,7 +53,7 @@ function columns(runs) {
 }
 
 function nameCell(run) {
-  const state = run.live ? h("span", { class: "status-in_progress live-word" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "muted" }, run.status);
+  const state = run.live ? h("span", { class: "status-in_progress live-word" }, h("span", { class: "dot breathing" }), "live") : h("span", { class: "muted" }, outcomeWord(run.status));
   return h("span", { class: "run-name" }, h("a", { href: `#/runs/${part(run.id)}`, "data-row": true }, run.name), h("small", null, h("span", { class: "mono muted" }, run.id), " ", state));
 }
 

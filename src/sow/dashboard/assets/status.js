@@ -9,11 +9,11 @@ export const STATUSES = ["pending", "in_progress", "needs_review", "paused", "fa
 
 /** @type {Record<string, string>} */
 const WORDS = {
-  pending: "To do",
+  pending: "Pending",
   in_progress: "In progress",
-  needs_review: "In review",
-  paused: "Asks you",
-  completed: "Done",
+  needs_review: "Needs review",
+  paused: "Paused",
+  completed: "Completed",
   failed: "Failed",
   abandoned: "Abandoned",
 };

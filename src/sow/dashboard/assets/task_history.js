@@ -6,6 +6,9 @@ import { duration, firstLine } from "./format.js";
 /** @typedef {import("./state.js").Row} Row */
 /** @typedef {{at: string, rank: number, text: string}} Happening */
 
+/** What happens when a turn of a kind begins. @type {Record<string, string>} */
+const BEGUN = { spawn: "started", resume: "resumed", recovery: "resumed after a stop", reminder: "reminded to end its turn" };
+
 /** The order of events within one second: records have no finer times. */
 const RANK = { over: 0, asked: 1, check: 2, review: 3, reviewed: 4, verdict: 5, merge: 6, back: 7, work: 8, end: 9 };
 
@@ -29,7 +32,7 @@ export function historyOf(page) {
 function turnsOf(session) {
   const who = `${session.role} on ${session.executor}`;
   return session.turns.flatMap((/** @type {Row} */ turn) => {
-    const kind = turn.kind === "spawn" ? "start" : turn.kind;
+    const kind = BEGUN[turn.kind] ?? turn.kind;
     const judges = turn.kind === "review";
     const begun = {
       at: turn.started_at,

@@ -57,7 +57,7 @@ function factsOf(page) {
     ["Agent", `${row.agent ?? page.assigned_agent ?? ""}${row.executor ? ` on ${row.executor}` : ""}`],
     ["Phase", row.phase],
     ["Iteration", String(row.iteration ?? "")],
-    ["Needs", row.needs?.length ? links(row.needs) : null],
+    ["Depends on", row.needs?.length ? links(row.needs) : null],
     ["Waits for", row.waits_for?.length ? links(row.waits_for) : null],
     ["Number in the plan", row.plan_id],
     ["Time", time],
@@ -282,7 +282,9 @@ export function notesPane(page) {
 /** @param {Row} note */
 function noteEntry(note) {
   const open = note.status === "open" || note.status === "escalated";
-  const about = [note.category, note.context, note.escalation_reason, ago(note.timestamp)].filter(Boolean).join(" · ");
+  const context = note.context ? `while: ${note.context}` : "";
+  const reason = note.escalation_reason ? `escalated: ${note.escalation_reason}` : "";
+  const about = [note.category, context, reason, ago(note.timestamp)].filter(Boolean).join(" · ");
   const look = ["badge", open ? "status-paused" : "status-completed"];
   return h(
     "li",
@@ -323,7 +325,8 @@ function happening(each, at) {
 
 /** @param {Row} each @param {number} at */
 function logEntry(each, at) {
-  const facts = [day(each.timestamp), each.agent, each.action === "note" ? "" : each.action, each.files?.join(", ")];
+  const author = each.agent.replace(/-(\d+)$/, ", iteration $1");
+  const facts = [day(each.timestamp), author, each.action === "note" ? "" : each.action, each.files?.join(", ")];
   return h(
     "li",
     { key: at },

@@ -5,7 +5,7 @@ import { clock, duration, plural } from "./format.js";
 const BUSY = new Set(["work", "review"]);
 
 /** The lane of what is about nobody in particular: limits of an executor, waits of all, ends of calls. */
-export const RUN = { id: "", name: "The run", plan_id: "" };
+export const RUN = { id: "", name: "The run" };
 
 export class TimelineFacts {
   /** `document` is the answer of /api/runs/RUN/timeline. */

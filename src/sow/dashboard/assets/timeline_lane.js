@@ -32,9 +32,9 @@ const LEAST = 2;
 const SIDE_BY_SIDE = 13;
 const BAD = ["failed", "crashed", "timeout", "RED", "conflict", "cut off"];
 
-/** "4 Cart"; the run as a whole has no number. */
+/** "040 Cart"; the run as a whole has no id. */
 export function laneName(lane) {
-  return `${lane.plan_id ?? lane.id} ${lane.name}`.trim();
+  return `${lane.id} ${lane.name}`.trim();
 }
 
 /** The class of a span, whatever kind the server names. */

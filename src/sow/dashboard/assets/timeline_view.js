@@ -117,7 +117,7 @@ export class TimelineView {
   row(lane, index) {
     const spans = this.facts.spansOf(lane.id);
     const marks = this.facts.marksOf(lane.id);
-    const name = lane.id ? `${lane.plan_id ?? lane.id}  ${lane.name}` : lane.name;
+    const name = lane.id ? `${lane.id}  ${lane.name}` : lane.name;
     return h(
       "div",
       { class: "lane-row", key: lane.id, "data-lane": lane.id, style: { top: `${AXIS + index * LANE}px` } },
