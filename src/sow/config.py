@@ -239,8 +239,10 @@ class Config:
         problem = missing_binary(executor.name, executor.program, adapter(executor.type).capabilities)
         raise SowError(
             f"{problem.message} (for role {role})",
-            f"{problem.hint}\n\nRole {role} uses executor {executor.name}{origin}. To use another one: sow config set "
-            f"agents.bindings.{role} NAME, or for all roles: sow config set agents.default NAME",
+            f"{problem.hint}\n\nRole {role} uses executor {executor.name}{origin}.\n"
+            f"To use another one: sow config set agents.bindings.{role} NAME\n"
+            "For all roles: sow config set agents.default NAME\n"
+            "Their names: sow config show",
         )
 
     def setting(self, section: str, name: str) -> Any:

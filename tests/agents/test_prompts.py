@@ -192,7 +192,7 @@ def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_rep
     assert refused.code == 2 and "escalate" in refused.err
     assert "escalated" in follow("guidance/common/notes", "note escalate")
     gated = task_repo.sow("task", "set", "--id", "010", "status", "needs_review", **worker)
-    assert gated.code == 2 and "unresolved notes" in gated.err
+    assert gated.code == 2 and "open notes" in gated.err
     task_repo.ok("task", "set", "--id", "010", "status", "paused", **worker)
     task_repo.ok("answer", "010", "Yes, unique")
     task_repo.ok("note", "add", "--description", "Lower case?", "--context", "x", "--category", "consistency", **worker)

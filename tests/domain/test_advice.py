@@ -52,8 +52,8 @@ SITUATIONS = {
     ),
     "a failure": (
         partial(advise, [task(status="failed")]),
-        "task 010 failed: Task 010; try again",
-        "sow task set --id 010 status in_progress",
+        "try task 010 again, which failed: Task 010",
+        "sow task set 010 status in_progress",
     ),
     "a proposed phase": (
         partial(advise, phases=[BUILD, NEW]),
@@ -98,7 +98,7 @@ SITUATIONS = {
     "tasks that wait": (
         partial(advise, [task("010", "completed"), task("020", "abandoned"), task("030", depends_on=["010", "020"])]),
         "decide on task 030: Task 030: waits for task 020, which was abandoned",
-        'sow task set --id 030 depends_on "010"',
+        'sow task set 030 depends_on "010"',
     ),
     "a task that waits for a later phase": (
         partial(advise, [task("010", depends_on=["020"]), task("020")], t020="test"),
@@ -117,7 +117,7 @@ SITUATIONS = {
     ),
     "the last phase, whose tasks have ended": (
         partial(advise, [task("010", "completed"), task("020", "abandoned")], (DESIGN, BUILD)),
-        "all tasks have ended: review the changes, clean up and merge",
+        "all tasks have ended: review the changes; before you merge the branch, take sow's files off it",
         "sow cleanup",
     ),
     "only tasks of a later phase": (
@@ -132,7 +132,7 @@ SITUATIONS = {
     ),
     "all phases are completed": (
         partial(advise, [task("010", "completed")], DONE),
-        "all phases are completed: clean up and merge",
+        "all phases are completed: before you merge the branch, take sow's files off it",
         "sow cleanup",
     ),
     "a new task after the last phase": (
@@ -178,7 +178,7 @@ def test_what_a_task_page_suggests_can_be_typed(status, gated):
 def test_a_gated_task_is_told_of_its_notes():
     """A worker with open notes is sent to them before it is told to hand in."""
     assert task_next_step(task(status="in_progress"), True).endswith("sow note list --task 010")
-    assert task_next_step(task(status="in_progress"), False).endswith("sow task set --id 010 status needs_review")
+    assert task_next_step(task(status="in_progress"), False).endswith("sow task set 010 status needs_review")
 
 
 ID = {"session_id": "x"}

@@ -60,7 +60,7 @@ ITEMS = {
             "number": None,
             "text": "Task 010",
             "since": NOW,
-            "do": "sow task set --id 010 status in_progress",
+            "do": "sow task set 010 status in_progress",
         },
     ),
     "a proposed phase": (

@@ -122,7 +122,7 @@ def test_an_unresolved_note_gates_done(status, to):
     """A task with open notes cannot be handed in or approved, and the message names them."""
     moved, _ = rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=list)
     assert moved["status"] == to
-    with pytest.raises(IllegalStatusChange, match="task 010 has unresolved notes: note_001, note_003"):
+    with pytest.raises(IllegalStatusChange, match="task 010 has open notes: note_001, note_003"):
         rules.move(task(status=status), to, actor=LEAD, now=NOW, open_notes=lambda: ["note_001", "note_003"])
 
 

@@ -52,12 +52,16 @@ def test_a_turn_of_a_real_process_is_shown_and_ends(fake: Path, capsys: pytest.C
     assert capsys.readouterr().out == "[text] I look around\n[result] all done\n"
 
 
+TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 3, in main\nOSError: the disk is full\n"
+
+
 @pytest.mark.parametrize(
     ("events", "code", "message"),
     [
         ([], 7, "claude ended with exit code 7"),
         ([], 0, "claude-code reports failed: it ended with exit code 0 and gave no result"),
         ([result("no money", is_error=True)], 0, "claude-code reports failed: no money"),
+        ([result(TRACEBACK, is_error=True)], 0, "claude-code reports failed: OSError: the disk is full"),
         ([result("You have hit your usage limit", is_error=True)], 0, "claude-code reports limited: "),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,10 @@ def test_tasks_by_outcome(crew):
     assert rows["020"]["waits_for"] == [{"id": "010", "plan_id": "1", "outcome": "failed"}]
     assert rows["050"]["waits_for"] == [{"id": "040", "plan_id": "4", "outcome": "waiting"}]
     assert rows["040"]["question"] == {"number": 3, "text": "Which store?"}
-    assert run_report.report_data(journal.home, journal.folder)["counts"]["blocked"] == 3
+    document = run_report.report_data(journal.home, journal.folder)
+    assert document["counts"]["blocked"] == 3
+    shown = run_report.render_markdown(document)  # in words, it is paused, as in the task's status
+    assert "| 4 (040) | Sessions | paused |" in shown and "4 (040), paused" in shown and "waiting" not in shown
 
 
 def test_the_facts_of_a_task(crew):
@@ -465,8 +469,12 @@ def test_a_run_that_goes_on_has_running_tasks(crew):
         assert (document["run"]["live"], document["run"]["status"]) == (True, "running")
         assert by_id(document)["010"]["outcome"] == "running"
         assert document["next"][-1]["command"] == f"sow runs stop {journal.folder.id}"
+        passed = time.time() - START  # its times go on until now
+        assert document["totals"]["wall_seconds"] == pytest.approx(passed, abs=60)
+        assert by_id(document)["010"]["active_seconds"] == pytest.approx(passed - 1, abs=60)
     document = run_report.report_data(journal.home, journal.folder)
     assert (document["run"]["live"], document["run"]["status"]) == (False, "stopped")
+    assert document["totals"]["wall_seconds"] == 1
     assert by_id(document)["010"]["outcome"] == "pending"
 
 

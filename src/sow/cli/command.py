@@ -105,6 +105,7 @@ class Command:
 
 
 FILE = "@FILE"  # in the help of an argument that may name a file
+NAMING = "--id"  # an option whose value may also be the first argument
 NAMES_TASK = ("tasks", "questions")  # an argument that completes these takes a task's id
 JSON = Option("--json", help="Print the result as JSON")
 # `sow log` and `sow agent log` share these.
@@ -370,9 +371,11 @@ def _parse_positional(command: Command, positional: list[str]) -> dict[str, Any]
 
 def usage_line(command: Command) -> str:
     """Returns the usage of a command on one line; if it is too long, without its optional options."""
-    arguments = [f"sow {command.name}", *(_argument_usage(argument) for argument in command.arguments)]
-    required = [_repeated_usage(option) for option in command.options if option.required]
-    optional = [f"[{_repeated_usage(option)}]" for option in command.options if not option.required]
+    named = [f"[{option.metavar}]" for option in command.options if option.flag == NAMING]
+    arguments = [f"sow {command.name}", *named, *(_argument_usage(argument) for argument in command.arguments)]
+    options = [option for option in command.options if option.flag != NAMING]
+    required = [_repeated_usage(option) for option in options if option.required]
+    optional = [f"[{_repeated_usage(option)}]" for option in options if not option.required]
     line = " ".join([*arguments, *required, *optional])
     return line if len(line) <= MAX_USAGE else " ".join([*arguments, *required, "[OPTIONS]"])
 

@@ -49,7 +49,7 @@ COMMANDS = (
         "Set a field of a task, most often its status",
         Argument("field", "The field", completes="fields"),
         Argument("value", "The new value", completes="statuses"),
-        Option("--id", "ID", "The task's id (default: SOW_TASK)", completes="tasks"),
+        Option("--id", "ID", "The task's id, also as the first argument (default: SOW_TASK)", completes="tasks"),
         Option("--reason", "TEXT", "The reason; for paused, the question"),
         details="Fields: " + ", ".join(FIELDS) + ".\nStatuses: " + ", ".join(TASK.statuses) + ".\n"
         "A value of criteria, references or tests is added to the list. The status abandoned needs a reason.\n"

@@ -49,7 +49,7 @@ def next_step(
         agent = f"agent {item['agent']}" if item["agent"] else other
         subject = f"task {item['task']}" if item["task"] else agent
         if item["kind"] == "failed" and item["task"]:
-            return _step(f"{subject} failed: {without_details(item['text'])}; try again", item["do"])
+            return _step(f"try {subject} again, which failed: {without_details(item['text'])}", item["do"])
         verb = {
             "question": "answer",
             "review": "review",
@@ -88,14 +88,19 @@ def next_step(
         return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
     current = phases.active(stages)
     if current is None:
-        return request_step() or _step("all phases are completed: clean up and merge", "sow cleanup")
+        return request_step() or _step(
+            "all phases are completed: before you merge the branch, take sow's files off it", "sow cleanup"
+        )
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
     if not planned and current["name"] not in phase_of.values():
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
     if not planned and current is stages[-1]:
-        return request_step() or _step("all tasks have ended: review the changes, clean up and merge", "sow cleanup")
+        return request_step() or _step(
+            "all tasks have ended: review the changes; before you merge the branch, take sow's files off it",
+            "sow cleanup",
+        )
     return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")
 
 

@@ -107,7 +107,7 @@ def _of_task(task: Task, blocks: int) -> Item:
             "question", task=ident, text=f"paused: {name}", since=since, blocks=blocks, do=f'sow answer {ident} "…"'
         )
     if task["status"] == "failed":
-        do = f"sow task set --id {ident} status in_progress"
+        do = f"sow task set {ident} status in_progress"
         failing = task_checks.failing(task)
         failure = task.get("failed_reason", "") or (f"`{failing[0]}` fails" if failing else "")
         reason = with_finding(failure, task)
@@ -138,7 +138,7 @@ def _of_orphan(task: Task, abandoned: Collection[str], blocks: int) -> Item:
 
 def start_without(ident: str, kept: Sequence[str]) -> str:
     """Returns the command that leaves a task only some of its dependencies."""
-    return f'sow task set --id {ident} depends_on "{", ".join(kept)}"'
+    return f'sow task set {ident} depends_on "{", ".join(kept)}"'
 
 
 def _with_refusals(entry: Item, task: Task) -> Item:

@@ -94,7 +94,7 @@ def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
     if unfinished:
         raise IllegalStatusChange(
             f"task {task['id']} waits for {', '.join(unfinished)}",
-            f'finish that first, or remove all dependencies: sow task set --id {task["id"]} depends_on ""',
+            f'finish that first, or remove all dependencies: sow task set {task["id"]} depends_on ""',
         )
 
 
@@ -164,7 +164,7 @@ def move(
     require_may_move(actor, task, event)
     if event in ("submit", "approve") and (note_ids := open_notes()):
         raise IllegalStatusChange(
-            f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
+            f"task {task['id']} has open notes: {', '.join(note_ids)}",
             f"resolve each: {resolve_command(task['id'], note_ids[0])}, or escalate it and set the task to paused",
         )
     changed: Task = {**task, "status": to, "updated_at": now}

@@ -251,5 +251,6 @@ class Adapter:
 
 
 def first_line(text: str) -> str:
-    """Returns the first line that is not blank, cut to 500 characters."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:500]
+    """Returns the first line that is not blank, cut to 500 characters; of a Python traceback the last, the error."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    return lines[-1 if lines[0].startswith("Traceback (most recent call last)") else 0][:500]

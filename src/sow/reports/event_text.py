@@ -24,7 +24,7 @@ LONGEST_ASIDE = 600  # a path ends the line
 LONGEST_FEEDBACK = 160
 MOST_CHANGES = 3
 LONGEST_REASON = 80
-ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
+ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is paused"}  # of a run, by its status
 # Events whose lines stay on the terminal after the live view has moved on.
 LASTING_EVENTS = frozenset(
     {
@@ -60,7 +60,7 @@ def event_sentence(entry: JournalEntry, history: RunHistory) -> str:
 
 def _run_started(entry: JournalEntry, history: RunHistory) -> str:
     slots = entry.entry("settings").count("max_concurrency")
-    at_once = f", {slots} at once" if slots else ""
+    at_once = f", at most {slots} at once" if slots else ""
     recovered = ", continued" if entry.data.get("recovered") is True else ""
     tasks = entry.entries("tasks")
     noun = "agent" if tasks and all(is_member(task.text("id")) for task in tasks) else "task"
@@ -162,9 +162,9 @@ def _restored(entry: JournalEntry, history: RunHistory) -> str:
 
 
 def _final_check(entry: JournalEntry, history: RunHistory) -> str:
-    owners = ", ".join(entry.texts("tasks")[:5])
-    outcome = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
-    return f"final checks of task {owners} {outcome}"
+    owners = ", ".join(history.task_label(ident) for ident in entry.texts("tasks")[:5])
+    outcome = "pass" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
+    return f"final tree: the checks of task {owners} {outcome}"
 
 
 def _waived(entry: JournalEntry, history: RunHistory) -> str:
@@ -212,20 +212,23 @@ def _task_ended(entry: JournalEntry, history: RunHistory) -> str:
         "pending": "is reset",
         "in_progress": "is reset",
     }.get(status, status or "ended")
-    seconds = entry.number("seconds")
-    after = f" after {format_seconds(seconds)}" if seconds is not None else ""
+    record, seconds = history.tasks.get(entry.task), entry.number("seconds")
+    worked = max(seconds or 0.0, record.active) if record else seconds  # in all parts, as in the report
+    after = f" after {format_seconds(worked)}" if seconds is not None and worked is not None else ""
     verdict = (
         f" {result}" if result.isupper() and result != status.upper() and status in ("completed", "failed") else ""
     )
-    spent = history.tasks[entry.task].spend if entry.task in history.tasks else None
+    spent = record.spend if record else None
     cost = f", {spent.text()}" if spent and spent.known else ""
     reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
     return f"{ending}{verdict}{after}{cost}{reason}"
 
 
 def _run_ended(entry: JournalEntry, history: RunHistory) -> str:
-    kinds = ("completed", "failed", "blocked", "waiting")
-    counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
+    paused = min(len(history.open_questions), entry.count("waiting"))
+    kinds = {kind: entry.count(kind) for kind in ("completed", "failed", "blocked")}
+    kinds |= {"paused": paused, "pending": entry.count("waiting") - paused}  # the others wait for a limit
+    counts = [f"{count} {kind}" for kind, count in kinds.items() if count]
     seconds = entry.number("seconds")
     after = f" after {format_seconds(seconds)}" if seconds is not None else ""
     ending = ENDS.get(entry.text("status"), "is over")

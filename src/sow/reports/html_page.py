@@ -113,7 +113,7 @@ def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
         return "needs input", OUTCOME_BADGES["waiting"]
     if counts["total"] and counts["completed"] + counts["abandoned"] == counts["total"]:
         return "all done", OUTCOME_BADGES["completed"]
-    return run["status"], OUTCOME_BADGES["blocked"]
+    return words.run_state(run), OUTCOME_BADGES["blocked"]
 
 
 def _time(at: str) -> str:
@@ -127,7 +127,15 @@ def _share(counts: Facts) -> Html | None:
         if counts[outcome]:
             width = 100 * counts[outcome] / counts["total"]
             parts.append(
-                h("rect", h("title", f"{counts[outcome]} {outcome}"), x=x, y=0, width=width, height=8, class_=outcome)
+                h(
+                    "rect",
+                    h("title", f"{counts[outcome]} {words.outcome(outcome)}"),
+                    x=x,
+                    y=0,
+                    width=width,
+                    height=8,
+                    class_=outcome,
+                )
             )
             x += width
     if not parts:
@@ -226,7 +234,7 @@ def _task(row: Facts) -> Html:
     agent = " on ".join(escape_line(name) for name in (row["agent"], row["executor"]) if name)
     cells = (
         (h("span", name), "Task", "task"),
-        (_badge(row["outcome"], OUTCOME_BADGES.get(row["outcome"], ("calm", "?"))), "Outcome", None),
+        (_badge(words.outcome(row["outcome"]), OUTCOME_BADGES.get(row["outcome"], ("calm", "?"))), "Outcome", None),
         (h("span", verdicts, class_="verdicts") if verdicts else "–", "Reviews", None),
         (evidence, "Evidence", "n"),
         (row["tries"], "Iterations", "n"),

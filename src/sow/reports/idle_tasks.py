@@ -98,7 +98,7 @@ class ProjectRuns:
             if task["status"] != "failed":
                 return self.command(run)
             if task["id"] in self.live_tasks():  # no second run can start
-                return f"sow task set --id {task['id']} status in_progress"
+                return f"sow task set {task['id']} status in_progress"
             return f"{self.command(run)} --retry-failed"
         if is_approved(task) and "source" in task:  # the run was in another clone
             return self.plan_command(task)
@@ -130,7 +130,7 @@ def continuation(folder: TaskFolder, task: Task, runs: ProjectRuns) -> tuple[str
         return "the active run continues it", ""
     command = runs.task_command(folder, task)
     if runs.run_of(task["id"]):
-        return "try it again" if task["status"] == "failed" else "the next call of its run continues it", command
+        return "try it again" if task["status"] == "failed" else "continue its run", command
     return "its worker is still in its turn; resume it then" if folder.home.task_holder(task["id"]) else "", command
 
 

@@ -46,7 +46,7 @@ def page(document: Facts) -> str:
 
 def _head(run: Facts) -> list[str]:
     ended = f", ended {run['ended_at']}" if run["ended_at"] else ""
-    state = "is running" if run["live"] else run["status"]
+    state = words.run_state(run)
     plans = ", ".join(escape(plan) for plan in run["plans"]) or "no plan"
     return [f"{plans} on branch {escape(run['branch'])}; {state}, started {escape(run['started_at'])}{escape(ended)}."]
 
@@ -59,7 +59,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 def _row(row: Facts) -> tuple[object, ...]:
     verdicts = " → ".join(review["verdict"] for review in row["reviews"])
     result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
-    outcome = words.task_label(row), row["name"], row["outcome"], result, row["tries"]
+    outcome = words.task_label(row), row["name"], words.outcome(row["outcome"]), result, row["tries"]
     return (*outcome, row["agent"], row["executor"] or "-", words.time_of(row), words.money(row))
 
 
@@ -67,7 +67,7 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
     for row in rows:
         if row["outcome"] in ("completed", "abandoned"):
             continue
-        details = [row["outcome"]]
+        details = [words.outcome(row["outcome"])]
         details += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
         details += [f"asks: {without_details(row['question']['text'])}"] if row["question"] else []
         is_told = row["question"] or row["outcome"] not in ("failed", "waiting")

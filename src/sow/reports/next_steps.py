@@ -74,9 +74,7 @@ def _failures(rows: Sequence[dict[str, Any]], *, live: bool) -> Iterator[Step]:
             command = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
             yield _step(f"{_task_label(row)} failed{reason}", command)
             if live and row["status"] and not is_member(row["id"]):  # a run does not retry failed tasks
-                yield _step(
-                    f"to let {_task_label(row)} be tried again", f"sow task set --id {row['id']} status in_progress"
-                )
+                yield _step(f"to let {_task_label(row)} be tried again", f"sow task set {row['id']} status in_progress")
             if row.get("accept"):
                 yield _step(f"or accept the work of {_task_label(row)} as it is", row["accept"])
 

@@ -39,9 +39,19 @@ def task_label(row: Facts) -> str:
     return f"{row['plan_id']} ({row['id']})" if row["plan_id"] else str(row["id"])
 
 
+def outcome(name: str) -> str:
+    """Returns the word for an outcome; a task with a question is paused, as in its status."""
+    return "paused" if name == "waiting" else name
+
+
+def run_state(run: Facts) -> str:
+    """Returns the word for the state of a run."""
+    return "running" if run["live"] else outcome(run["status"])
+
+
 def waits_for(row: Facts) -> str:
-    """Formats a task's open dependencies: `2 (020), failed; 3 (030), waiting`."""
-    return "; ".join(f"{task_label(need)}, {need['outcome']}" for need in row["waits_for"])
+    """Formats a task's open dependencies: `2 (020), failed; 3 (030), paused`."""
+    return "; ".join(f"{task_label(need)}, {outcome(need['outcome'])}" for need in row["waits_for"])
 
 
 def time_of(row: Facts) -> str:
@@ -67,7 +77,7 @@ def task_notes(row: Facts) -> list[str]:
 
 def outcomes(counts: Facts) -> str:
     """Formats counts of outcomes: `6 completed, 1 failed`."""
-    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count and outcome != "total"]
+    parts = [f"{count} {outcome(name)}" for name, count in counts.items() if count and name != "total"]
     return ", ".join(parts) or "no tasks"
 
 

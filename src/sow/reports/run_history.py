@@ -120,6 +120,13 @@ class RunHistory:
         started = self.processes[-1].started
         return self.wall - self.seconds + max(now - (now if started is None else started), 0.0)
 
+    def advance(self, now: float) -> None:
+        """Counts the time of the last process, which is alive, until now."""
+        process = self.processes[-1] if self.processes else None
+        if process is not None and process.started is not None and now > self.moment:
+            process.seconds += now - self.moment
+            self.moment = now
+
     def finish(self) -> None:
         """Ends what is still open after the last entry of the journal."""
         self.unfinished = {ident for ident, task in self.tasks.items() if task.started is not None}
@@ -507,11 +514,13 @@ class RunHistory:
         self._change(entry.task, task, "in_progress")
 
 
-def read_history(folder: RunFolder, *events: str) -> RunHistory:
-    """Reads the whole journal of a run, or only these events, and ends what is open."""
+def read_history(folder: RunFolder, *events: str, now: float | None = None) -> RunHistory:
+    """Reads the whole journal of a run, or only these events, and ends what is open: at `now` if the run is live."""
     history = RunHistory(is_complete=True)
     for data in folder.journal(*events):
         history.add(JournalEntry(data))
+    if now is not None:
+        history.advance(now)
     history.finish()
     return history
 

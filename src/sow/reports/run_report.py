@@ -11,6 +11,7 @@ from typing import Any
 
 from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
 from sow.domain.documents.state import Run
+from sow.domain.text.units import listed
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, turn_records
 from sow.reports.hint_context import ANY_FOLDER, HintContext
@@ -31,6 +32,7 @@ WORKFLOW_MISSING = (
     "the workflow of this run is in the archive or on another branch: its agents are shown from the journal"
 )
 MOST_FILES = 500
+MOST_FAILED = 3  # checks that a remark names
 SHARED_VALUES = ("status", "result", "assigned_agent")  # fields with the same few values in all tasks
 
 
@@ -39,13 +41,13 @@ def report_data(
 ) -> Document:
     """Returns all data about a run. What cannot be read is named in the remarks."""
     run = folder.run
-    history, remarks = (history, []) if history else _history(folder)
+    live = run_folder.is_live(folder)
+    history, remarks = (history, []) if history else _history(folder, now=time.time() if live else None)
     if not history.processes and not remarks:
         remarks.append("it has no journal: times, checks and reviews are known only in part")
     states, problems = _states(home, run)
     remarks += problems
     remarks += [f"{change} during the run; sow ignores it" for change in history.git_changes]
-    live = run_folder.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
     turns, problems = turn_records.turns(home, run, history, idents)
     remarks += problems
@@ -95,7 +97,7 @@ def _about_baseline(failed: list[str]) -> str:
     """Returns what is the matter first, because a terminal may cut the rest."""
     if len(failed) == 1:
         return f"baseline: {failed[0]} fails before the work (expected for new work)"
-    return f"baseline: {len(failed)} commands fail before the work (expected for new work): {', '.join(failed)}"
+    return f"baseline: {len(failed)} checks fail before the work (expected for new work): {listed(failed, MOST_FAILED)}"
 
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
@@ -218,9 +220,9 @@ def run_summary(folder: RunFolder, history: RunHistory | None = None) -> Documen
     }
 
 
-def _history(folder: RunFolder, *events: str) -> tuple[RunHistory, list[str]]:
+def _history(folder: RunFolder, *events: str, now: float | None = None) -> tuple[RunHistory, list[str]]:
     try:
-        return read_history(folder, *events), []
+        return read_history(folder, *events, now=now), []
     except SowError as error:
         return RunHistory(), [f"its journal cannot be read: {error.message}"]
 

@@ -120,7 +120,7 @@ def test_an_answer_for_a_run_names_its_command(plan_repo: PlanRepo) -> None:
     assert run.returncode == 4 and plan_repo.statuses() == {"010": "completed", "020": "paused"}
     plan_repo.act("implementer-020", WORK)
     answered = plan_repo.repo.ok("answer", "020", "Use port 8081", "--resume")
-    expected = "the next call of its run continues it: sow run plan.yaml --retries 1"
+    expected = "continue its run: sow run plan.yaml --retries 1"
     assert answered.out.splitlines()[-1] == expected
     assert plan_repo.repo.ok("status", "--json").json["next"]["command"] == "sow run plan.yaml --retries 1"
     assert plan_repo.run("--retries", "1").code == 0
@@ -190,7 +190,7 @@ def test_an_answer_from_another_terminal_continues_the_run(
     plan_repo.plan("First")
     screen = on_terminal(plan_repo.repo, "run", "plan.yaml").until(LATER)
     second = plan_repo.run()
-    assert (second.code, "run is claimed by pid" in second.err) == (4, True), second
+    assert (second.code, " is in progress (pid " in second.err) == (4, True), second
     answered = plan_repo.repo.ok("answer", "1", "Use port 8080")
     assert answered.out.splitlines()[-1] == "the active run continues it"
     code, shown = screen.end()

@@ -36,7 +36,7 @@ ROWS = [
     (("agent", "spawn", "implementer", "999"), 2, "there is no task 999", "010"),
     (("agent", "spawn", "implementer", "x"), 2, "'x' is not a task id", "010"),
     (("agent", "spawn", "implementer"), 2, "TASK is missing", "usage:"),
-    (("agent", "spawn", "reviewer", "010"), 2, "task 010 is for implementer", "sow task set --id 010 agent reviewer"),
+    (("agent", "spawn", "reviewer", "010"), 2, "task 010 is for implementer", "sow task set 010 agent reviewer"),
     (("agent", "spawn", "implementer", "010", "--worktree"), 2, "only sow run uses worktrees", "sow run PLAN"),
     (
         ("agent", "spawn", "implementer", "010", "--executor", "nobody"),

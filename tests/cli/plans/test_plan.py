@@ -217,8 +217,8 @@ def test_an_import_makes_tasks(repo, plan):
 def test_both_ids_are_shown(repo, plan):
     """Every view tells the plan's id beside our own."""
     repo.ok("plan", "import", "plan.md")
-    assert "Login form (plan's 2)" in repo.ok("task", "list").out
-    assert "Login form (plan's 2)" in repo.ok("status").out
+    assert "Login form (task 2 of the plan)" in repo.ok("task", "list").out
+    assert "Login form (task 2 of the plan)" in repo.ok("status").out
     assert "task 2 of plan.md" in repo.ok("task", "show", "020").out
 
 

@@ -50,6 +50,7 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
     result = task_repo.ok("cleanup")
     assert log(task_repo) == before
     assert "removed 2 commits" in result.out
+    assert result.out.endswith("\nbranch feat/auth has no project state now, and you can merge it\n")
     assert "git commit" not in result.out
     assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
 

@@ -42,7 +42,7 @@ def test_feedback_alone_moves_nothing(task_repo: Repo):
     """Feedback on a task in review says how to send it back, and leaves that to the judge."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     result = task_repo.ok("feedback", "add", "010", "Passwords are logged")
-    last = "no worker reads it yet; send the task back: sow task set --id 010 status in_progress"
+    last = "no worker reads it yet; send the task back: sow task set 010 status in_progress"
     assert result.out.splitlines()[-1] == last
     assert task_repo.task("010")["status"] == "needs_review"
 

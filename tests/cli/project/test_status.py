@@ -43,13 +43,14 @@ def test_the_whole_project_at_a_glance(task_repo: Repo):
         "Add authentication on branch feat/auth",
         "phases: ● implementation",
         "1 paused, 1 pending",
-        "010  paused   implementation  implementer-1  Add login",
+        "ID   STATUS   PHASE           AGENT        NAME",
+        "010  paused   implementation  implementer  Add login",
         'question: Which key?  →  sow answer 1 "…"',
         "We use RS256",
-        "ada project_new: started project Add authentication on feat/auth",
+        "ada: started project Add authentication on feat/auth",
     ):
         assert fact in shown, fact
-    assert shown.rstrip().endswith('sow answer 1 "…"')
+    assert shown.endswith('\nNext\n  sow answer 1 "…"\n')  # what it answers is above
 
 
 def test_the_document(task_repo: Repo):

@@ -102,7 +102,7 @@ TALE = [
     entry(3701, "run_ended", status="ended", exit=1, seconds=3701, completed=1, failed=1, blocked=1, waiting=0),
 ]
 LINES = """\
-00:00  run r1: Login, 3 tasks, 3 at once
+00:00  run r1: Login, 3 tasks, at most 3 at once
 00:12  task 2 (020) Task 2: started, implementer on claude-code
 01:14  task 2 (020) Task 2: check failed (exit 2): make test
 01:15  task 2 (020) Task 2: review by reviewer on codex
@@ -222,14 +222,14 @@ def test_the_block_of_a_run(window):
     window.clock.now += 60
     window.live.tick(window.clock.now)
     assert window.look() == [
-        "00:00  run r1: Login, 4 tasks, 3 at once",
+        "00:00  run r1: Login, 4 tasks, at most 3 at once",
         '00:05  task 3 (030) Task 3: asks: Which store? → sow answer 7 "…"',
         "00:06  codex pauses: usage limit",
         " ● 1 (010) Task 1    01:01    $0.50  iteration 2, implementer on claude-code",
         " ● 2 (020) Task 2    01:01           running make test",
         ' ? 3 (030) Task 3 asks: Which store? → sow answer 7 "…"',
         " ‖ codex pauses: usage limit",
-        " · 1 waiting for a free slot",
+        " · 1 pending, until a running task ends",
         " ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/4   01:01   $0.50   about 10m left",
     ]
     assert not window.screen.cursor
@@ -256,7 +256,7 @@ def test_after_the_end_the_block_is_gone_and_the_cursor_back(window):
     assert any("●" in line or "█" in line for line in window.screen.shown)
     shown = window.close()
     assert shown == [
-        "00:00  run r1: Login, 3 tasks, 3 at once",
+        "00:00  run r1: Login, 3 tasks, at most 3 at once",
         "00:03  task 1 (010) Task 1: completed GREEN after 3.0s, $0.50",
         "00:04  task 2 (020) Task 2: failed RED after 4.0s",
     ]
@@ -462,7 +462,7 @@ def test_what_waits_for_what_can_come_no_more(window):
         {"id": "020", "number": "2", "name": "b", "needs": ["010"]},
     ]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks), turn(1), ended(2, "010", "failed"))
-    assert " · 1 waiting: 2 after 1 (failed)" in window.look()
+    assert " · 1 pending: 2 after 1 (failed)" in window.look()
     assert "0/2, 1 failed" in window.look()[-1]
 
 

@@ -64,7 +64,7 @@ def test_an_event_of_a_workflow_has_its_line(expected: str) -> None:
         live.tell(START)
         live.tell(LINES[expected])
     first, second = stream.getvalue().splitlines()
-    assert first.endswith("run r: users, 1 agent, 2 at once")
+    assert first.endswith("run r: users, 1 agent, at most 2 at once")
     assert second == f"00:01  {expected}"
 
 

@@ -26,7 +26,7 @@ def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
     result = plan_repo.run("--dry-run", "--max-concurrency", "2")
     assert result.code == 0, result
     assert "nothing was started (dry run)" in result.out
-    assert "3 tasks with 2 at once: about 1h 30m of work" in result.out
+    assert "time: about 1h 30m for 3 tasks, at most 2 at once" in result.out
     assert "implementer: hand (works on 3 tasks)" in result.out
     assert "quality-control: judge (reviews)" in result.out
     assert "cost: unknown" in result.out
@@ -154,7 +154,7 @@ def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
         ("3", "pending"),
         ("4", "pending"),
     ]
-    assert "2 tasks with 1 at once: about " in result.out
+    assert "for 2 tasks, at most 1 at once" in result.out
     assert "implementer: hand (works on 2 tasks)" in result.out
     document = plan_repo.run("--dry-run", "--json").json
     assert {task["id"] for task in document["tasks"]} == {"3", "4"}
@@ -178,7 +178,7 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
         "5": "waits for 4 (blocked)",
     }
     shown = plan_repo.run("--dry-run").out
-    assert "1 task with 3 at once: about 30m of work" in shown
+    assert "time: about 30m for 1 task, at most 3 at once" in shown
     assert "implementer: hand (works on 1 task)" in shown
     assert "skipped: task 2 asks a question: sow inbox\n" in shown
     assert plan_repo.run("--dry-run", "--task", "5").out.endswith(
@@ -401,7 +401,7 @@ def test_a_task_behind_an_abandoned_one_has_a_way_out(plan_repo: PlanRepo) -> No
     assert plan_repo.run().code == 1
     plan_repo.repo.ok("task", "abandon", "010", "--reason", "too hard")
     waits = plan_repo.repo.ok("inbox", "--json").json["items"]
-    commands = ['sow task set --id 020 depends_on ""', 'sow task set --id 030 depends_on "020"']
+    commands = ['sow task set 020 depends_on ""', 'sow task set 030 depends_on "020"']
     assert [(item["kind"], item["task"], item["blocks"]) for item in waits] == [
         ("blocked", "020", 1),
         ("blocked", "030", 0),

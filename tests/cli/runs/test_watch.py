@@ -165,7 +165,7 @@ def test_a_late_opener_sees_the_present_picture(repo, journal, watchers):
         window = watchers()
         window.sees("1/3")
         shown = "\n".join(window.look())
-        assert "run 20260921-143320-ab12: Add a login, 3 tasks, 2 at once" in shown
+        assert "run 20260921-143320-ab12: Add a login, 3 tasks, at most 2 at once" in shown
         assert "task 1 (010) Task 1: completed GREEN" in shown
         assert "2 (020) Task 2" in shown
         assert "iteration 2, implementer on codex" in shown
@@ -186,7 +186,7 @@ def test_the_picture_goes_on_and_ends_with_the_report(repo, journal, watchers):
         journal.end(60, "waiting", 4)
         assert window.ends() == 0
     shown = window.look()
-    assert any("the run is waiting after 1m" in line for line in shown)
+    assert any("the run is paused after 1m" in line for line in shown)
     assert any(line.startswith(f"Run {RUN}: Add a login") for line in shown)
     assert not any("█" in line or "░" in line for line in shown)
     assert window.screen.cursor

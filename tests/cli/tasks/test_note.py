@@ -44,7 +44,7 @@ def test_the_gate(task_repo: Repo, settle: str):
         task_repo.ok("note", "resolve", "1", "--resolution", "it is", "--task", "010")
     result = task_repo.sow("task", "set", "--id", "010", "status", "needs_review")
     assert result.code == (0 if settle == "resolve" else 2)
-    assert ("task 010 has unresolved notes: note_001" in result.err) is (settle != "resolve")
+    assert ("task 010 has open notes: note_001" in result.err) is (settle != "resolve")
 
 
 def test_a_note_in_review_stops_the_approval(task_repo: Repo):
@@ -53,7 +53,7 @@ def test_a_note_in_review_stops_the_approval(task_repo: Repo):
     add(task_repo)
     result = task_repo.sow("approve", "010")
     assert result.code == 2
-    assert "unresolved notes: note_001" in result.err
+    assert "open notes: note_001" in result.err
     assert 'sow note resolve note_001 --task 010 --resolution "…"' in result.err
     task_repo.ok("note", "resolve", "note_001", "--task", "010", "--resolution", "it is")
     task_repo.ok("approve", "010")

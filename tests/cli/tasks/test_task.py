@@ -110,7 +110,7 @@ def test_list_for_people_and_programs(task_repo: Repo):
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
     assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "DEPENDS", "ON", "NAME"]
-    assert rows[2] == ["020", "pending", "implementation", "implementer-1", "010", "Second"]
+    assert rows[2] == ["020", "pending", "implementation", "implementer", "010", "Second"]
     for arguments, ids in (
         ((), ["010", "020"]),
         (("--status", "pending"), ["020"]),
@@ -146,16 +146,23 @@ def test_show_tells_a_newcomer_everything(task_repo: Repo):
     for fact in (
         "Task 010: Add login",
         "in_progress, iteration 2",
-        "implementer-2",
+        "agent     implementer\n",
         str(task_repo.task_folder("010")),
         "# Add login",
         "[001, by ada, on iteration 1]\nthe public one",
         "note_001 [resolved] which key? → the public one",
         "1. which key?\n   → the public one",
-        "tried failed: first try (a.py)",
+        "implementer, iteration 1, tried, failed: first try (a.py)",
         "start a worker on it: sow agent spawn implementer 010",
     ):
         assert fact in shown, fact
+
+
+def test_the_usage_has_the_everyday_form(task_repo: Repo):
+    """The usage of `task set` names the task first, as its examples and all hints do."""
+    assert "Usage: sow task set [ID] FIELD VALUE [--reason TEXT]" in task_repo.ok("task", "set", "--help").out
+    task_repo.ok("task", "set", "010", "priority", "high")
+    assert task_repo.task("010")["priority"] == "high"
 
 
 def test_show_without_an_id_is_the_workers_own_task(task_repo: Repo):

@@ -376,7 +376,7 @@ def test_a_second_terminal_answers_but_does_not_take_over(puzzled: WorkflowRepo,
     """While a workflow run asks, a second run is refused; an answer from there lets the first one continue (C15)."""
     screen = on_terminal(puzzled.repo, "workflow", "run", "--executor", "script").until("Your answer to w1")
     second = run(puzzled)
-    assert (second.code, "run is claimed by pid" in second.err) == (4, True), second
+    assert (second.code, "sow workflow run is in progress (pid " in second.err) == (4, True), second
     answered = puzzled.repo.ok("answer", "w1", "Use blue")
     assert answered.out == "w1 of agent first is answered; the active run continues it\n"
     code, shown = screen.end()

@@ -38,7 +38,7 @@ def test_a_question_about_a_failed_test_shows_its_output(plan_repo: PlanRepo) ->
     result = plan_repo.run("--retries", "1")
     assert result.code == 4, result
     asked = plan_repo.task("010")["question"]["text"]
-    assert asked.startswith("failed: cat wanted.txt, after 1 retry")
+    assert asked.startswith("`cat wanted.txt` fails, after 1 retry")
     assert "No such file" in asked
     assert plan_repo.turns("010", "quality-control") == 0
 

@@ -78,7 +78,7 @@ def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, listener: Listener
     assert expected.items() <= asked.items()
     assert over["told"][:3] == ["run_ended", run, ""]
     assert (over["exit"], over["status"], over["task"]) == (4, "waiting", None)
-    assert over["text"].startswith("the run is waiting after")
+    assert over["text"].startswith("the run is paused after")
     assert {path.read_text() for path in listener.folder.glob("cwd-*")} == {"/\n"}
     assert not list(plan_repo.repo.root.rglob("owned"))
 

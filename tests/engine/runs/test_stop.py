@@ -140,7 +140,7 @@ def test_who_holds_the_project_is_said_first(plan_repo: PlanRepo, trouble: str) 
         plan_repo.configure(run={"retries": "many"})
     second = plan_repo.run(plan="none.yaml" if trouble == "plan" else "plan.yaml")
     assert second.code == 4, second
-    assert f"run is claimed by pid {run.pid} " in second.err
+    assert f" is in progress (pid {run.pid} " in second.err
     assert plan_repo.run("--dry-run").code == (0 if trouble == "plan" else 2)
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=300)

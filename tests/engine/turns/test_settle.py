@@ -274,7 +274,7 @@ def test_a_note_written_by_hand_counts(worker: WorkerRepo) -> None:
     worker.scenario([{"write": {"path": str(notes(worker.repo, "010")), "text": text}}])
     result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is failed", result
-    assert "unresolved notes: note_001" in result.err
+    assert "open notes: note_001" in result.err
 
 
 @pytest.mark.full

@@ -215,7 +215,7 @@ def test_an_open_note_gates_a_hand_in_by_hand(worker: WorkerRepo) -> None:
     worker.scenario([{"note": {"description": "unsure"}}, by_hand(worker, "needs_review")], [{"status": "failed"}])
     result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is failed"
-    assert "task 010 has unresolved notes: note_001; the last good state is back" in result.err
+    assert "task 010 has open notes: note_001; the last good state is back" in result.err
 
 
 def test_a_dry_run_changes_nothing(worker: WorkerRepo) -> None:

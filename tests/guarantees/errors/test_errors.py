@@ -206,7 +206,7 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("task", "set", "--id", "010", "status", "in_progress"), "task 010 is in_progress already"),
     (("task", "set", "--id", "010", "status", "pending"), "from in_progress to pending"),
     (("task", "set", "--id", "010", "status", "completed"), "from in_progress to completed"),
-    (("task", "set", "--id", "010", "status", "needs_review"), "unresolved notes: note_001"),
+    (("task", "set", "--id", "010", "status", "needs_review"), "open notes: note_001"),
     (("task", "set", "--id", "010", "status", "abandoned"), "only with a reason"),
     (("task", "set", "--id", "020", "status", "in_progress"), "task 020 waits for 010 (in_progress)"),
     (("task", "set", "--id", "020", "status", "needs_review"), "from pending to needs_review"),

@@ -532,7 +532,7 @@ def test_the_report_says_first_what_is_the_matter_with_red_baselines(plan_repo: 
     plan_repo.plan(*({"name": name, "test_commands": [f"test -f {name}.txt"]} for name in ("left", "right")))
     assert plan_repo.run(*OFF).code == 4
     remarks = plan_repo.repo.ok("runs", "show", "--json").json["remarks"]
-    red = "baseline: 2 commands fail before the work (expected for new work): "
+    red = "baseline: 2 checks fail before the work (expected for new work): "
     assert [remark for remark in remarks if remark.startswith("baseline")] == [
         f"{red}`test -f left.txt`, `test -f right.txt`"
     ]

@@ -134,7 +134,7 @@ def test_ordinary_checks_pass(plan_repo: PlanRepo) -> None:
     """
     result = run_script(plan_repo, script)
     assert result.code == 0, result
-    assert "checks in a sandbox" in result.out
+    assert "checks run in a sandbox" in result.out
     assert passed(plan_repo) == [True]
 
 

@@ -111,7 +111,7 @@ def test_only_its_own_status_is_taken(crew: Repo, tmp_path: Path) -> None:
 def test_a_run_says_what_protects_the_user(crew: Repo) -> None:
     """The start of a workflow's run names the sandbox; wrong settings are bad input before anything begins."""
     result = play(crew)
-    assert json.loads(result.out.splitlines()[0])["sandbox"] == "agents and checks in a sandbox"
+    assert json.loads(result.out.splitlines()[0])["sandbox"] == "agents and checks run in a sandbox"
     config = Path(crew.environment["HOME"]) / ".config/sow/config.yaml"
     config.write_text(yaml.safe_dump({"sandbox": {"write": ["~/nowhere"]}}))
     before = sorted((crew.root / ".sow/local/runs").iterdir())

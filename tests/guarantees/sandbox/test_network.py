@@ -450,4 +450,4 @@ def test_set_up_has_the_network(plan_repo: PlanRepo, server: Server) -> None:
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
     assert "/setup" in server.paths
-    assert "without network: checks" in result.out
+    assert "; checks without network" in result.out

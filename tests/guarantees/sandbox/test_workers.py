@@ -48,7 +48,7 @@ def test_a_worker_hands_in_its_work(plan_repo: PlanRepo) -> None:
     plan_repo.plan("First")
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
-    assert "agents and checks in a sandbox" in result.out
+    assert "agents and checks run in a sandbox" in result.out
     assert plan_repo.task("010")["status"] == "completed"
     assert plan_repo.repo.git("show", "HEAD:one.txt") == "one\n"
     assert plan_repo.repo.git("show", "HEAD:two.txt") == "two\n"
@@ -261,7 +261,7 @@ def test_an_executor_without_a_sandbox_is_an_error(plan_repo: PlanRepo) -> None:
     plan_repo.configure(sandbox={"mode": "bwrap", "roles": {"implementer": "off"}})
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
-    assert "agents and checks in a sandbox, except hand" in result.out
+    assert "agents and checks run in a sandbox, except hand" in result.out
 
 
 def test_a_worker_in_the_checkout(plan_repo: PlanRepo) -> None:

@@ -100,12 +100,12 @@ def test_the_gate_holds_in_code(flow: StoredWorkflow, escalated: bool):
     if escalated:
         note_updates.escalate(flow.home, "database_agent", "1", reason="not mine", actor=itself("database_agent"))
     flow.set("completion_drive_review")
-    with pytest.raises(SowError, match="unresolved notes: note_001"):
+    with pytest.raises(SowError, match="open notes: note_001"):
         flow.set("ready_for_verification")
     shown = flow.view()
     assert shown["overall_completion_drive_gate"] == "blocked"
     assert shown["agents"]["database_agent"]["unresolved_notes"] == 1
-    with pytest.raises(SowError, match="unresolved notes"):
+    with pytest.raises(SowError, match="open notes"):
         members.infer_status(flow.home, "database_agent", "ready_for_verification")
 
 

@@ -93,7 +93,7 @@ def _refuse_other_role(home: Home, task: str, role: Agent) -> None:
         raise SowError(
             f"task {task} is for {assigned}, not for {role.name}",
             f"spawn that role: sow agent spawn {assigned} {task}\n"
-            f"or assign the task to {role.name}: sow task set --id {task} agent {role.name}",
+            f"or assign the task to {role.name}: sow task set {task} agent {role.name}",
         )
 
 

@@ -17,7 +17,7 @@ from sow.store.layout import remove_defaults
 from sow.store.projects import project as projects
 from sow.store.projects.removal import remove
 from sow.store.runs import run_folder
-from sow.system.terminal import out
+from sow.system.terminal import escape_line, out
 
 
 def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
@@ -37,11 +37,14 @@ def cleanup(context: Context, *, yes: bool, commit: bool) -> int:
     if merged:
         out(f"request {merged.get('number', 0)} is merged into {merged['base']}: git switch {merged['base']}")
     if state_commit.is_saved(home):
-        if commit:
-            state_commit.commit_removal(home)
-            out("committed the removal")
-        elif not merged:
-            out(f"before you merge, run: {state_commit.COMMIT_REMOVAL}")
+        if not commit:
+            if not merged:
+                out(f"before you merge, run: {state_commit.COMMIT_REMOVAL}")
+            return 0
+        state_commit.commit_removal(home)
+        out("committed the removal")
+    if not merged:
+        out(escape_line(f"branch {home.checkout.branch()} has no project state now, and you can merge it"))
     return 0
 
 

@@ -60,7 +60,7 @@ def _who_reads_it(context: Context, change: TaskChange) -> str:
         is_live = task["id"] in runs.live_tasks()
         then = "" if is_live else f", when its run continues: {runs.command(run)}"
         return f"task {task['id']} goes back to its worker with it before its merge{then}"
-    return f"no worker reads it yet; send the task back: sow task set --id {task['id']} status in_progress"
+    return f"no worker reads it yet; send the task back: sow task set {task['id']} status in_progress"
 
 
 def list_feedback(context: Context, *, task: str, json: bool) -> int:

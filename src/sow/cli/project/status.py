@@ -7,9 +7,8 @@ from typing import Any
 from sow.cli.command import Command
 from sow.cli.context import Context
 from sow.cli.output import emit, table
-from sow.cli.tasks.show import display_name
+from sow.cli.tasks.show import agent_text, display_name
 from sow.domain.advice import STOP_COMMAND, next_step, without_project
-from sow.domain.ids import agent_id
 from sow.domain.text.similar_text import without_details
 from sow.reports.hint_context import HintContext
 from sow.reports.idle_tasks import ProjectRuns, idle_tasks, name_commands
@@ -111,15 +110,12 @@ def _show(facts: dict[str, Any]) -> None:
     out("phases: " + " → ".join(_phase(phase) for phase in facts["phases"]))
     _show_workflow(facts["workflow"])
     out("tasks: " + (", ".join(f"{count} {name}" for name, count in facts["counts"].items()) or "none"))
-    rows = [
-        (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), display_name(t))
-        for t in facts["tasks"]
-    ]
+    rows = [(t["id"], t["status"], t["phase"], agent_text(t), display_name(t)) for t in facts["tasks"]]
     rows += [(ident, "broken", "", "", problem) for ident, problem in facts["broken"].items()]
     if len(rows) > MOST_ROWS:
         rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
     if rows:
-        out("\n" + table(rows, indent="  "))
+        out("\n" + table([("ID", "STATUS", "PHASE", "AGENT", "NAME"), *rows], indent="  "))
     for title, lines in (
         (
             "Needs you",
@@ -136,13 +132,15 @@ def _show(facts: dict[str, Any]) -> None:
         ("Decisions", [escape_control(memory) for memory in facts["memories"]]),
         (
             "Recent log",
-            [escape_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]],
+            [escape_line(f"{e['timestamp']} {e['agent']}: {e['text']}") for e in facts["log"]],
         ),
     ):
         if lines:
             out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
     step = facts["next"]
-    out(f"\n{paint('Next', 'bold')}\n  {escape_line(step['text'])}\n  {paint(step['command'], 'cyan')}")
+    is_told = any(item["do"] == step["command"] for item in facts["inbox"])
+    text = "" if is_told else f"  {escape_line(step['text'])}\n"
+    out(f"\n{paint('Next', 'bold')}\n{text}  {paint(step['command'], 'cyan')}")
 
 
 def _phase(phase: dict[str, Any]) -> str:

@@ -71,8 +71,10 @@ def show_dry_run(request: RunRequest, *, wanted: Sequence[str]) -> int:
     if not roles:
         out("nothing would be started" if dry_run.skip_reasons else "nothing is left to do")
         return 0
-    at_once = f"{counted(len(roles), 'task')} with {settings['max_concurrency']} at once"
-    out(f"{at_once}: about {format_minutes(length)} of work, without waiting times")
+    out(
+        f"time: about {format_minutes(length)} for {counted(len(roles), 'task')}, "
+        f"at most {settings['max_concurrency']} at once, without waiting times"
+    )
     out(cost_text(reading, roles, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0

@@ -96,7 +96,7 @@ class RunView:
         return [self._plain("pause", text, columns, "yellow") for text in texts[:MOST_PAUSES]]
 
     def _waiting(self, history: RunHistory, columns: int) -> list[Line]:
-        """Returns how many tasks wait, and what the first of them wait for."""
+        """Returns how many tasks are pending, and what the first of them wait for."""
         idents = history.waiting()
         if not idents:
             return []
@@ -104,8 +104,8 @@ class RunView:
         reasons = [
             f"{_number(history, ident)} after {_task_list(history, needed)}" for ident, needed in needs if needed
         ]
-        more = f": {', '.join(reasons)}" if reasons else " for a free slot"
-        return [self._plain("wait", f"{len(idents)} waiting{more}", columns)]
+        more = f": {', '.join(reasons)}" if reasons else ", until a running task ends"
+        return [self._plain("wait", f"{len(idents)} pending{more}", columns)]
 
     def _bar(self, history: RunHistory, now: float, columns: int) -> Line:
         total, completed, failed = len(history.tasks), history.count("completed"), history.count("failed")

@@ -9,6 +9,7 @@ from sow.cli.output import emit
 from sow.cli.progress import Progress
 from sow.domain.checks import task_checks
 from sow.domain.checks.consent import Consent
+from sow.domain.text.units import counted
 from sow.engine import consent
 from sow.engine.checks import final_checks
 from sow.engine.checks.check_list import CheckListResult
@@ -20,6 +21,7 @@ from sow.engine.runs.recheck import RepeatedCheck
 from sow.engine.runs.run_context import RunContext
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.integration_branch import Integration
+from sow.reports.report_text import task_label
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder
 from sow.store.runs import run_folder
@@ -27,7 +29,9 @@ from sow.system.process.exit_code import exit_text
 from sow.system.process.generator_steps import run_to_end
 from sow.system.terminal import escape_line, out, paint
 
+WORDS = {"holds": "same", "differs": "differs", "left out": "skipped"}  # for a verdict
 COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
+PLACES = {"merge": "merged work", "final": "final tree"}  # of checks that did not run on the task's own work
 
 
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
@@ -61,8 +65,7 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         lists = [_final_document(owners, done, red) for owners, done in final]
         emit({"run": folder.id, "holds": holds, "evidence": [_document(entry) for entry in entries], "final": lists})
     else:
-        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in COLOURS if verdict in verdicts)
-        out(f"evidence of run {folder.id}: {counts}")
+        out(f"run {folder.id}: {_counts(verdicts)}")
         if older:
             were = "1 older result was" if older == 1 else f"{older} older results were"
             out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
@@ -75,6 +78,14 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             many = count > 1
             out(f"final tree: the check list{'s' * many} of {count} task{'s pass' if many else ' passes'}")
     return 0 if holds else 1
+
+
+def _counts(verdicts: list[str]) -> str:
+    """Compares the results with those of the run: `18 checks have the same result, 1 differs`."""
+    same, differs, skipped = (verdicts.count(verdict) for verdict in WORDS)
+    parts = [f"{counted(same, 'check')} {'has' if same == 1 else 'have'} the same result"] if same else []
+    parts += [f"{counted(differs, 'check')} differ{'s' if differs == 1 else ''}"] if differs else []
+    return ", ".join([*parts, *([f"{counted(skipped, 'check')} skipped"] if skipped else [])])
 
 
 def _selected_task_ids(context: RunContext, names: list[str]) -> list[str]:
@@ -121,9 +132,9 @@ def _tell(repeated: RepeatedCheck) -> None:
     else:
         now = f"{exit_text(repeated.exit)}, was " if verdict == "differs" else ""
         more = f" ({now}{exit_text(was['exit'])})"
-    where = f"task {repeated.task['id']}, iteration {was['iteration']}, {was['kind']}"
-    about = f"{where}: {was['command']}{more}"
-    out(f"{paint(verdict.ljust(8), COLOURS[verdict])}  {escape_line(about)}")
+    label = task_label({"id": repeated.task["id"], "plan_id": repeated.task.get("source", {}).get("id")})
+    about = f"task {label}, {PLACES.get(was['kind'], 'its work')}: {was['command']}{more}"
+    out(f"{paint(WORDS[verdict].ljust(8), COLOURS[verdict])}  {escape_line(about)}")
 
 
 def _final_document(owners: list[str], done: CheckListResult, red: set[str]) -> dict[str, Any]:

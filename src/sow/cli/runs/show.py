@@ -22,7 +22,7 @@ from sow.system.width import wrap
 
 Facts = dict[str, Any]
 
-COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "waiting": "yellow", "running": "cyan"}
+COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "paused": "yellow", "running": "cyan"}
 HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST")
 WHOLE_HEAD = (*HEAD, "AGENT", "EXECUTOR")
 LONGEST = 48
@@ -34,7 +34,7 @@ def list_runs(context: Context, *, json: bool) -> int:
     summaries = [run_report.run_summary(folder) for folder in run_folder.all_folders(home)]
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
-        (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
+        (run["id"], words.outcome(run["status"]), run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
         for run in summaries
     ]
     return print_list({"runs": summaries}, rows, "no runs yet; start one: sow run PLAN", json=json)
@@ -83,8 +83,7 @@ def _write(path: str, text: str) -> None:
 def show(document: Facts, *, whole: bool = False) -> None:
     """Prints the summary of one run with the next step first; with `whole` all its totals."""
     run = document["run"]
-    state = "running" if run["live"] else run["status"]
-    out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
+    out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({words.run_state(run)})")
     if whole:
         out(table(words.total_rows(document), indent="  "))
     else:
@@ -117,7 +116,7 @@ def _row(row: Facts) -> tuple[str, ...]:
     return (
         words.task_label(row),
         short(row["name"], LONGEST),
-        row["outcome"],
+        words.outcome(row["outcome"]),
         row["result"] or "-",
         str(row["tries"]),
         words.time_of(row),

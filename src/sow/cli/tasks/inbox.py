@@ -8,6 +8,7 @@ from sow.cli.output import emit
 from sow.cli.tasks.task import print_change, print_next_merge
 from sow.domain import ids, inputs
 from sow.domain.inbox import Item
+from sow.domain.text.units import counted
 from sow.errors import SowError
 from sow.reports.idle_tasks import ProjectRuns, name_commands
 from sow.store.inbox import waiting
@@ -36,13 +37,13 @@ def show_item(item: Item) -> None:
     number = f"{item['number']}." if item["number"] else "-"
     agent = f" agent {item['agent']}" if item["agent"] else ""
     task = f" task {item['task']}" if item["task"] else agent
-    holds = f", blocks {item['blocks']}" if item["blocks"] else ""
+    holds = f", blocks {counted(item['blocks'], 'task')}" if item["blocks"] else ""
     first, *more = [escape_control(line) for line in item["text"].strip().splitlines()] or [""]
     out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {escape_line(first)}")
     if len(more) > MOST_LINES:  # an error is at the end of an output
         out(f"   … {len(more) - MOST_LINES} lines not shown: sow inbox --json")
     for line in more[-MOST_LINES:]:
-        out(f"   {line}")
+        out(f"   {line}".rstrip())
     if item["remark"]:
         out(f"   {escape_line(item['remark'])}")
     if item["do"] not in item["remark"]:

@@ -35,7 +35,8 @@ def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     reason_text = context.checked_text(reason, "--reason", 20_000)
     actor = context.actor()
     note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=actor)
-    command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
+    named = f"--id {ident}" if actor.is_worker else ident  # the form that a worker's prompt teaches
+    command = "workflow set status blocked" if ids.is_member(ident) else f"task set {named} status paused"
     out(f"{note['note_id']} is escalated; {'end your turn with' if actor.is_worker else 'next'}: sow {command}")
     return 0
 

@@ -11,7 +11,6 @@ from sow.cli.output import emit, print_list, table
 from sow.domain import phase as phases
 from sow.domain.checks import refusals
 from sow.domain.documents.state import Task
-from sow.domain.ids import agent_id
 from sow.domain.task import current_concerns, shown_result
 from sow.domain.text.units import counted
 from sow.store.projects import project as projects
@@ -40,7 +39,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
             t["id"],
             t["status"],
             d.phase,
-            agent_id(t["assigned_agent"], t["iteration"]),
+            agent_text(t),
             ", ".join(t["depends_on"]),
             display_name(t),
         )
@@ -53,7 +52,12 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
 
 def display_name(task: Task) -> str:
     """Returns a task's name, with its id in its plan."""
-    return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
+    return f"{task['name']} (task {task['source']['id']} of the plan)" if "source" in task else task["name"]
+
+
+def agent_text(task: Task) -> str:
+    """Returns the role that works on a task, with the iteration after the first."""
+    return task["assigned_agent"] + (f", iteration {task['iteration']}" if task["iteration"] > 1 else "")
 
 
 def show_task(context: Context, *, task: str, json: bool) -> int:
@@ -92,7 +96,7 @@ def show_task(context: Context, *, task: str, json: bool) -> int:
     _section("Concerns", "\n".join(_concerns(shown)))
     recent = shown["log"][-RECENT:]
     title = "Log" if len(recent) == len(shown["log"]) else f"Log (the last {RECENT} of {len(shown['log'])})"
-    _section(title, "\n".join(_entry(entry) for entry in recent))
+    _section(title, "\n".join(_entry(entry, shown["assigned_agent"]) for entry in recent))
     _section("Next", shown["next"])
     return 0
 
@@ -107,7 +111,7 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
     source = task.get("source")
     facts = [
         ("status", f"{task['status']}, iteration {task['iteration']}"),
-        ("agent", task["agent_id"]),
+        ("agent", task["assigned_agent"]),
         ("phase", task["phase"]),
         ("priority", task["priority"]),
         ("depends on", ", ".join(task["depends_on"])),
@@ -207,9 +211,13 @@ def _note(note: dict[str, Any]) -> str:
     return f"{note['note_id']} [{note['status']}{category}] {note['description']}" + (f" → {ending}" if ending else "")
 
 
-def _entry(entry: dict[str, Any]) -> str:
+def _entry(entry: dict[str, Any], role: str) -> str:
+    """Returns a log entry as one line, without the action and result that an entry has by default."""
+    name, _, iteration = entry["agent"].rpartition("-")
+    author = f"{name}, iteration {iteration}" if name == role else entry["agent"]
+    facts = [word for word, default in ((entry["action"], "note"), (entry["result"], "info")) if word != default]
     files = f" ({', '.join(entry['files'])})" if entry["files"] else ""
-    return f"{entry['timestamp']} {entry['agent']} {entry['action']} {entry['result']}: {entry['text']}{files}"
+    return f"{entry['timestamp']} {', '.join((author, *facts))}: {entry['text']}{files}"
 
 
 def _section(title: str, body: str) -> None:

@@ -102,7 +102,7 @@ COMMANDS = (
         Argument("field", "The field", choices=("status",)),
         Argument("value", "The new status", choices=STATUSES),
         Option("--agent", "NAME", "The agent (default: SOW_TASK)", completes="members"),
-        details="ready_for_verification is refused while a note is unresolved. blocked needs an escalated note.\n"
+        details="ready_for_verification is refused while a note is open. blocked needs an escalated note.\n"
         "Only a person can send a failed agent back to working.",
         forwarded=True,
     ),

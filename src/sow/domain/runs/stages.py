@@ -166,7 +166,7 @@ def _handed_in(
     reviews = _reviews(task, work)
     failed = [evidence["command"] for evidence in _last_check_run(task, work) if not evidence["passed"]]
     if failed:
-        return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+        return _rejected(task, reviews, retries, why=f"`{failed[0]}` fails")
     for checks, owners in broke:
         results = _checked_again(task, work, checks)
         if not results:

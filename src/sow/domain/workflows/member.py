@@ -91,7 +91,7 @@ def _gate(name: str, to: str, notes: list[Note]) -> None:
     unresolved = notes_of.unresolved(notes)
     if to == "ready_for_verification" and unresolved:
         raise IllegalStatusChange(
-            f"{name} has unresolved notes: {', '.join(unresolved)}",
+            f"{name} has open notes: {', '.join(unresolved)}",
             "resolve each ('sow note resolve N --resolution …'), or escalate it and set the status to blocked",
         )
     if to == "blocked" and not any(note["status"] == "escalated" for note in notes):
@@ -151,7 +151,7 @@ def retry(name: str, state: MemberState, *, now: str) -> MemberState:
 
 
 def complete(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
-    """Returns the completed member; raises IllegalStatusChange if it is not verified or has unresolved notes."""
+    """Returns the completed member; raises IllegalStatusChange if it is not verified or has open notes."""
     _refuse_unresolved(name, notes)
     ended = move(name, state, "session_complete", now)
     ended.pop("session_id", None)
@@ -162,7 +162,7 @@ def _refuse_unresolved(name: str, notes: Iterable[Note]) -> None:
     unresolved = notes_of.unresolved(notes)
     if unresolved:
         raise IllegalStatusChange(
-            f"{name} has unresolved notes: {', '.join(unresolved)}", "resolve them first: sow note list"
+            f"{name} has open notes: {', '.join(unresolved)}", "resolve them first: sow note list"
         )
 
 

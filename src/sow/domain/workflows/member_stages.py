@@ -60,7 +60,7 @@ def status_after_turn(state: MemberState, notes: Sequence[Note], *, missing: Seq
         return "blocked", f"it escalated {', '.join(escalated)}"
     unresolved = notes_of.unresolved(notes)
     if unresolved:
-        return "", f"unresolved notes: {', '.join(unresolved)}"
+        return "", f"open notes: {', '.join(unresolved)}"
     if missing:
         return "", f"missing outputs: {', '.join(missing)}"
     return ("ready_for_verification", "its outputs are there") if worked else ("", "it did nothing")

@@ -172,12 +172,12 @@ class RunContext:
             for role, executor in bound
             if not settings.has_sandbox(role, executor.name, find_adapter(executor.type))
         }
-        text = "agents and checks in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
+        text = "agents and checks run in a sandbox" + (f", except {', '.join(sorted(outside))}" if outside else "")
         networks = {**{role: settings.network_of(role) for role in roles}, "checks": network_of_checks(self)}
         offline = sorted(name for name, network in networks.items() if network == NONE)
         limited = sorted(name for name, network in networks.items() if network == MODEL)
-        text += f"; without network: {', '.join(offline)}" if offline else ""
-        return text + (f"; only named hosts: {', '.join(limited)}" if limited else "")
+        text += f"; {', '.join(offline)} without network" if offline else ""
+        return text + (f"; {', '.join(limited)} with named hosts only" if limited else "")
 
     def journal(self, event: str, **facts: Any) -> None:
         """Writes an event to the journal and passes it to the listeners."""

@@ -447,9 +447,7 @@ def _nothing_done(turn: TaskTurn, refused: list[Refusal]) -> str:
     unresolved = notes.unresolved(turn.folder)
     if unresolved:
         command = rules.resolve_command(turn.folder.id, unresolved[0])
-        return (
-            f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}; you can resolve them: {command}"
-        )
+        return f"The worker ended its turn with open notes: {', '.join(unresolved)}; you can resolve them: {command}"
     if refused:
         return "The worker was denied what it needed"
     other_tasks = turn.watch.other_tasks() if turn.watch else []

@@ -127,7 +127,7 @@ class MemberJob(RunJob):
         """Sets the agent to work, whatever its status was: a note that came up after it was handed in sends it back."""
         state = self.context.member(self.id)
         if state["status"] == "ready_for_verification":
-            members.send_back(self.context.home, self.id, "You have unresolved notes. Resolve them first.")
+            members.send_back(self.context.home, self.id, "You have open notes. Resolve them first.")
         elif state["status"] == "blocked":  # its notes were resolved by hand, or before a crash
             question_updates.resolve_notes(self.context.home, self.id, {})
         elif state["status"] == "pending":

@@ -174,9 +174,14 @@ def _holder(descriptor: int) -> str:
 
 def claimed_error(name: str, holder: str) -> Waiting:
     """Builds the refusal for a claim that another process holds."""
+    if name == "run":
+        process, _, purpose = holder.removesuffix(")").partition(" (")
+        problem = f"{purpose or 'another command'} is in progress ({process})"
+        return Waiting(
+            problem, "follow it (sow watch), stop it (sow runs stop), or run the command again after its end"
+        )
     label = name.replace("task-", "task ", 1)
-    stop = "stop it (sow runs stop)" if name == "run" else "stop it"
-    return Waiting(f"{label} is claimed by {holder}", f"wait for it to end, or {stop}, then run the command again")
+    return Waiting(f"{label} is claimed by {holder}", "wait for it to end, or stop it, then run the command again")
 
 
 def holder_of(folder: str, name: str) -> str:

@@ -63,7 +63,7 @@ def task_next_step(task: Task, gated: bool, obstacle: str = "", continues: str =
         return obstacle
     if task["status"] == "in_progress" and gated:
         return f"resolve or escalate the open notes: sow note list --task {ident}"
-    move = f"sow task set --id {ident} status"
+    move = f"sow task set {ident} status"
     if task["status"] == "needs_review" and is_approved(task):
         return "it is approved: let a run merge it (sow run)"
     if continues and task["status"] in ("pending", "in_progress", "failed"):

@@ -261,4 +261,4 @@ def _check_complete(opened: WorkflowTransaction) -> None:
         if (ids := note.unresolved(agent_notes))
     ]
     if left:
-        raise SowError(f"the workflow has unresolved notes: {'; '.join(left)}", "see 'sow workflow status'")
+        raise SowError(f"the workflow has open notes: {'; '.join(left)}", "see 'sow workflow status'")
