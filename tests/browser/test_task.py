@@ -31,13 +31,13 @@ def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
     messages = {
         "transcript": "less than one must be refused",
         "changes": "cannot buy",
-        "evidence": "python3 -m unittest -q tests.test_cart",
+        "checks": "python3 -m unittest -q tests.test_cart",
         "reviews": "Cart.add takes -1 of an article",
     }
     for tab, text in messages.items():
         body.get_by_role("link", name=tab, exact=False).or_(body.get_by_role("tab", name=tab)).first.click()
         if tab == "transcript":
-            body.get_by_role("button", name="Iteration 2, resume").click()
+            body.get_by_role("button", name="Iteration 2, resumed").click()
         expect(body).to_contain_text(text)
     go(page, "task/010/log")
     expect(body).to_contain_text("Wrote prices with their test")

@@ -44,7 +44,7 @@ def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
     assert crew.process.wait(timeout=60) == 0
     go(page, "workflow")
     expect(body).to_contain_text("session complete")
-    expect(body).to_contain_text("gate clear")
+    expect(body).to_contain_text("no open notes")
     go(page, "board")
     expect(page.get_by_test_id("card-api")).to_be_visible()
 

@@ -39,14 +39,14 @@ export function mount(root, context) {
 function tiles(total) {
   const cost = total.cost_usd === null ? "unknown" : money(total.cost_usd);
   const unknown = total.cost_unknown_turns;
-  const note = unknown ? `${plural(unknown, "turn")} did not report ${unknown === 1 ? "its" : "their"} cost` : "every turn reported its cost";
+  const note = unknown ? `and ${plural(unknown, "turn")} of unknown cost` : "every turn reported its cost";
   return h(
     "div",
     { class: "tiles" },
     tile("Cost", unknown && total.cost_usd !== null ? `${cost}+` : cost, note),
-    tile("Tokens read", told(count, total.input_tokens), ""),
-    tile("Tokens written", told(count, total.output_tokens), ""),
-    tile("Turns", count(total.turns), `${duration(total.seconds)} of work in sum`),
+    tile("Tokens in", told(count, total.input_tokens), ""),
+    tile("Tokens out", told(count, total.output_tokens), ""),
+    tile("Turns", count(total.turns), `${duration(total.seconds)} of work`),
   );
 }
 
@@ -88,13 +88,13 @@ export function costColumns(rows, noun, name = (row) => row.name) {
     { key: "cost", word: "Cost", number: true, value: (row) => row.cost_usd, cell: (row) => withBar(costWords(row), row.cost_usd, most((each) => each.cost_usd)) },
     { key: "seconds", word: "Work", number: true, value: seconds, cell: (row) => withBar(duration(seconds(row)), seconds(row), most(seconds)) },
     { key: "turns", word: "Turns", number: true, value: (row) => row.turns, cell: (row) => String(row.turns) },
-    { key: "input", word: "Tokens read", number: true, value: (row) => row.input_tokens, cell: (row) => withBar(told(count, row.input_tokens), row.input_tokens, most((each) => each.input_tokens)) },
-    { key: "output", word: "Tokens written", number: true, value: (row) => row.output_tokens, cell: (row) => withBar(told(count, row.output_tokens), row.output_tokens, most((each) => each.output_tokens)) },
+    { key: "input", word: "Tokens in", number: true, value: (row) => row.input_tokens, cell: (row) => withBar(told(count, row.input_tokens), row.input_tokens, most((each) => each.input_tokens)) },
+    { key: "output", word: "Tokens out", number: true, value: (row) => row.output_tokens, cell: (row) => withBar(told(count, row.output_tokens), row.output_tokens, most((each) => each.output_tokens)) },
   ];
 }
 
 function costWords(row) {
   const unknown = row.cost_unknown_turns ?? 0;
   if (row.cost_usd === null || row.cost_usd === undefined) return h("span", { class: "muted" }, "unknown");
-  return h("span", null, money(row.cost_usd), unknown ? h("small", { class: "muted", title: `${plural(unknown, "turn")} did not report ${unknown === 1 ? "its" : "their"} cost` }, ` + ${unknown} unknown`) : null);
+  return h("span", null, money(row.cost_usd), unknown ? h("small", { class: "muted", title: `${plural(unknown, "turn")} of unknown cost` }, ` + ${unknown} unknown`) : null);
 }

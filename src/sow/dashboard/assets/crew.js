@@ -80,7 +80,7 @@ function head(answer, approve) {
   return h(
     "header",
     { class: "crew-head", key: "head" },
-    h("div", { class: "page-head" }, h("h1", null, answer.workflow), h("span", { class: "tag" }, answer.status?.replaceAll("_", " ")), gate ? h("span", { class: ["badge", open ? "status-paused" : "status-completed"] }, icon(open ? "lock" : "check"), open ? "gate closed: open notes" : "gate clear") : null, h("span", { class: "muted mono" }, answer.task_id)),
+    h("div", { class: "page-head" }, h("h1", null, answer.workflow), h("span", { class: "tag" }, answer.status?.replaceAll("_", " ")), gate ? h("span", { class: ["badge", open ? "status-paused" : "status-completed"] }, icon(open ? "lock" : "check"), open ? "open notes" : "no open notes") : null, h("span", { class: "muted mono" }, answer.task_id)),
     answer.changed?.length ? h("p", { class: "notice status-paused" }, `The design has changed since its approval for ${answer.changed.join(", ")}: they wait.`) : null,
     h("p", { class: "next-step" }, mayApprove ? h("button", { type: "button", class: "button primary", onclick: approve }, "Approve the design") : null, next(answer.next)),
   );
@@ -105,7 +105,7 @@ function memberColumns() {
     { key: "name", word: "Agent", head: true, value: (row) => row.id, cell: (row) => h("a", { href: `#/task/${part(row.id)}`, "data-row": true }, row.id) },
     { key: "status", word: "Status", value: (row) => row.status, cell: (row) => statusBadge(row.status, row.own_status?.replaceAll("_", " ")) },
     { key: "step", word: "Now", value: (row) => row.step, cell: (row) => row.step || (row.question ? `asks: ${row.question.text}` : "–") },
-    { key: "needs", word: "Needs", value: (row) => row.needs.length, cell: (row) => list(row.needs) },
+    { key: "needs", word: "Depends on", value: (row) => row.needs.length, cell: (row) => list(row.needs) },
     { key: "verifier", word: "Verified by", value: (row) => row.verifier, cell: (row) => row.verifier },
     { key: "waits", word: "Waits for", value: (row) => row.waits_for?.length ?? 0, cell: (row) => list(row.waits_for) },
     { key: "notes", word: "Notes", number: true, value: (row) => row.entry.completion_drive_notes_count ?? 0, cell: noteWords },

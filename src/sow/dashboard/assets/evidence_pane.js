@@ -7,6 +7,9 @@ import { icon } from "./icons.js";
 import { pagedText } from "./paged_text.js";
 import { empty } from "./parts.js";
 
+/** Where the checks of a kind ran. @type {Record<string, string>} */
+const PLACES = { test: "the task's work", criterion: "the task's work", merge: "merged work", final: "final tree" };
+
 /** @typedef {import("./state.js").Row} Row */
 
 /**
@@ -38,7 +41,7 @@ export function evidencePane(page, id) {
     }
     const status = each.passed ? "status-completed" : "status-failed";
     const facts = [
-      `${each.kind}, iteration ${each.iteration}`,
+      `${PLACES[each.kind] ?? each.kind}, iteration ${each.iteration}`,
       each.exit === null ? "did not end" : `exit ${each.exit}`,
       duration(each.seconds),
       day(each.at),
@@ -82,7 +85,7 @@ export function evidencePane(page, id) {
       all.length
         ? rows
         : empty(
-            "No evidence yet",
+            "No check has run yet",
             "When a worker hands in its work, sow runs the task's checks and keeps their output.",
             null,
           ),

@@ -24,7 +24,7 @@ export class FactsLine {
 }
 
 /** All that is worth a line about a task. */
-export function factsOf(task, names = (ids) => ids.join(", ")) {
+export function factsOf(task) {
   return [
     h("b", {}, `${task.id} ${task.name}`),
     statusBadge(task.status, task.own_status?.replaceAll("_", " ")),
@@ -36,7 +36,7 @@ export function factsOf(task, names = (ids) => ids.join(", ")) {
     task.estimated_minutes ? `estimated ${estimate(task.estimated_minutes)}` : "",
     task.cost_usd ? money(task.cost_usd) : "",
     task.open_notes ? plural(task.open_notes, "open note") : "",
-    task.needs.length ? `depends on ${names(task.needs)}` : "depends on nothing",
-    task.waits_for?.length ? `waits for ${names(task.waits_for)}` : "",
+    task.needs.length ? `depends on ${task.needs.join(", ")}` : "depends on nothing",
+    task.waits_for?.length ? `waits for ${task.waits_for.join(", ")}` : "",
   ];
 }

@@ -12,18 +12,18 @@ export class GraphList {
   }
 
   show(tasks, critical) {
-    const names = new Map(tasks.map((task) => [task.id, called(task)]));
-    this.table.columns = columns(new Set(critical), (ids) => (ids ?? []).map((id) => names.get(id) ?? id).join(", ") || "–");
+    this.table.columns = columns(new Set(critical));
     this.table.show(tasks);
   }
 }
 
-function columns(path, names) {
+function columns(path) {
+  const names = (ids) => ids?.join(", ") || "–";
   return [
     { key: "wave", word: "Wave", value: (task) => task.wave, cell: (task) => String(task.wave + 1) },
     { key: "task", word: "Task", head: true, value: (task) => task.id, cell: (task) => h("a", { href: `#/task/${part(task.id)}`, "data-row": true }, `${task.id} ${task.name}`) },
     { key: "status", word: "Status", value: (task) => task.status, cell: (task) => statusBadge(task.status, task.own_status?.replaceAll("_", " ")) },
-    { key: "needs", word: "Needs", value: (task) => task.needs.length, cell: (task) => names(task.needs) },
+    { key: "needs", word: "Depends on", value: (task) => task.needs.length, cell: (task) => names(task.needs) },
     { key: "waits", word: "Waits for", value: (task) => task.waits_for?.length ?? 0, cell: (task) => names(task.waits_for) },
     { key: "estimate", word: "Estimate", number: true, value: (task) => task.estimated_minutes, cell: (task) => estimate(task.estimated_minutes) },
     { key: "critical", word: "Critical path", number: true, value: (task) => Number(path.has(task.id)), cell: (task) => (path.has(task.id) ? "yes" : "") },

@@ -86,7 +86,7 @@ export class GraphView {
     const shape = `${this.isDown} ${shapeOf(shown)}`;
     if (shape !== this.shape) this.redraw(shown, shape);
     const path = new Map(critical.map((id, index) => [id, index]));
-    for (const task of shown) this.nodes.get(task.id).show(task, path.has(task.id), this.names(task.needs), this.isGrouped);
+    for (const task of shown) this.nodes.get(task.id).show(task, path.has(task.id), task.needs.join(", "), this.isGrouped);
     this.path = path;
     for (const edge of this.edges) this.paint(edge);
     for (const group of this.drawn.groups ?? []) say(group.words, waveWords(group.ids.map((id) => this.tasks.get(id))));
@@ -148,10 +148,6 @@ export class GraphView {
     else this.camera.fit();
   }
 
-  names(ids) {
-    return ids.map((id) => (this.tasks.has(id) ? called(this.tasks.get(id)) : id)).join(", ");
-  }
-
   point(event) {
     const id = event.target.closest?.("[data-task]")?.dataset.task;
     const task = id && this.tasks.get(id);
@@ -159,7 +155,7 @@ export class GraphView {
     if (event.type === "focusin" && event.target.matches(":focus-visible")) {
       this.camera.reveal({ ...this.drawn.places.get(id), ...NODE });
     }
-    this.facts.show(factsOf(task, (ids) => this.names(ids)));
+    this.facts.show(factsOf(task));
     this.lightUp(id);
   }
 

@@ -20,9 +20,9 @@ export function statusOfOutcome(outcome) {
   return COLOURS[outcome] ?? "pending";
 }
 
-/** The word for an outcome of a task or for the status of a run: "paused", as the status of a task with a question. */
+/** The word for an outcome of a task or for the status of a run: that of a task's status where there is one. */
 export function outcomeWord(outcome) {
-  return outcome === "waiting" ? "paused" : outcome;
+  return { waiting: "paused", running: "in progress" }[outcome] ?? outcome;
 }
 
 /** A bar and words such as "28 completed, 1 failed"; `counts` has a number for each outcome. */

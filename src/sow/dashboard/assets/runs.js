@@ -63,11 +63,11 @@ function known(format, value) {
 }
 
 function speedWord(factor) {
-  return Number(factor.toFixed(1)) < 1 ? "slower" : `${factor.toFixed(1)}× faster`.replace("1.0× faster", "as fast");
+  return `${factor.toFixed(1)}×`;
 }
 
 function speedCell(run) {
-  return run.speed_up ? h("span", { title: "total time of agents, divided by the time of the run" }, speedWord(run.speed_up)) : h("span", { class: "muted" }, "–");
+  return run.speed_up ? h("span", { title: "as fast as one agent at a time" }, speedWord(run.speed_up)) : h("span", { class: "muted" }, "–");
 }
 
 function estimateShare(run) {

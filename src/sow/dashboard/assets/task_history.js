@@ -7,7 +7,7 @@ import { duration, firstLine } from "./format.js";
 /** @typedef {{at: string, rank: number, text: string}} Happening */
 
 /** What happens when a turn of a kind begins. @type {Record<string, string>} */
-const BEGUN = { spawn: "started", resume: "resumed", recovery: "resumed after a stop", reminder: "reminded to end its turn" };
+export const TURNS = { spawn: "started", resume: "resumed", recovery: "resumed after a stop", reminder: "reminded to end its turn" };
 
 /** The order of events within one second: records have no finer times. */
 const RANK = { over: 0, asked: 1, check: 2, review: 3, reviewed: 4, verdict: 5, merge: 6, back: 7, work: 8, end: 9 };
@@ -32,7 +32,7 @@ export function historyOf(page) {
 function turnsOf(session) {
   const who = `${session.role} on ${session.executor}`;
   return session.turns.flatMap((/** @type {Row} */ turn) => {
-    const kind = BEGUN[turn.kind] ?? turn.kind;
+    const kind = TURNS[turn.kind] ?? turn.kind;
     const judges = turn.kind === "review";
     const begun = {
       at: turn.started_at,
@@ -50,7 +50,8 @@ function turnsOf(session) {
 /** @param {Row} piece @returns {Happening} */
 function shown(piece) {
   const rank = piece.kind === "merge" ? RANK.merge : RANK.check;
-  return { at: piece.at, rank, text: `${piece.kind} ${piece.passed ? "passed" : "failed"}: ${piece.command}` };
+  const check = { merge: "check of the merged work", final: "final check" }[piece.kind] ?? "check";
+  return { at: piece.at, rank, text: `${check} ${piece.passed ? "passed" : "failed"}: ${piece.command}` };
 }
 
 /** @param {Row} review @returns {Happening} */

@@ -5,6 +5,7 @@ import { h, render } from "./dom.js";
 import { clock, count, duration, money, part } from "./format.js";
 import { pagedText } from "./paged_text.js";
 import { elapsed, empty } from "./parts.js";
+import { TURNS } from "./task_history.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
@@ -145,7 +146,7 @@ function turnButton(session, turn, chosen, choose) {
         "span",
         { class: "turn-name" },
         turn.live ? h("span", { class: "dot breathing status-in_progress" }) : null,
-        `Iteration ${turn.iteration}, ${turn.kind === "spawn" ? "start" : turn.kind}`,
+        `Iteration ${turn.iteration}, ${TURNS[turn.kind] ?? turn.kind}`,
         turn.live
           ? elapsed(turn.started_at)
           : h("span", { class: ["turn-end", turn.outcome === "done" ? "" : "odd"] }, turn.outcome ?? ""),
