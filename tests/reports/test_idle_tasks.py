@@ -39,7 +39,7 @@ def test_a_failed_task_of_a_run_is_retried_with_one_command(plan_repo: PlanRepo)
     assert "\n  then continue" not in run.out
     assert set(named_commands(plan_repo).values()) == {RETRY}
     assert RETRY in plan_repo.repo.ok("continue", "--print").out
-    assert "failed: First: No compiler  →  " in plan_repo.repo.ok("status").out
+    assert "failed task 010: First: No compiler  →  " in plan_repo.repo.ok("status").out
     done = typed(plan_repo, RETRY)
     assert done.returncode == 0, done
     assert plan_repo.statuses() == {"010": "completed", "020": "completed"}

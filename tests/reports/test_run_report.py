@@ -674,9 +674,9 @@ def test_the_version_is_that_of_the_schema(whole):
 @pytest.mark.parametrize(
     ("factor", "busy", "words"),
     [
-        (3.0, 60, "3.0 times as fast as a serial run"),
-        (0.96, 60, "1.0 times as fast as a serial run"),
-        (0.2, 60, "no faster than a serial run"),
+        (3.0, 60, "3.0 times as fast as one agent at a time"),
+        (0.96, 60, "no faster than one agent at a time"),
+        (0.2, 60, "no faster than one agent at a time"),
         (0.2, 4.9, ""),
         (None, 60, ""),
     ],

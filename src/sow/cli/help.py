@@ -236,7 +236,7 @@ def _next_step(context: Context) -> Row:
     try:
         home = context.checkout()
     except SowError as error:
-        return f"{error.message}; see a run in a scratch repository, or go to yours", "sow demo"
+        return f"{error.message}. Go to your repository, or see a run in a new one.", "sow demo"
     try:
         if projects.exists(home):
             step = document(home, context.hints())["next"]

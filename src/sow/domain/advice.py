@@ -88,9 +88,7 @@ def next_step(
         return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
     current = phases.active(stages)
     if current is None:
-        return request_step() or _step(
-            "all phases are completed: before you merge the branch, take sow's files off it", "sow cleanup"
-        )
+        return request_step() or _step("all phases are completed: clean up, then merge", "sow cleanup")
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
     if not planned and current["name"] not in phase_of.values():
         return _step(
@@ -98,7 +96,7 @@ def next_step(
         )
     if not planned and current is stages[-1]:
         return request_step() or _step(
-            "all tasks have ended: review the changes; before you merge the branch, take sow's files off it",
+            "all tasks have ended: review the changes, clean up, then merge",
             "sow cleanup",
         )
     return _step(f"phase {current['name']} has no open task: start the next phase", "sow phase advance")

@@ -225,9 +225,9 @@ def _task_ended(entry: JournalEntry, history: RunHistory) -> str:
 
 
 def _run_ended(entry: JournalEntry, history: RunHistory) -> str:
-    paused = min(len(history.open_questions), entry.count("waiting"))
-    kinds = {kind: entry.count(kind) for kind in ("completed", "failed", "blocked")}
-    kinds |= {"paused": paused, "pending": entry.count("waiting") - paused}  # the others wait for a limit
+    paused = entry.count("asking" if "asking" in entry.data else "waiting")  # older journals do not tell them apart
+    kinds = {kind: entry.count(kind) for kind in ("completed", "failed")}
+    kinds |= {"paused": paused, "blocked": entry.count("blocked"), "pending": entry.count("waiting") - paused}
     counts = [f"{count} {kind}" for kind, count in kinds.items() if count]
     seconds = entry.number("seconds")
     after = f" after {format_seconds(seconds)}" if seconds is not None else ""

@@ -34,7 +34,7 @@ OUTCOME_BADGES = {
 }
 VERDICTS = {"GREEN": ("good", "✓"), "YELLOW": ("warn", "!"), "RED": ("bad-word", "✗")}
 CHANGES_HEAD = (("File", None), ("Added", "n"), ("Removed", "n"))
-HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Iterations", "Agent", "Time", "Cost")
+HEAD = ("Task", "Outcome", "Reviews", "Checks", "Iterations", "Agent", "Time", "Cost")
 
 
 def page(document: Facts) -> str:
@@ -166,12 +166,12 @@ def _tiles(document: Facts) -> Html:
         ("Cost", _cost(total), _unknown_cost(total) or words.plural(total["turns"], "turn")),
         ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "not reported"),
         (
-            "Evidence",
+            "Checks",
             str(sum(checks.values())),
             f"{checks['passed']} passed, {checks['failed']} failed" if any(checks.values()) else "none",
         ),
         ("Reviews", str(sum(total["reviews"].values())), _verdicts(total["reviews"])),
-        ("Questions", str(total["questions"]), _other_counts(total)),
+        ("Questions", str(total["questions"]), _open_questions(document["questions"])),
     ]
     return h("dl", [_tile(*tile) for tile in tiles], class_="tiles")
 
@@ -204,16 +204,15 @@ def _verdicts(counts: Facts) -> str:
     return ", ".join(f"{count} {escape_line(verdict)}" for verdict, count in sorted(counts.items())) or "none"
 
 
-def _other_counts(total: Facts) -> str:
-    nouns = {"limits": "limit", "conflicts": "conflict", "merges": "merge"}
-    parts = [words.plural(total[key], noun) for key, noun in nouns.items() if total[key]]
-    return ", ".join(parts) or "none asked"
+def _open_questions(questions: Sequence[Facts]) -> str:
+    open_count = sum(not question["answered_at"] for question in questions)
+    return f"{open_count} open" if open_count else "all answered" if questions else "none asked"
 
 
 def _tasks(rows: Sequence[Facts]) -> Html:
     if not rows:
         return Html("")
-    numbers = ("Evidence", "Iterations", "Time", "Cost")
+    numbers = ("Checks", "Iterations", "Time", "Cost")
     head = h("tr", [h("th", name, scope="col", class_="n" if name in numbers else None) for name in HEAD])
     body = [_task(row) for row in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
@@ -236,7 +235,7 @@ def _task(row: Facts) -> Html:
         (h("span", name), "Task", "task"),
         (_badge(words.outcome(row["outcome"]), OUTCOME_BADGES.get(row["outcome"], ("calm", "?"))), "Outcome", None),
         (h("span", verdicts, class_="verdicts") if verdicts else "–", "Reviews", None),
-        (evidence, "Evidence", "n"),
+        (evidence, "Checks", "n"),
         (row["tries"], "Iterations", "n"),
         (agent or "–", "Agent", "quiet"),
         (words.time_of(row), "Time", "n"),

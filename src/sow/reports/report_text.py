@@ -40,13 +40,13 @@ def task_label(row: Facts) -> str:
 
 
 def outcome(name: str) -> str:
-    """Returns the word for an outcome; a task with a question is paused, as in its status."""
-    return "paused" if name == "waiting" else name
+    """Returns the word for a task's outcome, which is that of its status where it has one."""
+    return {"waiting": "paused", "running": "in_progress"}.get(name, name)
 
 
 def run_state(run: Facts) -> str:
     """Returns the word for the state of a run."""
-    return "running" if run["live"] else outcome(run["status"])
+    return "running" if run["live"] else "paused" if run["status"] == "waiting" else str(run["status"])
 
 
 def waits_for(row: Facts) -> str:
@@ -128,9 +128,9 @@ def speed(total: Facts) -> str:
     factor = total["speed_up"]
     if not factor or total["busy_seconds"] < SHORT:
         return ""
-    if round(factor, 1) >= 1:
-        return f"{factor:.1f} times as fast as a serial run"
-    return "no faster than a serial run"
+    if round(factor, 1) > 1:
+        return f"{factor:.1f} times as fast as one agent at a time"
+    return "no faster than one agent at a time"
 
 
 def _estimate(estimate: Facts) -> str:

@@ -25,7 +25,7 @@ KINDS = {
     "work": "work",
     "check": "checks",
     "review": "review",
-    "merge": "integration",
+    "merge": "merge",
     "wait": "waits",
     "limit": "limit of an executor",
 }

@@ -15,7 +15,7 @@ from sow.reports.turn_records import turn_totals, turns_by
 Rows = dict[str, dict[str, Any]]
 State = dict[str, Any]
 
-OUTCOMES = ("completed", "failed", "blocked", "waiting", "running", "pending", "abandoned")
+OUTCOMES = ("completed", "failed", "waiting", "blocked", "running", "pending", "abandoned")
 # Report outcomes by the status of a task or of a run's job.
 OUTCOME_BY_STATUS = {
     "completed": "completed",

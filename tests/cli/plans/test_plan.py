@@ -71,7 +71,7 @@ def test_the_table_shows_waves_and_the_critical_path(repo, plan):
     """A person sees which tasks run side by side, after what, how long, and what decides the whole."""
     shown = repo.ok("plan", "show", "plan.md").out
     assert "Add a login (plan.md): 3 tasks in 2 waves" in shown
-    assert "1     1   Store users  implementer  -           45m   pending" in shown
+    assert "1     1   Store users  implementer  -           45m       pending" in shown
     assert "estimated work: 2h 15m (1 task assumed to take 30m), done after 1h 45m at the earliest" in shown
     assert "critical path: 1 → 2" in shown
 

@@ -45,9 +45,9 @@ def test_the_whole_project_at_a_glance(task_repo: Repo):
         "1 paused, 1 pending",
         "ID   STATUS   PHASE           AGENT        NAME",
         "010  paused   implementation  implementer  Add login",
-        'question: Which key?  →  sow answer 1 "…"',
+        'question task 010: Which key?  →  sow answer 1 "…"',
         "We use RS256",
-        "ada: started project Add authentication on feat/auth",
+        "ada, project new: started project Add authentication on feat/auth",
     ):
         assert fact in shown, fact
     assert shown.endswith('\nNext\n  sow answer 1 "…"\n')  # what it answers is above

@@ -138,7 +138,7 @@ def test_a_dry_run_names_the_commands_of_workers(plan_repo: PlanRepo) -> None:
     assert shown == [f"  may run: sow, git, pytest -q tests, make test, make lint; {only_read}"]
     commands = plan_repo.run(*options, "--json").json["crew"][0]["commands"]
     assert commands[1:] == ["sow", "git", "pytest -q tests", "make test", "make lint"]
-    assert "  may run: what the CLI itself allows" in plan_repo.run("--dry-run").out
+    assert "  may run: whatever its agent CLI allows" in plan_repo.run("--dry-run").out
 
 
 @pytest.mark.full

@@ -97,7 +97,7 @@ def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where
     assert (item["number"], item["kind"], item["agent"], item["task"], item["blocks"], item["do"]) == (
         "w1", "question", "database_agent", None, 1, 'sow answer w1 "…"',
     )  # fmt: skip
-    assert "w1. question agent database_agent, blocks 1: Should an address be unique?" in repo.ok("inbox").out
+    assert "w1. question agent database_agent, blocks 1 task: Should an address be unique?" in repo.ok("inbox").out
     assert "w1 of agent database_agent is answered" in repo.ok("answer", "w1", "Yes").out
     assert flow.member()["pending_answer"] == "Yes"
     assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
@@ -113,7 +113,7 @@ def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: StoredWorkfl
     assert [item["number"] for item in repo.ok("inbox", "--json").json["items"]] == ["w1", 1]
     shown = repo.ok("status").out
     assert "workflow user_management: pending, 0 of 2 agents verified" in shown
-    assert "answer agent database_agent" in shown
+    assert "question agent database_agent: " in shown
 
 
 @pytest.mark.parametrize("number", ["w2", "w", "w1x", "1"])

@@ -162,7 +162,7 @@ def test_eyes_are_told_the_same(worker: WorkerRepo) -> None:
     assert lines[1] == f"in {worker.repo.root}, with the prompt on stdin"
     assert lines[2].startswith("environment: ") and "SOW_TASK" in lines[2]
     assert lines[3] == "session: new; the CLI takes a session id"
-    assert lines[4:] == ["may run: what the CLI itself allows; sow gives it no list"]
+    assert lines[4:] == ["may run: whatever its agent CLI allows"]
     worker.spawn()
     lines = looked(worker, "resume", "010", "go on").out.splitlines()
     assert lines[3] == f"session: resumed: {worker.record()['session_id']}"

@@ -7,6 +7,7 @@ from typing import Any
 from sow.cli.command import Command
 from sow.cli.context import Context
 from sow.cli.output import emit, table
+from sow.cli.tasks.inbox import subject
 from sow.cli.tasks.show import agent_text, display_name
 from sow.domain.advice import STOP_COMMAND, next_step, without_project
 from sow.domain.text.similar_text import without_details
@@ -120,7 +121,7 @@ def _show(facts: dict[str, Any]) -> None:
         (
             "Needs you",
             [
-                f"{item['kind']}: {escape_line(without_details(item['text']))}  →  {item['do']}"
+                f"{item['kind']}{subject(item)}: {escape_line(without_details(item['text']))}  →  {item['do']}"
                 for item in facts["inbox"]
             ],
         ),
@@ -132,7 +133,10 @@ def _show(facts: dict[str, Any]) -> None:
         ("Decisions", [escape_control(memory) for memory in facts["memories"]]),
         (
             "Recent log",
-            [escape_line(f"{e['timestamp']} {e['agent']}: {e['text']}") for e in facts["log"]],
+            [
+                escape_line(f"{e['timestamp']} {e['agent']}, {e['action'].replace('_', ' ')}: {e['text']}")
+                for e in facts["log"]
+            ],
         ),
     ):
         if lines:

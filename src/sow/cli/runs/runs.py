@@ -23,7 +23,7 @@ COMMANDS = (
         PLAN_OR_ISSUES,
         *LIST_OPTIONS,
         *ISSUE_OPTIONS,
-        Option("--max-concurrency", "N", "The most tasks at once"),
+        Option("--max-concurrency", "N", "Run at most N tasks at once"),
         Option("--executor", "NAME", "Use this executor for all roles", completes="executors"),
         Option("--agent", "ROLE", "Use this role for all tasks", completes="agents"),
         Option("--task", "ID", "Run only this task", repeat=True, completes="tasks"),
@@ -57,7 +57,8 @@ COMMANDS = (
         ),
         Option("--yes", help="Agree to commands, changed tasks and plan warnings"),
         json=True,
-        details="Commands of plans, tasks and setup run only with your consent. sow remembers it for this repository\n"
+        details="The defaults of the options are in your settings: sow config show.\n"
+        "Commands of plans, tasks and setup run only with your consent. sow remembers it for this repository\n"
         "and the exact command, not for scripts that it runs. checks.allow in your settings has patterns.\n"
         "If a run is interrupted, run the same command to resume it.\n"
         "Exit codes: 0 all done, 1 something failed, 4 something needs you or waits for a limit, 130 interrupted.",

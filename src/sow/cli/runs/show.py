@@ -22,7 +22,7 @@ from sow.system.width import wrap
 
 Facts = dict[str, Any]
 
-COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "paused": "yellow", "running": "cyan"}
+COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "paused": "yellow", "in_progress": "cyan"}
 HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "ITERATIONS", "TIME", "COST")
 WHOLE_HEAD = (*HEAD, "AGENT", "EXECUTOR")
 LONGEST = 48
@@ -34,7 +34,7 @@ def list_runs(context: Context, *, json: bool) -> int:
     summaries = [run_report.run_summary(folder) for folder in run_folder.all_folders(home)]
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
-        (run["id"], words.outcome(run["status"]), run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
+        (run["id"], words.run_state(run), run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
         for run in summaries
     ]
     return print_list({"runs": summaries}, rows, "no runs yet; start one: sow run PLAN", json=json)

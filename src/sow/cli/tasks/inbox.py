@@ -32,14 +32,18 @@ def inbox(context: Context, *, json: bool) -> int:
     return 0
 
 
+def subject(item: Item) -> str:
+    """Returns the task or agent of an item, after a space."""
+    agent = f" agent {item['agent']}" if item["agent"] else ""
+    return f" task {item['task']}" if item["task"] else agent
+
+
 def show_item(item: Item) -> None:
     """Prints an item of the inbox and the command that settles it."""
     number = f"{item['number']}." if item["number"] else "-"
-    agent = f" agent {item['agent']}" if item["agent"] else ""
-    task = f" task {item['task']}" if item["task"] else agent
     holds = f", blocks {counted(item['blocks'], 'task')}" if item["blocks"] else ""
     first, *more = [escape_control(line) for line in item["text"].strip().splitlines()] or [""]
-    out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {escape_line(first)}")
+    out(f"{paint(number, 'bold')} {item['kind']}{subject(item)}{holds}: {escape_line(first)}")
     if len(more) > MOST_LINES:  # an error is at the end of an output
         out(f"   … {len(more) - MOST_LINES} lines not shown: sow inbox --json")
     for line in more[-MOST_LINES:]:

@@ -336,12 +336,12 @@ class Loop:
         return until is not None and max_wait is not None and until - time.time() > max_wait
 
     def counts(self) -> dict[str, int]:
-        """Returns how many tasks have each status."""
+        """Returns how many tasks have each status. `waiting` includes those that ask."""
         statuses = list(self.scheduler.statuses().values())
         blocked = len(self.scheduler.blocked())
         counts = {name: statuses.count(name) for name in ("completed", "failed")}
-        waiting = statuses.count("asking") + statuses.count("waiting") - blocked
-        return {**counts, "blocked": blocked, "waiting": waiting}
+        asking = statuses.count("asking")
+        return {**counts, "blocked": blocked, "waiting": asking + statuses.count("waiting") - blocked, "asking": asking}
 
     def _code(self) -> int:
         """Returns the exit code: a failed task counts more than a waiting one."""

@@ -55,7 +55,7 @@ OUTWARD = ("deploy", "publish", "release", "upload", "push", "install")
 MOST_FOLDERS = 100
 MOST_COMMANDS = 200
 MOST_LISTED = 60  # commands that a prompt names
-NO_LIST = {True: "every command (yolo_mode)", False: "what the CLI itself allows; sow gives it no list"}
+NO_LIST = {True: "every command (yolo_mode)", False: "whatever its agent CLI allows"}
 
 
 def worker_commands(root: str, named: Iterable[str], is_agreed: Callable[[str], bool]) -> list[str]:
