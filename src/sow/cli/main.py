@@ -201,7 +201,7 @@ def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> 
 
         lines.insert(0, escape_control(traceback.format_exc().rstrip()))
     _write_or_discard(sys.stdout)
-    _write_or_discard(sys.stderr, "\n".join([*lines, *(f"      {line}".rstrip() for line in more)]) + "\n")
+    _write_or_discard(sys.stderr, "\n".join([*lines, *(f"      {line}" for line in more)]) + "\n")
     return code
 
 
