@@ -47,7 +47,8 @@ def test_the_whole_project_at_a_glance(task_repo: Repo):
         "010  paused   implementation  implementer  Add login",
         'question task 010: Which key?  →  sow answer 1 "…"',
         "We use RS256",
-        "ada, project new: started project Add authentication on feat/auth",
+        "ada: started project Add authentication on feat/auth",
+        "ada, task create: task 020 in implementation: Second",
     ):
         assert fact in shown, fact
     assert shown.endswith('\nNext\n  sow answer 1 "…"\n')  # what it answers is above

@@ -143,7 +143,7 @@ def test_an_agent_reaches_only_the_named_hosts(plan_repo: PlanRepo, server: Serv
     assert "evil.example:443" in plan_repo.repo.ok("runs", "show").out
     assert plan_repo.has_happened("refused", tool="network", command="evil.example:443")
     assert "evil.example:443" in result.out
-    assert "only named hosts: checks, implementer" in result.out
+    assert "; checks, implementer with named hosts only" in result.out
 
 
 # Sends the proxy what no program would, and prints how it answers: a status, or 0 if it hangs up.
@@ -437,7 +437,7 @@ def test_the_settings_decide_for_checks(plan_repo: PlanRepo, server: Server) -> 
     )
     result = plan_repo.run(*OFF)
     assert result.code == 0, result
-    assert "only named hosts: checks" in result.out
+    assert "; checks with named hosts only" in result.out
     assert server.paths
 
 

@@ -22,6 +22,7 @@ from sow.system.terminal import escape_control, escape_line, out, paint
 
 RECENT = 5
 MOST_ROWS = 50
+SAID = ("note", "project_new", "project_adopt", "plan_import")  # actions whose log entry is a sentence
 
 
 def status(context: Context, *, json: bool) -> int:
@@ -133,10 +134,7 @@ def _show(facts: dict[str, Any]) -> None:
         ("Decisions", [escape_control(memory) for memory in facts["memories"]]),
         (
             "Recent log",
-            [
-                escape_line(f"{e['timestamp']} {e['agent']}, {e['action'].replace('_', ' ')}: {e['text']}")
-                for e in facts["log"]
-            ],
+            [escape_line(f"{e['timestamp']} {e['agent']}{_action(e)}: {e['text']}") for e in facts["log"]],
         ),
     ):
         if lines:
@@ -145,6 +143,11 @@ def _show(facts: dict[str, Any]) -> None:
     is_told = any(item["do"] == step["command"] for item in facts["inbox"])
     text = "" if is_told else f"  {escape_line(step['text'])}\n"
     out(f"\n{paint('Next', 'bold')}\n{text}  {paint(step['command'], 'cyan')}")
+
+
+def _action(entry: dict[str, Any]) -> str:
+    """Returns the action of a log entry, unless its text says it."""
+    return "" if entry["action"] in SAID else f", {entry['action'].replace('_', ' ')}"
 
 
 def _phase(phase: dict[str, Any]) -> str:
