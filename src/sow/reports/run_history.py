@@ -125,7 +125,7 @@ class RunHistory:
         process = self.processes[-1] if self.processes else None
         if process is not None and process.started is not None and now > self.moment:
             process.seconds += now - self.moment
-            self.moment = now
+            self.timeline.moment = now
 
     def finish(self) -> None:
         """Ends what is still open after the last entry of the journal."""

@@ -261,5 +261,5 @@ def test_an_unresolved_note_is_settled_before_anything_is_waived(plan_repo: Plan
         plan_repo.repo.ok(*item)
     refused = plan_repo.repo.sow("approve", "010", "--waive", "true", "--reason", "why not")
     assert refused.code == 2, refused
-    assert "task 010 has unresolved notes: note_001" in refused.err
+    assert "task 010 has open notes: note_001" in refused.err
     assert "waivers" not in plan_repo.task("010")
