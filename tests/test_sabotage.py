@@ -44,7 +44,7 @@ SABOTAGES = {
         "store/projects/tasks.py",
         "    with home.lock():\n        return move(home, task, to, actor=actor, reason=reason, action=action)\n",
         "    if True:\n        return move(home, task, to, actor=actor, reason=reason, action=action)\n",
-        "cli/tasks/test_task.py::test_a_second_writer_waits_its_turn[task set --id 010 status failed]",
+        "cli/tasks/test_task.py::test_a_second_writer_waits[task set --id 010 status failed]",
     ),
     "the last of two equal keys wins": Sabotage(
         "store/formats/yaml_text.py",
@@ -56,7 +56,7 @@ SABOTAGES = {
         "store/projects/tasks.py",
         '    if event in ("submit", "approve"):\n',
         '    if event == "approve":\n',
-        "cli/tasks/test_note.py::test_the_gate[nothing]",
+        "cli/tasks/test_note.py::test_an_open_note_blocks_the_hand_in[nothing]",
     ),
     "anybody may judge": Sabotage(
         "system/caller.py",
@@ -116,19 +116,19 @@ SABOTAGES = {
         "domain/phase.py",
         '    if _status(phases, name) == "pending":\n',
         '    if _status(phases, name) == "waiting":\n',
-        "cli/project/test_phase.py::test_there_is_no_skipping_forward",
+        "cli/project/test_phase.py::test_no_phase_can_be_skipped",
     ),
     "a worker settles matters of security": Sabotage(
         "domain/note.py",
         '("technology", "architecture", "security", "requirements", "conflict")\n',
         '("technology", "architecture", "requirements", "conflict", "secrets")\n',
-        "cli/tasks/test_note.py::test_a_worker_leaves_security_to_others",
+        "cli/tasks/test_note.py::test_a_worker_may_not_resolve_a_security_note",
     ),
     "an agent speaks for another one": Sabotage(
         "system/caller.py",
         '    return task if name == supervisor_name(task) else ""\n',
         "    return task\n",
-        "cli/workflows/test_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
+        "cli/workflows/test_inbox.py::test_a_changed_environment_names_no_other_agent",
     ),
     "instructions are no part of an approval": Sabotage(
         "plans/workflow_plan.py",
@@ -170,25 +170,25 @@ SABOTAGES = {
         "cli/main.py",
         "    _write_or_discard(sys.stdout)\n    _write_or_discard(sys.stderr",
         "    sys.stdout.flush()\n    _write_or_discard(sys.stderr",
-        "cli/test_output.py::test_the_error_reaches_stderr_though_the_reader_went_away",
+        "cli/test_output.py::test_an_error_is_printed_after_stdout_is_closed",
     ),
     "NO_COLOR is not heard": Sabotage(
         "system/terminal.py",
         'not os.environ.get("NO_COLOR") and ',
         "",
-        "cli/test_output.py::test_no_colour_where_it_is_not_wanted",
+        "cli/test_output.py::test_no_color_and_dumb_terminals_get_plain_text",
     ),
     "an option may be given twice": Sabotage(
         "cli/command.py",
         "    elif option.name in values:\n",
         "    elif not option.name:\n",
-        "cli/test_command.py::test_stricter_than_python",
+        "cli/test_command.py::test_common_mistakes_are_refused_with_a_hint",
     ),
     "an unknown option is a place": Sabotage(
         "cli/command.py",
         '        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:\n',
         '        elif word[:1] == "-" and len(word) == 2 and word[1:2].isalpha():\n',
-        "cli/test_command.py::test_both_refuse_the_same",
+        "cli/test_command.py::test_both_parsers_refuse_the_same_lines",
     ),
     "a hot verb loads the json module": Sabotage(
         "cli/project/log.py",
@@ -200,7 +200,7 @@ SABOTAGES = {
         "store/projects/log.py",
         '    return f"\\\\{line}" if _needs_escape(line, first) else line\n',
         "    return line\n",
-        "cli/project/test_log.py::test_no_text_can_pass_for_something_else",
+        "cli/project/test_log.py::test_no_text_can_imitate_an_entry",
     ),
     "a dry run migrates": Sabotage(
         "cli/project/migrate.py",
@@ -466,7 +466,7 @@ SABOTAGES = {
         "store/runs/run_folder.py",
         "    return claimant is not None and claimant.run == folder.id\n",
         "    return claimant is not None\n",
-        "cli/runs/test_runs.py::test_other_work_makes_no_run_live",
+        "cli/runs/test_runs.py::test_another_holder_of_the_claim_makes_no_run_live",
     ),
     "a report is kept though its facts are others": Sabotage(
         "dashboard/server/single_flight.py",
@@ -641,7 +641,7 @@ def test_the_copy_is_what_is_tested(tmp_path: Path):
     package = copy(tmp_path / "package")
     init = package / "sow" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "0.sabotage.'))
-    result = run(package, tmp_path / "inner", "cli/setup/test_schema.py::test_the_versions")
+    result = run(package, tmp_path / "inner", "cli/setup/test_schema.py::test_the_versions_are_printed")
     assert result.returncode == 0, result.stdout
     command = [Path(sys.executable).parent / "sow", "--version"]
     shown = subprocess.run(command, env={"PYTHONPATH": str(package)}, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""Our parser and Python's accept the same command lines, and read them alike."""
+"""sow's parser and Python's accept the same command lines with the same values."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ every_command = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 
 
 def spellings(option: Option) -> list[str]:
-    """The long and the short form of a flag."""
+    """Returns the long and the short form of a flag."""
     return [option.flag, *(short for short, flag in SHORT.items() if flag == option.flag)]
 
 
 class Refused(Exception):
-    """What argparse says to a wrong line."""
+    """An error of argparse."""
 
 
 class Peer(argparse.ArgumentParser):
-    """Python's own parser, made from the same table."""
+    """Python's parser, made from the same table."""
 
     def __init__(self, command: Command) -> None:
         super().__init__(prog=f"sow {command.name}", allow_abbrev=False, add_help=False)
@@ -76,7 +76,7 @@ class Peer(argparse.ArgumentParser):
         raise Refused(message)
 
     def understand(self, words: list[str]) -> dict[str, Any]:
-        """What the words mean; places and options may be mixed. Python's parser knows no value that is only implied."""
+        """Returns the values of a command line; arguments and options may be mixed."""
         end = words.index("--") if "--" in words else len(words)
         words = [f"{word}={self.implied[word]}" if word in self.implied else word for word in words[:end]] + words[end:]
         return vars(self.parse_args(words) if "--" in words else self.parse_intermixed_args(words))
@@ -84,12 +84,12 @@ class Peer(argparse.ArgumentParser):
 
 @cache
 def peer(command: Command) -> Peer:
-    """It takes longer to make one than to ask it."""
+    """Makes the parser once, since that is slow."""
     return Peer(command)
 
 
 def ours(command: Command, words: list[str]) -> dict[str, Any]:
-    """What our parser understands, the global options included."""
+    """Returns the values of sow's parser, including the global options."""
     values, shared = parse(command, words)
     return {**values, **shared}
 
@@ -105,7 +105,7 @@ def value_of(entry: Option | Argument, free: st.SearchStrategy[str]) -> st.Searc
 
 @st.composite
 def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
-    """The words for one option, each value in one of its two spellings."""
+    """Generates the words of one option, in one of its two spellings."""
     if not option.metavar:
         return [[draw(st.sampled_from(spellings(option)))]]
     count = draw(st.integers(1, 3)) if option.repeat else 1
@@ -122,7 +122,7 @@ def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
 
 @st.composite
 def places(draw: st.DrawFn, command: Command, free: st.SearchStrategy[str]) -> list[str]:
-    """The words for the places, as many as the table allows."""
+    """Generates the arguments, as many as the table allows."""
     text: list[str] = []
     for argument in command.arguments:
         if argument.repeat:
@@ -136,7 +136,7 @@ def places(draw: st.DrawFn, command: Command, free: st.SearchStrategy[str]) -> l
 
 @st.composite
 def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
-    """A right call: options in any order, mixed with the places or all before a double dash."""
+    """Generates a valid call: options in any order, mixed with arguments or all before a double dash."""
     chunks: list[list[str]] = []
     for option in (*command.options, *GLOBAL):
         if option.required or draw(st.booleans()):
@@ -156,7 +156,7 @@ def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
 @every_command
 @given(data=st.data())
 @settings(max_examples=1000 if FULL else 8)
-def test_both_understand_the_same(command: Command, data: st.DataObject):
+def test_both_parsers_agree_on_valid_lines(command: Command, data: st.DataObject):
     """On every valid line the two parsers find the same values, repeats and defaults."""
     text = data.draw(valid_line(command))
     assert ours(command, text) == peer(command).understand(text)
@@ -164,7 +164,7 @@ def test_both_understand_the_same(command: Command, data: st.DataObject):
 
 @st.composite
 def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
-    """A call with one thing wrong, and what that is."""
+    """Generates a call with one error, and the kind of the error."""
     right = draw(valid_line(command))
     before = right[: right.index("--")] if "--" in right else right
     kinds = {"unknown option": ["--no-such-option", *right], "unknown letter": ["-x", *right]}
@@ -187,7 +187,7 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
 
 
 def _without(words: list[str], option: Option) -> list[str]:
-    """The words without this option and its values."""
+    """Returns the words without this option and its values."""
     left: list[str] = []
     waiting = list(words)
     while waiting:
@@ -204,8 +204,8 @@ def _without(words: list[str], option: Option) -> list[str]:
 @every_command
 @given(data=st.data())
 @settings(max_examples=1000 if FULL else 8)
-def test_both_refuse_the_same(command: Command, data: st.DataObject):
-    """What is missing, unknown, too much or without its value is refused by both parsers."""
+def test_both_parsers_refuse_the_same_lines(command: Command, data: st.DataObject):
+    """A missing, unknown or surplus word, or a missing value, is refused by both parsers."""
     kind, text = data.draw(wrong_line(command))
     with pytest.raises(Refused):
         peer(command).understand(text)
@@ -216,7 +216,7 @@ def test_both_refuse_the_same(command: Command, data: st.DataObject):
 
 @every_command
 def test_a_function_takes_what_its_table_names(command: Command):
-    """The function of every command takes the surroundings and exactly the values that its table names."""
+    """The function of every command takes the context and exactly the values of its table."""
     first, *others = inspect.signature(command.function()).parameters.values()
     assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert {other.kind for other in others} <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
@@ -229,8 +229,8 @@ def test_a_function_takes_what_its_table_names(command: Command):
 
 
 @every_command
-def test_the_table_is_sound(command: Command):
-    """Flags are long and in lower case, choices include the default, and only the last place repeats."""
+def test_the_table_is_valid(command: Command):
+    """Flags are long and in lower case, choices include the default, and only the last argument repeats."""
     for option in command.options:
         assert option.flag.startswith("--")
         assert option.flag == option.flag.lower()
@@ -267,7 +267,7 @@ SAMPLE = Command(
         (["-quick"], "unknown option -quick; put a text that starts with - after --"),
     ],
 )
-def test_stricter_than_python(words: list[str], problem: str):
+def test_common_mistakes_are_refused_with_a_hint(words: list[str], problem: str):
     """What an agent gets wrong most often is refused in words that say what to do."""
     with pytest.raises(SowError) as error:
         parse(SAMPLE, words)
@@ -289,20 +289,20 @@ def test_stricter_than_python(words: list[str], problem: str):
     ],
 )
 def test_texts_that_look_like_options(words: list[str], first: str):
-    """A sentence that begins with a dash is a text, and behind a double dash everything is."""
+    """A sentence that begins with a dash is a text, and so is everything after a double dash."""
     assert parse(SAMPLE, words)[0]["first"] == first
 
 
 @pytest.mark.parametrize("words", [["--help"], ["x", "-h"], ["--one", "a", "--help"], ["--nonsense-comes-later", "-h"]])
-def test_help_is_heard_among_other_words(words: list[str]):
-    """--help works unless something before it is wrong."""
+def test_help_works_among_other_words(words: list[str]):
+    """--help works unless a word before it is wrong."""
     expected = SowError if words[0].startswith("--nonsense") else HelpWanted
     with pytest.raises(expected):
         parse(SAMPLE, words)
 
 
 def names_a_task(command: Command) -> bool:
-    """Whether a command takes the id of one task, as an argument or as an option."""
+    """Tells whether a command takes the id of one task, as an argument or as an option."""
     options = [option for option in command.options if option.flag in ("--task", "--id") and not option.repeat]
     return bool(options) or any(argument.completes in ("tasks", "questions") for argument in command.arguments)
 
@@ -311,8 +311,8 @@ OF_A_TASK = [command for group in GROUPS for command in commands(group) if names
 
 
 @all_of("command", OF_A_TASK)
-def test_a_task_is_named_in_one_way_everywhere(command: Command):
-    """A task's id alone, --task ID and --id ID mean the same in every command that names a task (B22)."""
+def test_every_command_names_a_task_in_three_ways(command: Command):
+    """ID, --task ID and --id ID mean the same in every command that names a task (B22)."""
     required = [word for option in command.options if option.required for word in (option.flag, "x")]
     others = [
         argument.choices[0] if argument.choices else "x"
@@ -330,7 +330,7 @@ def test_a_task_is_named_in_one_way_everywhere(command: Command):
     assert "010" in forms[0].values()
 
 
-def test_a_task_that_is_named_twice_is_refused():
+def test_two_task_ids_are_refused():
     """Two ids are never one of them silently."""
     command = next(entry for entry in OF_A_TASK if entry.name == "task show")
     with pytest.raises(SowError, match="unexpected argument '010'"):
@@ -339,8 +339,8 @@ def test_a_task_that_is_named_twice_is_refused():
         parse(command, ["--id", "010", "--task", "020"])
 
 
-def test_the_commands_of_the_finding_work(task_repo: Repo):
-    """`sow task show --id 010` and `sow task set 010 status paused` are taken (B22)."""
+def test_show_with_id_and_set_without_it_work(task_repo: Repo):
+    """`sow task show --id 010` and `sow task set 010 status paused` work (B22)."""
     assert task_repo.ok("task", "show", "--id", "010").out.startswith("Task 010")
     task_repo.ok("task", "set", "010", "status", "paused", "--reason", "Which one?")
     task_repo.ok("answer", "--task", "010", "This one")

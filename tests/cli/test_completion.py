@@ -30,7 +30,7 @@ SHELLS = sorted(CALLS)
 
 
 def offered(repo: Repo, shell: str, *arguments: str) -> set[str]:
-    """What the shell offers; for a shell that is not here, what its script would be given."""
+    """Returns what the shell offers; without that shell, the output that its script would get."""
     if shutil.which(shell) is None:
         call: tuple[str, ...] = ("sow", "completion", "words", "--", *arguments)
     else:
@@ -41,7 +41,7 @@ def offered(repo: Repo, shell: str, *arguments: str) -> set[str]:
 
 
 def enrich(repo: Repo) -> Repo:
-    """Two tasks, two phases and a question."""
+    """Adds two tasks, two phases and a question."""
     for name in ("First", "Second"):
         repo.ok("task", "create", "--name", name)
     repo.ok("phase", "add", "review", "--reason", "eyes", "--yes")
@@ -52,7 +52,7 @@ def enrich(repo: Repo) -> Repo:
 
 @pytest.fixture(scope="module")
 def rich_repo(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Repo:
-    """A project that the tests of this file share, since completing changes nothing."""
+    """A project that the tests of this file share, since completion changes nothing."""
     folder = tmp_path_factory.mktemp("completion")
     shutil.copytree(_project_template, folder / "repo", symlinks=True)
     return enrich(Repo(folder / "repo", fresh_environment(folder / "home")))
@@ -60,7 +60,7 @@ def rich_repo(tmp_path_factory: pytest.TempPathFactory, _project_template: Path)
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_parses(bare_repo: Repo, shell: str):
-    """The script of each shell is accepted by that shell, and registers itself for sow."""
+    """Each shell accepts its script, which registers itself for sow."""
     script = bare_repo.ok("completion", shell).out
     assert "sow completion words --" in script
     assert {"bash": "complete -o default -F _sow sow", "zsh": "compdef _sow sow", "fish": "--command sow"}[
@@ -105,20 +105,20 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
     6,
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_words_are_offered(rich_repo: Repo, shell: str, words: tuple[str, ...], expected: set[str]):
+def test_words_are_completed(rich_repo: Repo, shell: str, words: tuple[str, ...], expected: set[str]):
     """Commands, options, tasks, phases, statuses and choices are offered where they fit."""
     assert offered(rich_repo, shell, *words) == expected
 
 
 @pytest.mark.parametrize("words", [("nonsense", ""), ("task", "nonsense", ""), ("log", ""), ("status", "")])
-def test_nothing_is_offered_where_nothing_is_known(rich_repo: Repo, words: tuple[str, ...]):
+def test_free_texts_are_not_completed(rich_repo: Repo, words: tuple[str, ...]):
     """Where any word may stand, or none, nothing is invented."""
     assert rich_repo.ok("completion", "words", "--", *words).out.split() == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_files_are_offered_where_we_have_no_words(rich_repo: Repo, shell: str):
-    """A shell offers files where sow has nothing to say, as for `validate` and @FILE."""
+def test_files_are_completed(rich_repo: Repo, shell: str):
+    """The shell offers files where sow has no words, as for `validate` and @FILE."""
     (rich_repo.root / "plan.md").write_text("")
     script = rich_repo.ok("completion", shell).out
     if shell == "bash":
@@ -130,8 +130,8 @@ def test_files_are_offered_where_we_have_no_words(rich_repo: Repo, shell: str):
 
 
 @pytest.mark.parametrize("broken", ["no project", "no repository", "broken project", "other branch"])
-def test_completion_stays_silent_in_trouble(repo: Repo, broken: str):
-    """Where the project cannot be read, completion offers no tasks and says nothing."""
+def test_completion_is_silent_on_errors(repo: Repo, broken: str):
+    """If the project cannot be read, completion offers no tasks and prints nothing."""
     enrich(repo)
     cwd = repo.root
     if broken == "no project":
@@ -146,7 +146,7 @@ def test_completion_stays_silent_in_trouble(repo: Repo, broken: str):
     assert (result.out.strip(), result.err) == ("", "")
 
 
-def test_a_script_takes_no_words(bare_repo: Repo):
+def test_a_completion_script_takes_no_arguments(bare_repo: Repo):
     """`sow completion bash extra` is refused."""
     assert bare_repo.sow("completion", "bash", "extra").code == 2
     assert bare_repo.sow("completion", "tcsh").code == 2

@@ -42,7 +42,7 @@ Call = Callable[..., Result]
 
 
 def refuses_workers(command: Command) -> bool:
-    """Whether the function of a command, or a function that it calls, refuses workers."""
+    """Tells whether the function of a command, or a function that it calls, refuses workers."""
     function = command.function()
     waiting, seen = [getattr(function, "func", function)], set()  # it may be a partial one
     while waiting:
@@ -62,7 +62,7 @@ def refuses_workers(command: Command) -> bool:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_every_command_is_sent_refused_or_needs_no_writing(name: str):
-    """A command that writes and does not refuse workers is sent, or the reason why not is given here."""
+    """A command that writes and does not refuse workers is sent, or this test names the reason why not."""
     command = TABLE[name]
     if command.forwarded:
         assert name not in {**READING, **LOCAL}
@@ -84,7 +84,7 @@ def running(task_repo: Repo, tmp_path: Path) -> Iterator[Supervisor]:
 
 @pytest.fixture
 def worker(task_repo: Repo, running: Supervisor) -> Call:
-    """Calls sow as the worker of task 010 does, but not in a sandbox."""
+    """Calls sow as the worker of task 010, outside a sandbox."""
     marks = {
         "SOW_CHANNEL": running.path,
         "SOW_ROOT": str(task_repo.root),
@@ -99,7 +99,7 @@ def worker(task_repo: Repo, running: Supervisor) -> Call:
 
 
 def raw(running: Supervisor, *arguments: str) -> Result:
-    """Send words that the command line would not send."""
+    """Sends words that the command line would not send."""
     code = "import sys; from sow.system.channel import forward; sys.exit(forward(sys.argv[1], sys.argv[2:]))"
     return Result(
         subprocess.run(
@@ -109,7 +109,7 @@ def raw(running: Supervisor, *arguments: str) -> Result:
 
 
 def test_commands_are_run_as_the_worker(worker: Call, task_repo: Repo):
-    """Each of the usual commands works, with its output."""
+    """Each of the usual commands works, and prints its output."""
     assert worker("log", "did it").out == "logged to .sow/project/phases/implementation/tasks/010/log.md\n"
     assert worker("agent", "log", "--file", "a.py", "--action", "edit", "more").code == 0
     assert worker("note", "add", "--description", "d", "--context", "c").out == "note_001 is open\n"
@@ -136,7 +136,7 @@ def test_commands_are_run_as_the_worker(worker: Call, task_repo: Repo):
     ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
 )
 def test_the_rules_for_workers_hold(worker: Call, task_repo: Repo, words: tuple[str, ...], reason: str):
-    """A worker decides on no task of its own, and touches no other; a client without its marks does neither."""
+    """A worker decides on no task and changes no other one; nor does a client without its marks."""
     task_repo.ok("task", "create", "--name", "Another")
     before = task_repo.snapshot()
     for marks in ({}, {"SOW_TASK": "020", "SOW_AGENT": "orchestrator"}):
@@ -146,7 +146,7 @@ def test_the_rules_for_workers_hold(worker: Call, task_repo: Repo, words: tuple[
 
 
 def test_marks_of_the_client_do_not_count(running: Supervisor, task_repo: Repo):
-    """Words that come without sow's command line are judged by the socket."""
+    """The socket decides who calls, also for words that do not come from sow's command line."""
     task_repo.ok("task", "create", "--name", "Another")
     assert "a worker on task 010 may not" in raw(running, "task", "set", "--id=020", "status", "in_progress").err
 
@@ -159,7 +159,7 @@ def test_marks_of_the_client_do_not_count(running: Supervisor, task_repo: Repo):
     ids=" ".join,
 )  # fmt: skip
 def test_other_commands_are_refused(running: Supervisor, task_repo: Repo, words: tuple[str, ...]):
-    """Only the marked commands are run, and only for this project."""
+    """Only the marked commands run, and only for this project."""
     before = task_repo.snapshot()
     result = raw(running, *words)
     assert (result.code, result.out, result.err.startswith("error: ")) == (2, "", True)
@@ -180,7 +180,7 @@ TEXTS = [
 ]
 
 
-def test_every_text_that_may_name_a_file_is_tried():
+def test_every_text_that_may_name_a_file_is_tested():
     named = {
         (command.name, field.name)
         for command in TABLE.values()
@@ -193,7 +193,7 @@ def test_every_text_that_may_name_a_file_is_tried():
 
 @pytest.mark.parametrize("words", TEXTS, ids=" ".join)
 def test_no_file_of_the_host_is_read(running: Supervisor, task_repo: Repo, tmp_path: Path, words: tuple[str, ...]):
-    """A hostile client that sends @FILE gets these words written, and not the file."""
+    """If a hostile client sends @FILE, the words are stored, and not the file."""
     secret = tmp_path / "secret"
     secret.write_text("the-secret-words")
     task_repo.ok("note", "add", "--task", "010", "--description", "d", "--context", "c")
@@ -220,7 +220,7 @@ def test_paths_are_kept_as_words(running: Supervisor, task_repo: Repo, tmp_path:
 
 
 def test_texts_are_read_by_the_client(worker: Call, task_repo: Repo, tmp_path: Path):
-    """@FILE and - are read where the worker is; a text that begins with @ stays one."""
+    """@FILE and - are read on the worker's side; a text that begins with @ stays a text."""
     (tmp_path / "text").write_text("@from a file")
     assert worker("log", f"@{tmp_path / 'text'}").code == 0
     assert worker("log", "-", stdin=b"from input").code == 0  # type: ignore[arg-type]
@@ -232,15 +232,15 @@ def test_texts_are_read_by_the_client(worker: Call, task_repo: Repo, tmp_path: P
     assert (missing.code, "there is no file" in missing.err) == (2, True)
 
 
-def test_the_root_may_be_named(worker: Call, task_repo: Repo, tmp_path: Path):
-    """--root with the project's folder is fine, another one is refused."""
+def test_the_root_must_be_the_projects(worker: Call, task_repo: Repo, tmp_path: Path):
+    """--root with the project's folder works, another one is refused."""
     assert worker("--root", str(task_repo.root), "log", "x").code == 0
     result = worker("--root", str(tmp_path), "log", "x")
     assert (result.code, "writes only in" in result.err) == (2, True)
 
 
 def test_help_and_wrong_calls_need_no_supervisor(worker: Call, running: Supervisor):
-    """What the command line can say itself, it says itself; a command that needs the supervisor fails clearly."""
+    """Help and usage errors are local; a command that needs the missing supervisor fails clearly."""
     running.close()
     assert worker("task", "set", "--help").code == 0
     assert worker("task", "set", "--wrong").code == 2
@@ -264,7 +264,7 @@ def test_help_and_wrong_calls_need_no_supervisor(worker: Call, running: Supervis
     ids=" ".join,
 )
 def test_a_command_line_has_the_same_values(words: list[str]):
-    """What the client sends means what the worker typed."""
+    """The client sends the values that the worker typed."""
     command = TABLE[" ".join(words[:2])] if " ".join(words[:2]) in TABLE else TABLE[words[0]]
     typed = words[len(command.name.split()) :]
     values = parse(command, typed)[0]
@@ -274,7 +274,7 @@ def test_a_command_line_has_the_same_values(words: list[str]):
 
 @pytest.fixture
 def boxed_worker(task_repo: Repo, running: Supervisor, tmp_path: Path) -> Call:
-    """Calls sow in a sandbox in which nothing can be written, with an empty home."""
+    """Calls sow in a sandbox without write access and with an empty home."""
 
     def call(*arguments: str) -> Result:
         marks = {"SOW_ROOT": str(task_repo.root), "SOW_TASK": "010", "SOW_AGENT": "implementer"}
@@ -297,7 +297,7 @@ def boxed_worker(task_repo: Repo, running: Supervisor, tmp_path: Path) -> Call:
 
 @boxed
 def test_a_worker_in_a_sandbox_writes_through_the_socket(boxed_worker: Call, task_repo: Repo):
-    """Where every file is read-only, the commands of a worker work, and its own writing does not."""
+    """With every file read-only the commands of a worker work, and direct writing fails."""
     assert boxed_worker("log", "from the sandbox").code == 0
     assert boxed_worker("task", "set", "status", "needs_review").code == 0
     assert task_repo.task("010")["status"] == "needs_review"
@@ -306,7 +306,7 @@ def test_a_worker_in_a_sandbox_writes_through_the_socket(boxed_worker: Call, tas
 
 @boxed
 @pytest.mark.parametrize("name", READING)
-def test_reading_works_where_nothing_can_be_written(boxed_worker: Call, task_repo: Repo, name: str):
+def test_reading_needs_no_write_access(boxed_worker: Call, task_repo: Repo, name: str):
     """A command that reads needs no lock file, no cache and no repair."""
     (task_repo.root / "plan.md").write_text("# Plan\n\n## Task 1: One\n**Depends on**: None\n\nDo it.\n")
     task_repo.ok("task", "create", "--name", "Another")
@@ -318,7 +318,7 @@ def test_reading_works_where_nothing_can_be_written(boxed_worker: Call, task_rep
 
 
 @boxed
-def test_a_worker_sees_that_its_supervisor_is_gone(boxed_worker: Call, running: Supervisor):
+def test_a_missing_supervisor_is_reported(boxed_worker: Call, running: Supervisor):
     """After kill -9 of sow, a command in the sandbox fails at once and says so."""
     running.kill()
     result = boxed_worker("log", "x")

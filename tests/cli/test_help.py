@@ -18,7 +18,7 @@ NAMES = [command.name for command in COMMANDS]
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_every_command_has_help(bare_repo: Repo, command: Command):
-    """--help of every command shows its usage, its summary and each of its options, and so does `sow help`."""
+    """--help and `sow help` of every command show its usage, its summary and each option."""
     result = bare_repo.ok(*command.name.split(), "--help")
     assert result.out.startswith(f"Usage: sow {command.name}")
     assert f"\n{command.summary}\n" in result.out
@@ -28,8 +28,8 @@ def test_every_command_has_help(bare_repo: Repo, command: Command):
 
 
 @all_of("command", COMMANDS)
-def test_texts_are_there_for_everything(command: Command):
-    """Every summary, option and argument has a text that starts with a capital letter and has no full stop."""
+def test_every_text_has_the_same_form(command: Command):
+    """Every summary, option and argument has a text with a capital letter at its start and no full stop."""
     texts = [command.summary, *(option.help for option in (*command.options, *command.arguments))]
     for text in texts:
         assert text, command.name
@@ -40,7 +40,7 @@ def test_texts_are_there_for_everything(command: Command):
 
 @all_of("command", COMMANDS)
 def test_every_command_has_examples_that_parse(command: Command):
-    """Each example of a command is a call that the parser accepts, with a real role, executor or status in it."""
+    """Each example of a command parses, with a real role, executor or status in it."""
     lines = examples(command)
     assert lines, command.name
     for line in lines:
@@ -94,7 +94,7 @@ def test_the_version(bare_repo: Repo, words: tuple[str, ...]):
 
 
 def first_screen(repo: Repo, **options: str) -> list[str]:
-    """The lines of `sow` alone: the next step, then the everyday commands."""
+    """Returns the lines of `sow` alone: the next step, then the everyday commands."""
     lines = repo.ok(**options).out.splitlines()
     start = lines.index("Everyday commands")
     assert [line.split("  ")[1] for line in lines[start + 1 : start + 7]] == [f"sow {words}" for words in EVERYDAY]
@@ -104,7 +104,7 @@ def first_screen(repo: Repo, **options: str) -> list[str]:
 
 
 def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
-    """Where there is no repository, `sow` says so and offers the demo."""
+    """Without a repository `sow` says so and offers the demo."""
     outside = bare_repo.root.parent / "outside"
     outside.mkdir()
     text, command = first_screen(bare_repo, cwd=outside)
@@ -113,7 +113,7 @@ def test_sow_alone_outside_of_a_repository(bare_repo: Repo):
 
 
 def test_sow_alone_without_a_project(bare_repo: Repo):
-    """In a repository without a project, `sow` offers the ways to begin."""
+    """In a repository without a project `sow` offers the ways to begin."""
     assert first_screen(bare_repo)[1:] == ['    sow start "GOAL"', '    sow plan new "GOAL"', "    sow run PLAN"]
 
 
@@ -126,7 +126,7 @@ def test_sow_alone_in_a_project(task_repo: Repo):
 
 
 def test_sow_alone_on_a_broken_project(task_repo: Repo):
-    """Where the project cannot be read, `sow` shows the error and its hint as the next step."""
+    """If the project cannot be read, `sow` shows the error and its hint as the next step."""
     task_repo.git("switch", "-q", "-c", "feat/other")
     lines = first_screen(task_repo)
     assert "belongs to branch" in lines[0]
@@ -134,7 +134,7 @@ def test_sow_alone_on_a_broken_project(task_repo: Repo):
 
 
 def test_quiet_and_verbose(task_repo: Repo):
-    """-q prints the result alone; -v begins with the checkout and the settings; both may stand anywhere."""
+    """-q prints the result alone; -v begins with the checkout and the settings; both may be anywhere."""
     plain = task_repo.ok("task", "list")
     assert task_repo.ok("-q", "task", "list").out == plain.out
     shown = task_repo.ok("task", "list", "-v")
@@ -152,7 +152,7 @@ def test_yes_is_short_where_it_exists(task_repo: Repo):
 
 @pytest.mark.parametrize("words", [("help", "task"), ("task", "--help"), ("task", "-h")])
 def test_the_help_of_a_group(bare_repo: Repo, words: tuple[str, ...]):
-    """A group shows its commands and nobody else's."""
+    """A group shows only its own commands."""
     out = bare_repo.ok(*words).out
     assert out.startswith("Usage: sow task COMMAND\n")
     assert "  task create   Create a task\n" in out
@@ -160,8 +160,8 @@ def test_the_help_of_a_group(bare_repo: Repo, words: tuple[str, ...]):
     assert "phase add" not in out
 
 
-def test_a_group_alone_is_a_question(bare_repo: Repo):
-    """`sow task` does nothing: it asks which command is meant, and names them."""
+def test_a_group_alone_names_its_commands(bare_repo: Repo):
+    """`sow task` does nothing but name its commands."""
     result = bare_repo.sow("task")
     assert result.code == 2
     assert result.err.splitlines() == [
@@ -182,7 +182,7 @@ def test_a_group_alone_is_a_question(bare_repo: Repo):
     ],
 )
 def test_a_mistyped_command_gets_a_suggestion(bare_repo: Repo, words: tuple[str, ...], suggestion: str):
-    """A word that is nearly a command is answered with that command."""
+    """A word that is nearly a command gets that command as a suggestion."""
     result = bare_repo.sow(*words)
     assert result.code == 2
     assert f"hint: did you mean '{suggestion}'?" in result.err
@@ -198,21 +198,21 @@ def test_a_mistyped_command_gets_a_suggestion(bare_repo: Repo, words: tuple[str,
     ],
 )
 def test_a_mistyped_option_gets_a_suggestion(bare_repo: Repo, words: tuple[str, ...], suggestion: str):
-    """A word that is nearly an option is answered with that option, and with the right usage."""
+    """A word that is nearly an option gets that option as a suggestion, with the right usage."""
     result = bare_repo.sow(*words)
     assert result.code == 2
     assert f"(did you mean {suggestion}?)" in result.err
     assert "hint: usage: sow " in result.err
 
 
-def test_a_word_that_is_near_to_nothing(bare_repo: Repo):
-    """Without a near word the hint lists what there is."""
+def test_an_unknown_word_without_a_near_one(bare_repo: Repo):
+    """Without a near word the hint lists all choices."""
     assert "see all commands: sow help" in bare_repo.sow("xyzzy").err
     assert "sow task has: create, add, list" in bare_repo.sow("task", "xyzzy").err
 
 
-def test_the_help_names_the_file_that_counts_here(bare_repo: Repo):
-    """Who keeps settings elsewhere reads where theirs are."""
+def test_the_help_names_the_settings_file_in_use(bare_repo: Repo):
+    """The help shows the path of the user's own settings file."""
     assert "configuration from ~/.config/sow/config.yaml.\n" in bare_repo.ok("agent", "spawn", "--help").out
     moved = bare_repo.ok("agent", "spawn", "--help", XDG_CONFIG_HOME="/my/settings").out
     assert "configuration from /my/settings/sow/config.yaml.\n" in moved

@@ -1,6 +1,6 @@
 """Complete stories of users with their agents, from the first command to merged work and its report.
 
-The agents are stand-ins for Cursor and Claude Code; a directive in their prompts has them do what the crew does.
+The agents are stand-ins for Cursor and Claude Code; a directive in their prompts tells them what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DONE = "sow task set status needs_review\n"
 
 
 class Journey:
-    """One repository, the agent CLIs on its PATH, and no settings but the user's own."""
+    """One repository, the agent CLIs on its PATH, and the user's settings only."""
 
     def __init__(self, plan_repo: PlanRepo, folder: Path) -> None:
         self.plan_repo = plan_repo
@@ -31,13 +31,13 @@ class Journey:
         plan_repo.act("implementer", DONE)
 
     def plan(self, text: str) -> None:
-        """The user's plan, committed."""
+        """Writes and commits the user's plan."""
         (self.repo.root / "plan.md").write_text(text.replace("PLAY", self.play))
         self.repo.git("add", "plan.md")
         self.repo.git("commit", "-q", "-m", "The plan")
 
     def sessions(self, task: str) -> list[dict[str, Any]]:
-        """What is on disk about the sessions of a task, oldest first."""
+        """Returns the sessions of a task, oldest first."""
         paths = sorted((self.repo.root / ".sow/local/sessions" / task).glob("*/record.yaml"))
         return [yaml.safe_load(path.read_text())["session"] for path in paths]
 
@@ -45,7 +45,7 @@ class Journey:
         return (self.repo.root / f".sow/local/sessions/{task}/{session}/turn-{turn:03d}.prompt").read_text()
 
     def check_end(self, branch: str, tasks: dict[str, int], phase: str = "implementation") -> dict[str, Any]:
-        """All tasks are completed in these iterations, merged on the branch, shown so, and nothing is left behind."""
+        """Checks that all tasks are completed in these iterations and merged, and that nothing is left behind."""
         repo = self.repo
         shown = repo.ok("status", "--json").json
         assert {task["id"]: task["status"] for task in shown["tasks"]} == dict.fromkeys(tasks, "completed")
@@ -64,7 +64,7 @@ class Journey:
         return report
 
     def check_nothing_left(self, branch: str) -> None:
-        """The checkout is on the branch and clean, and there is no process, worktree, task branch or temporary file."""
+        """Checks that the checkout is clean, and that no process, worktree, task branch or temporary file is left."""
         repo = self.repo
         assert repo.git("branch", "--show-current").strip() == branch
         assert repo.git("status", "--porcelain", "--untracked-files=no") == ""
@@ -210,7 +210,7 @@ Put it all together.
 
 @pytest.mark.full
 def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
-    """A worker asks and the rest continues; after the answer the same command ends the work in the same session."""
+    """A worker asks and the rest continues; after the answer the same command ends the work in its session."""
     repo, plan_repo = journey.repo, journey.plan_repo
     repo.ok("init", "--project", "Expired tokens")
     journey.plan(BUG)

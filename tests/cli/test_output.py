@@ -20,7 +20,7 @@ ESCAPE = "\x1b["
 
 
 def shell(repo: Repo, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A shell in the repository, with sow on its path."""
+    """Runs a shell script in the repository, with sow on its PATH."""
     return subprocess.run(
         ["bash", "-c", script],
         cwd=repo.root,
@@ -32,7 +32,7 @@ def shell(repo: Repo, script: str, **environment: str) -> subprocess.CompletedPr
 
 
 def many_tasks(repo: Repo) -> None:
-    """Tasks with names so long that they do not fit into the buffer of a pipe."""
+    """Makes tasks whose names do not fit into the buffer of a pipe."""
     text = "x" * 20_000
     for number in range(6):
         repo.ok("log", f"{number} {text}")
@@ -41,8 +41,8 @@ def many_tasks(repo: Repo) -> None:
 @pytest.mark.parametrize(
     "command", ["status", "log --list", "status --json", "schema show task", "--help", "--version"]
 )
-def test_a_reader_that_goes_away(repo: Repo, command: str):
-    """`sow … | head -1` ends well and says nothing on stderr, however much there was to say."""
+def test_a_closed_pipe_is_no_error(repo: Repo, command: str):
+    """`sow … | head -1` ends well and prints nothing on stderr, for an output of any length."""
     many_tasks(repo)
     result = shell(repo, f'"$SOW" {command} | head -1; echo "${{PIPESTATUS[0]}}"')
     *_, code = result.stdout.splitlines()
@@ -50,8 +50,8 @@ def test_a_reader_that_goes_away(repo: Repo, command: str):
 
 
 @few_of("blocked", [0, 80], 1)
-def test_a_failed_run_whose_reader_goes_away(plan_repo: PlanRepo, blocked: int):
-    """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
+def test_a_failed_run_keeps_its_exit_code(plan_repo: PlanRepo, blocked: int):
+    """A run has its own exit code although its report is not read, whether that fits into a buffer or not."""
     messages, gone = plan_repo.folder / "told", plan_repo.folder / "gone"
     bell = plan_repo.folder / "bell"
     bell.write_text(f"#!/bin/sh\ntouch {messages}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
@@ -70,8 +70,8 @@ def test_a_failed_run_whose_reader_goes_away(plan_repo: PlanRepo, blocked: int):
     assert plan_repo.runs()[-1]["exit"] == 1
 
 
-def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):
-    """When the reader of stdout is gone, the error and its exit code still come, without a traceback."""
+def test_an_error_is_printed_after_stdout_is_closed(repo: Repo):
+    """If the reader of stdout is gone, the error and its exit code still come, without a traceback."""
     reader, writer = os.pipe()
     os.close(reader)
     result = subprocess.run(
@@ -91,13 +91,13 @@ def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):
 
 @pytest.mark.parametrize("command", ["status", "status --json", "task list", "log hello", "inbox", "--version"])
 def test_closed_stdout(repo: Repo, command: str):
-    """With stdout closed the command does its work and ends well."""
+    """With stdout closed the command works and ends well."""
     result = shell(repo, f'"$SOW" {command} >&-')
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_what_was_logged_with_all_streams_closed_is_there(repo: Repo):
-    """A command without a single stream does its work, and no file of sow takes the place of one."""
+def test_closed_streams_do_not_damage_files(repo: Repo):
+    """A command with all streams closed works, and no file of sow gets the number of a stream."""
     result = shell(repo, '"$SOW" log "in the dark" <&- >&- 2>&-')
     assert result.returncode == 0
     entries = repo.ok("log", "--list", "--json").json["entries"]
@@ -105,13 +105,13 @@ def test_what_was_logged_with_all_streams_closed_is_there(repo: Repo):
 
 
 @pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
-def test_the_exit_code_stands_without_stderr(repo: Repo, stderr: str):
+def test_the_exit_code_works_without_stderr(repo: Repo, stderr: str):
     """Where nobody can read the error, its exit code still tells."""
     assert shell(repo, f'"$SOW" task show 099 {stderr}').returncode == 2
 
 
 def test_a_full_disk_behind_stdout(repo: Repo):
-    """When the output cannot be written, the command fails and says why, without a traceback."""
+    """If the output cannot be written, the command fails and says why, without a traceback."""
     result = shell(repo, '"$SOW" status >/dev/full')
     assert result.returncode == 1
     assert result.stderr.startswith("error: No space left on device\nhint: ")
@@ -120,7 +120,7 @@ def test_a_full_disk_behind_stdout(repo: Repo):
 
 @pytest.mark.parametrize("command", ["log -", "project remember -", "task create --name x --description -"])
 def test_closed_stdin(repo: Repo, command: str):
-    """A text that should come from a closed stdin is bad input, and nothing is written."""
+    """A text from a closed stdin is an error, and nothing is written."""
     before = repo.snapshot()
     result = shell(repo, f'"$SOW" {command} <&-')
     assert result.returncode == 2
@@ -129,13 +129,13 @@ def test_closed_stdin(repo: Repo, command: str):
 
 
 def test_a_text_from_stdin(repo: Repo):
-    """A dash stands for what comes in on stdin, in any script and on many lines."""
+    """A dash reads the text from stdin, in any script and with many lines."""
     repo.ok("log", "-", stdin="erste Zeile\nzweite: 好\n".encode())
     assert repo.ok("log", "--list", "--json").json["entries"][-1]["text"] == "erste Zeile\nzweite: 好"
 
 
 def test_a_text_from_stdin_that_is_not_utf8(repo: Repo):
-    """Bytes that are no text are refused."""
+    """Bytes that are not UTF-8 are refused."""
     result = repo.sow("log", "-", stdin=b"\xff\xfe")
     assert result.code == 2
     assert "is not UTF-8" in result.err
@@ -150,7 +150,7 @@ def test_colour_on_a_terminal(task_repo: Repo, on_terminal: Callable[..., Any], 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("words", [("status",), ("task", "show", "099"), ("doctor",)])
-def test_no_colour_where_it_is_not_wanted(
+def test_no_color_and_dumb_terminals_get_plain_text(
     task_repo: Repo, on_terminal: Callable[..., Any], variables: dict[str, str], words: tuple[str, ...]
 ):
     """NO_COLOR and a dumb terminal get plain text."""
@@ -165,7 +165,7 @@ def test_no_colour_in_a_pipe(task_repo: Repo, words: tuple[str, ...]):
 
 
 def test_errors_are_coloured_on_a_terminal_only(task_repo: Repo, on_terminal: Callable[..., Any]):
-    """The marks of an error are red and cyan on a terminal."""
+    """The labels of an error are red and cyan on a terminal."""
     code, shown = on_terminal(task_repo, "task", "show", "099").end()
     assert code == 2
     assert "\x1b[31merror:\x1b[0m there is no task 099" in shown
@@ -184,8 +184,8 @@ def test_errors_are_coloured_on_a_terminal_only(task_repo: Repo, on_terminal: Ca
     2,
     ids=str,
 )
-def test_a_terminal_that_cannot_show_a_letter(task_repo: Repo, variables: dict[str, str]):
-    """A poor locale costs letters on the screen, never the command, and JSON stays JSON."""
+def test_a_locale_without_a_letter(task_repo: Repo, variables: dict[str, str]):
+    """In a poor locale letters are replaced on the screen, the command works, and JSON stays JSON."""
     name = "naïve → 好 🙂"
     task_repo.ok("task", "set", "--id", "010", "name", name)
     for case in (("status",), ("task", "show", "010"), ("doctor",), ("task", "list")):
@@ -195,14 +195,14 @@ def test_a_terminal_that_cannot_show_a_letter(task_repo: Repo, variables: dict[s
     assert task_repo.sow("task", "show", "好", **variables).code == 2
 
 
-def test_words_in_a_poor_locale_are_stored_as_they_were_typed(task_repo: Repo):
-    """A name that is typed under LANG=C reaches the file as UTF-8."""
+def test_a_poor_locale_stores_utf8(task_repo: Repo):
+    """A name that is typed under LANG=C is stored as UTF-8."""
     task_repo.ok("task", "set", "--id", "010", "name", "naïve 好", LANG="C")
     assert task_repo.task("010")["name"] == "naïve 好"
 
 
-def test_an_error_and_each_line_of_its_hint_are_escaped(capsys: pytest.CaptureFixture[str]):
-    """Control characters of a file's content do not reach the terminal, and more lines of a hint are indented."""
+def test_errors_and_hints_are_escaped(capsys: pytest.CaptureFixture[str]):
+    """Control characters of a file's content do not reach the terminal, and further lines of a hint are indented."""
     print_error("bad \x1b[31m", "first \x1b[31m\nsecond")
     error = capsys.readouterr().err
     assert ESCAPE not in error
@@ -214,7 +214,7 @@ LONG_NAME = "Make the totals of the shop exact to the cent in every currency tha
 
 @pytest.mark.parametrize("words", [("task", "list"), ("status",), ("agent", "list"), ("plan", "show", "plan.md")])
 def test_tables_fit_the_terminal(repo: Repo, on_terminal: Callable[..., Any], words: tuple[str, ...]):
-    """On a terminal of 80 columns no row of a table wraps; the first column is whole. A pipe gets every word."""
+    """On 80 columns no row of a table wraps and the first column is complete. A pipe gets every word."""
     (repo.root / "plan.md").write_text(f"# Plan\n\n## Task 1: {LONG_NAME}\n\nDo it.\n")
     repo.ok("task", "create", "--name", LONG_NAME)
     code, shown = on_terminal(repo, *words, NO_COLOR="1").end()
@@ -227,8 +227,8 @@ def test_tables_fit_the_terminal(repo: Repo, on_terminal: Callable[..., Any], wo
     assert ESCAPE not in shown
 
 
-def test_a_slow_step_says_that_it_runs(repo: Repo, on_terminal: Callable[..., Any], tmp_path: Any):
-    """What takes longer than a second shows a line with its seconds on a terminal, and removes it at the end."""
+def test_a_slow_step_shows_its_time(repo: Repo, on_terminal: Callable[..., Any], tmp_path: Any):
+    """A step of more than a second shows a line with its seconds on a terminal, and removes it at the end."""
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nsleep 2.5\necho 9.9.9\n")

@@ -18,7 +18,7 @@ SECURITY = (
 
 
 def typed(repo: Repo, line: str) -> str:
-    """Type a line at a shell, just as it is in the text, and read what comes back."""
+    """Runs a line in a shell as it is in the specification, and returns the result."""
     result = subprocess.run(["sh", "-c", line], cwd=repo.root, env=repo.environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -26,7 +26,7 @@ def typed(repo: Repo, line: str) -> str:
 
 @pytest.fixture
 def seeded(bare_repo: Repo) -> Repo:
-    """A repository in which the first lines of the text were typed."""
+    """A repository after the first lines of the specification."""
     bare_repo.git("switch", "-q", "-c", "feat/auth")
     typed(bare_repo, "sow init")
     typed(bare_repo, 'sow init --project "Add authentication"')
@@ -48,7 +48,7 @@ LOG = """sow log \\
 
 @pytest.fixture
 def created(seeded: Repo) -> Repo:
-    """The same with the task that the text creates."""
+    """The same with the task of the specification."""
     typed(seeded, CREATE)
     return seeded
 
@@ -64,7 +64,7 @@ def test_init_with_a_project(seeded: Repo):
 
 @pytest.mark.full
 def test_task_create_over_four_lines(created: Repo):
-    """The schema's defaults are applied: iteration 1, status pending, created now, in the phase that was meant."""
+    """Defaults of the schema apply: iteration 1, status pending, created now, in the named phase."""
     task = created.task("010")
     assert (task["iteration"], task["status"], task["assigned_agent"]) == (1, "pending", "implementer")
     assert task["name"] == "Add JWT token generation"
@@ -74,7 +74,7 @@ def test_task_create_over_four_lines(created: Repo):
 
 @pytest.mark.full
 def test_log_over_five_lines(created: Repo):
-    """The entry of the text goes to the worker's task, signed with role and iteration; a person's has their name."""
+    """The entry goes to the worker's task, signed with role and iteration; a person's has their name."""
     typed(created, f"export {IMPLEMENTER}; {LOG}")
     (entry,) = created.task("010")["log"]
     assert entry["agent"] == "implementer-1"
@@ -90,7 +90,7 @@ def test_log_over_five_lines(created: Repo):
 
 @pytest.mark.parametrize("name", ["project", "task", "sink-index"])
 def test_schema_show(seeded: Repo, name: str):
-    """The schemas that the text names can be shown."""
+    """The schemas that the specification names can be shown."""
     assert f'"sow:schema/{VERSION}/{name}"' in typed(seeded, f"sow schema show {name}")
 
 
@@ -104,7 +104,7 @@ def test_validate_and_version(created: Repo):
 
 @pytest.mark.full
 def test_schema_diff(seeded: Repo):
-    """Two versions are compared in the shape of the text: changes, then the suggested migration."""
+    """Two versions are compared as changes, followed by the suggested migration."""
     lines = typed(seeded, "sow schema diff v0.9.0 v1.0.0").splitlines()
     assert lines[0] == "Changes detected:"
     assert lines[1].endswith("(rename)")
@@ -117,7 +117,7 @@ def test_schema_diff(seeded: Repo):
 
 
 def test_migrate(old_repo: Repo):
-    """An old project is refused with the text's words, and migrated with the text's output."""
+    """An old project is refused and migrated with the specified texts."""
     refused = old_repo.sow("status").err
     assert "Project state schema v0.9.0 detected" in refused
     assert "CLI requires schema v1.2.0" in refused
@@ -130,7 +130,7 @@ def test_migrate(old_repo: Repo):
 
 
 def test_the_paused_pattern(created: Repo):
-    """A worker asks and ends; the question is in its log and in the inbox; the answer sets it going again."""
+    """A worker asks and ends; the question is in its log and in the inbox; the answer continues it."""
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status in_progress")
     typed(created, f'{IMPLEMENTER} sow agent log "RS256 or HS256 for JWT signing?"')
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status paused")
@@ -147,7 +147,7 @@ def test_the_paused_pattern(created: Repo):
 
 @pytest.mark.full
 def test_the_review_pattern(created: Repo):
-    """Handed in, sent back with feedback, handed in again, approved: the session stays until the end."""
+    """Work is handed in, sent back with feedback, handed in again and approved, in one session."""
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status in_progress")
     state = created.task_folder("010") / "state.yaml"
     state.write_text(state.read_text() + "  session_id: 6f1c1f9e-3b1a-4c59-9d68-2a4a9f8f7e11\n")
@@ -170,7 +170,7 @@ def test_the_review_pattern(created: Repo):
 
 @pytest.mark.full
 def test_three_iterations(created: Repo):
-    """Twice sent back, then approved: the third iteration is the one that counts."""
+    """Work is sent back twice and then approved in its third iteration."""
     typed(created, "sow task set --id 010 status in_progress")
     for _ in range(2):
         typed(created, "sow task set --id 010 status needs_review && sow task set --id 010 status in_progress")
@@ -203,7 +203,7 @@ def test_no_project_on_main_or_master(bare_repo: Repo, branch: str):
 
 @pytest.mark.full
 def test_one_project_per_branch(seeded: Repo):
-    """A second project on the branch is refused; on another branch there is room for it."""
+    """A second project on the branch is refused; another branch can have one."""
     assert seeded.sow("project", "new", "Second").code == 2
     seeded.ok("project", "save")
     seeded.git("switch", "-q", "main")
@@ -213,7 +213,7 @@ def test_one_project_per_branch(seeded: Repo):
 
 
 def test_a_branch_mismatch_is_refused(created: Repo):
-    """The safeguard of the text: state and branch must match before anything is done."""
+    """State and branch must match before any command changes something."""
     created.git("switch", "-q", "-c", "feat/elsewhere")
     for case in (("status",), ("task", "set", "--id", "010", "status", "in_progress"), ("log", "x"), ("inbox",)):
         result = created.sow(*case)
@@ -223,7 +223,7 @@ def test_a_branch_mismatch_is_refused(created: Repo):
 
 @pytest.mark.full
 def test_phases_are_folders_added_with_approval(created: Repo):
-    """A phase is a folder; a new one waits for a person's yes, the way back is open, and none is skipped."""
+    """A phase is a folder; a new one waits for approval, `back` is possible, and none can be skipped."""
     typed(created, 'sow phase add discovery --reason "the API is unknown" --before implement')
     typed(created, 'sow phase add document --reason "users need it"')
     assert "active phase: discovery" in typed(created, "sow phase approve discovery && sow answer 2 yes")

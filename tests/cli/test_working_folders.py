@@ -10,8 +10,8 @@ import pytest
 from conftest import SOW, Repo
 
 
-def test_a_sub_folder_is_as_good_as_the_root(task_repo: Repo):
-    """In a sub-folder the project above is found, and what is written is there."""
+def test_a_sub_folder_works_like_the_root(task_repo: Repo):
+    """In a sub-folder the project above is found and used."""
     below = task_repo.root / "src" / "deep"
     below.mkdir(parents=True)
     task_repo.ok("log", "--task", "010", "from below", cwd=below)
@@ -21,7 +21,7 @@ def test_a_sub_folder_is_as_good_as_the_root(task_repo: Repo):
 
 @pytest.mark.parametrize("how", ["option", "option before the command", "relative option", "environment"])
 def test_the_root_can_be_named(task_repo: Repo, tmp_path: Path, how: str):
-    """--root and SOW_ROOT say which checkout is meant, wherever the call comes from."""
+    """--root and SOW_ROOT name the checkout from any folder."""
     root = str(task_repo.root)
     call = {
         "option": (("task", "list", "--json", "--root", root), {}),
@@ -35,7 +35,7 @@ def test_the_root_can_be_named(task_repo: Repo, tmp_path: Path, how: str):
 
 
 def test_the_option_beats_the_environment(task_repo: Repo, tmp_path: Path):
-    """--root counts more than SOW_ROOT."""
+    """--root goes before SOW_ROOT."""
     result = task_repo.ok("--root", str(task_repo.root), "status", "--json", SOW_ROOT=str(tmp_path / "nowhere"))
     assert result.json["root"] == str(task_repo.root)
 
@@ -44,8 +44,8 @@ def test_the_option_beats_the_environment(task_repo: Repo, tmp_path: Path):
     "words",
     [("init",), ("status",), ("check",), ("doctor",), ("cleanup", "--yes"), ("validate", ".sow/project/state.yaml")],
 )
-def test_every_kind_of_command_hears_sow_root(repo: Repo, tmp_path: Path, words: tuple[str, ...]):
-    """Commands that find their place in a way of their own obey SOW_ROOT too."""
+def test_every_kind_of_command_obeys_sow_root(repo: Repo, tmp_path: Path, words: tuple[str, ...]):
+    """Commands with their own way of finding the checkout obey SOW_ROOT, too."""
     result = repo.sow(*words, cwd=tmp_path / "home", SOW_ROOT=str(repo.root))
     expected = 1 if words == ("check",) else 0
     assert result.code == expected, result
@@ -53,7 +53,7 @@ def test_every_kind_of_command_hears_sow_root(repo: Repo, tmp_path: Path, words:
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_root_that_is_no_repository_is_refused(repo: Repo, tmp_path: Path, how: str):
-    """A wrong root is an error that names it; the current folder is not taken instead."""
+    """A wrong root is an error that names it; the current folder is not used instead."""
     nowhere = str(tmp_path / "home")
     result = repo.sow("--root", nowhere, "status") if how == "option" else repo.sow("status", SOW_ROOT=nowhere)
     assert result.code == 2
@@ -61,7 +61,7 @@ def test_a_root_that_is_no_repository_is_refused(repo: Repo, tmp_path: Path, how
 
 
 def test_a_linked_worktree_has_a_project_of_its_own(repo: Repo, tmp_path: Path):
-    """In a linked worktree the branch, the root and the project are its own."""
+    """A linked worktree has its own branch, root and project."""
     repo.git("worktree", "add", "-q", "-b", "feat/other", str(tmp_path / "tree"))
     tree = Repo(tmp_path / "tree", repo.environment)
     tree.ok("init", "--project", "Other")
@@ -74,7 +74,7 @@ def test_a_linked_worktree_has_a_project_of_its_own(repo: Repo, tmp_path: Path):
 
 
 def test_a_submodule_is_a_checkout(bare_repo: Repo, tmp_path: Path):
-    """Where .git is a file that points into another repository, sow works below that folder."""
+    """If .git is a file that points into another repository, sow works in that folder."""
     bare_repo.git("clone", "-q", ".", str(tmp_path / "library"))
     bare_repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "library"), "lib")
     library = Repo(bare_repo.root / "lib", bare_repo.environment)
@@ -85,8 +85,8 @@ def test_a_submodule_is_a_checkout(bare_repo: Repo, tmp_path: Path):
     assert not (bare_repo.root / ".sow").exists()
 
 
-def test_a_git_file_that_points_nowhere_is_named(bare_repo: Repo, tmp_path: Path):
-    """A broken pointer to the git folder is an error with its path, not a walk to the next repository."""
+def test_a_broken_git_file_is_an_error(bare_repo: Repo, tmp_path: Path):
+    """A broken pointer to the git folder is an error with its path; the next repository above is not used."""
     folder = bare_repo.root / "broken"
     folder.mkdir()
     (folder / ".git").write_text(f"gitdir: {tmp_path}/gone\n")
@@ -100,7 +100,7 @@ def test_a_git_file_that_points_nowhere_is_named(bare_repo: Repo, tmp_path: Path
 
 
 def test_outside_of_any_repository(repo: Repo, tmp_path: Path):
-    """Without a repository the error names the folder and says how to make one."""
+    """Outside of any repository the error names the folder and says how to make one."""
     result = repo.sow("status", cwd=tmp_path / "home")
     assert result.code == 2
     assert f"{tmp_path}/home is not in a git repository" in result.err
@@ -108,8 +108,8 @@ def test_outside_of_any_repository(repo: Repo, tmp_path: Path):
 
 
 @pytest.mark.parametrize("folder", ["bare.git", "repo/.git", "repo/.git/refs"])
-def test_a_bare_repository_is_no_place_for_work(bare_repo: Repo, tmp_path: Path, folder: str):
-    """In a bare repository, or in a git folder, init is refused and makes nothing."""
+def test_init_in_a_bare_repository_is_refused(bare_repo: Repo, tmp_path: Path, folder: str):
+    """In a bare repository or a git folder, init is refused and writes nothing."""
     bare_repo.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     result = bare_repo.sow("init", cwd=tmp_path / folder)
     assert result.code == 2
@@ -117,7 +117,7 @@ def test_a_bare_repository_is_no_place_for_work(bare_repo: Repo, tmp_path: Path,
     assert not (tmp_path / folder / ".sow").exists()
 
 
-def test_an_unborn_branch_is_a_branch(tmp_path: Path, environment: dict[str, str]):
+def test_an_unborn_branch_works(tmp_path: Path, environment: dict[str, str]):
     """Before the first commit a project can begin and be saved."""
     root = tmp_path / "young"
     root.mkdir()
@@ -131,7 +131,7 @@ def test_an_unborn_branch_is_a_branch(tmp_path: Path, environment: dict[str, str
 
 @pytest.mark.parametrize("branch", ["a/b/c/d", "feat/naïve-ünïcode", "功能/登录", "fix/#12", "user@host"])
 def test_odd_branch_names(bare_repo: Repo, branch: str):
-    """A branch with slashes, marks or letters of any script carries a project."""
+    """A branch with slashes, marks or letters of any script can have a project."""
     bare_repo.git("switch", "-q", "-c", branch)
     bare_repo.ok("init", "--project", "Odd")
     bare_repo.ok("task", "create", "--name", "One")
@@ -140,7 +140,7 @@ def test_odd_branch_names(bare_repo: Repo, branch: str):
 
 
 def test_a_branch_name_that_is_not_utf8_is_refused(bare_repo: Repo):
-    """A branch whose name is no text cannot be written down: the project is refused, and nothing is made."""
+    """A branch whose name is not UTF-8 cannot have a project, and nothing is written."""
     subprocess.run(
         [b"git", b"switch", b"-q", b"-c", b"feat/\xff"], cwd=bare_repo.root, env=bare_repo.environment, check=True
     )
@@ -151,7 +151,7 @@ def test_a_branch_name_that_is_not_utf8_is_refused(bare_repo: Repo):
 
 
 def test_a_branch_name_cannot_draw_on_the_terminal(bare_repo: Repo):
-    """A control sequence in the branch's name is shown harmlessly where there is no project, and refused for one."""
+    """A control sequence in the branch's name is shown escaped, and refused for a project."""
     bare_repo.ok("init")
     bare_repo.git("switch", "-q", "-c", "feat/\x9b31mred")
     assert "\x9b" not in bare_repo.ok("status").out
@@ -159,7 +159,7 @@ def test_a_branch_name_cannot_draw_on_the_terminal(bare_repo: Repo):
 
 
 def test_a_detached_head_has_no_project(repo: Repo):
-    """With a detached HEAD the project of the branch is refused, and no new one begins."""
+    """With a detached HEAD neither an existing nor a new project is possible."""
     repo.git("switch", "-q", "--detach")
     result = repo.sow("status")
     assert result.code == 2
@@ -183,7 +183,7 @@ def test_a_branch_that_does_not_match_is_refused(repo: Repo, words: tuple[str, .
 
 
 def test_the_reftable_format(tmp_path: Path, environment: dict[str, str]):
-    """Where git keeps refs in tables, the branch is asked of git; a git that cannot is known by its own refusal."""
+    """With refs in tables sow asks git for the branch; a git that cannot read them reports that itself."""
     root = tmp_path / "tables"
     made = subprocess.run(
         ["git", "init", "-q", "-b", "feat/tables", "--ref-format=reftable", str(root)],
@@ -213,14 +213,14 @@ def test_the_reftable_format(tmp_path: Path, environment: dict[str, str]):
         ("check",),
     ],
 )
-def test_without_the_git_program(task_repo: Repo, words: tuple[str, ...]):
-    """What needs no commit works on a machine without git, since the branch is read from git's files."""
+def test_work_without_the_git_program(task_repo: Repo, words: tuple[str, ...]):
+    """Commands without a commit work on a machine without git, since sow reads the branch from git's files."""
     result = task_repo.sow(*words, PATH="/nonexistent")
     assert result.code == (1 if words == ("check",) else 0), result
 
 
-def test_without_git_a_commit_fails_clearly(task_repo: Repo):
-    """What needs git says that it is missing, and leaves the project as it is."""
+def test_a_commit_without_git_fails_clearly(task_repo: Repo):
+    """A command that needs git says that it is missing, and changes nothing."""
     before = task_repo.snapshot()
     result = task_repo.sow("project", "save", PATH="/nonexistent")
     assert result.code == 1
@@ -229,7 +229,7 @@ def test_without_git_a_commit_fails_clearly(task_repo: Repo):
 
 
 def test_a_deleted_folder(repo: Repo, tmp_path: Path):
-    """In a folder that is gone, sow says so; what needs no folder still works."""
+    """In a deleted folder sow says so; commands that need no folder still work."""
     gone = tmp_path / "gone"
     gone.mkdir()
 
@@ -246,7 +246,7 @@ def test_a_deleted_folder(repo: Repo, tmp_path: Path):
     assert call("task", "--help").returncode == 0
 
 
-def test_git_variables_of_an_outer_repository_do_not_lead_astray(repo: Repo, tmp_path: Path):
+def test_git_variables_of_a_hook_are_ignored(repo: Repo, tmp_path: Path):
     """GIT_DIR of a hook that calls sow does not send the commit into another repository."""
     other = tmp_path / "other"
     other.mkdir()

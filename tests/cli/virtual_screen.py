@@ -9,7 +9,7 @@ PIECES = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|(.)", re.DOTALL)
 
 
 class Screen:
-    """Knows the few codes that we use; any other is an error."""
+    """Knows the few codes that sow uses; any other is an error."""
 
     def __init__(self, columns: int = 80, rows: int = 24) -> None:
         self.columns = columns
@@ -32,7 +32,7 @@ class Screen:
 
     @property
     def shown(self) -> list[str]:
-        """Every line that was ever there, without blanks at its end."""
+        """Returns every line of the scrollback and the screen, without trailing blanks."""
         lines = ["".join(line).rstrip() for line in self.lines]
         while lines and not lines[-1]:
             lines.pop()

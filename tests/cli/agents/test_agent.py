@@ -24,7 +24,7 @@ def define(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_the_list_has_every_role_and_who_plays_it(repo: Repo) -> None:
+def test_the_list_has_every_role_and_its_executor(repo: Repo) -> None:
     """One line per built-in role, with its executor, where it comes from and what it does."""
     lines = repo.ok("agent", "list").out.split("\n")
     assert lines[0].split() == ["AGENT", "EXECUTOR", "FROM", "DESCRIPTION"]
@@ -63,8 +63,8 @@ def test_the_folders_of_the_config_are_read(repo: Repo) -> None:
     assert "swiftdev" not in repo.ok("plan", "validate", "plan.md").err
 
 
-def test_a_bad_file_is_a_warning_beside_the_list(repo: Repo) -> None:
-    """The list is whole and the exit code 0; what is wrong is on stderr, and in the document."""
+def test_a_bad_file_is_a_warning_in_the_list(repo: Repo) -> None:
+    """The list is complete and the exit code 0; the warning is on stderr and in the JSON document."""
     path = define(repo.root, "bad.md", "no frontmatter\n")
     result = repo.ok("agent", "list")
     assert result.err == f"warning: {path}: there is no frontmatter\n"
@@ -72,8 +72,8 @@ def test_a_bad_file_is_a_warning_beside_the_list(repo: Repo) -> None:
     assert repo.ok("agent", "list", "--json").json["warnings"] == [f"{path}: there is no frontmatter"]
 
 
-def test_a_file_cannot_write_on_the_terminal(repo: Repo) -> None:
-    """Control bytes in a description, in words and in names of files are made visible or dropped."""
+def test_control_bytes_in_role_files_do_not_reach_the_terminal(repo: Repo) -> None:
+    """Control bytes in descriptions, texts and file names are made visible or dropped."""
     define(repo.root, "a.md", '---\nname: a\ndescription: "red \\e[31m"\n---\nwords \x1b[2J\x07\n')
     define(repo.root, "b\x1b[31m.md", "none\n")
     for item in (["list"], ["show", "a"], ["validate"], ["validate", ".claude/agents/b\x1b[31m.md"]):
@@ -82,7 +82,7 @@ def test_a_file_cannot_write_on_the_terminal(repo: Repo) -> None:
         assert result.out + result.err
 
 
-def test_roles_can_be_looked_at_outside_a_project(tmp_path: Path, bare_repo: Repo) -> None:
+def test_roles_are_listed_outside_a_project(tmp_path: Path, bare_repo: Repo) -> None:
     """Neither a .sow folder nor a repository is needed; a repository's files count without one too."""
     define(bare_repo.root, "swiftdev.md", GOOD)
     below = bare_repo.root / "src"
@@ -94,13 +94,13 @@ def test_roles_can_be_looked_at_outside_a_project(tmp_path: Path, bare_repo: Rep
     assert "implementer" in out and "swiftdev" not in out
 
 
-def test_a_root_that_is_none_is_an_error(repo: Repo) -> None:
-    """A folder that was named is not passed over."""
+def test_a_root_without_a_folder_is_an_error(repo: Repo) -> None:
+    """A named root that does not exist is an error and is not ignored."""
     assert repo.sow("--root", "/nowhere", "agent", "list").code == 2
 
 
-def test_show_prints_the_role_and_its_words(repo: Repo) -> None:
-    """A built-in role comes with its template, its executor and where that was said."""
+def test_show_prints_the_role_and_its_text(repo: Repo) -> None:
+    """A built-in role is shown with its template, its executor and the origin of the binding."""
     out = repo.ok("agent", "show", "implementer").out
     assert "claude-code (default)" in out and "Must be able to" in out
     assert out.endswith(prompts.load("templates/implementer"))
@@ -108,7 +108,7 @@ def test_show_prints_the_role_and_its_words(repo: Repo) -> None:
     assert document["prompt"] == prompts.load("templates/implementer") and document["executor_origin"] == "default"
 
 
-def test_show_says_which_file_counts_and_what_in_it_does_not(repo: Repo) -> None:
+def test_show_names_the_file_of_a_role_and_its_ignored_keys(repo: Repo) -> None:
     """The path, the words and the keys without effect of a role from a file."""
     path = define(repo.root, "swiftdev.md", FULL)
     out = repo.ok("agent", "show", "swiftdev").out
@@ -116,13 +116,13 @@ def test_show_says_which_file_counts_and_what_in_it_does_not(repo: Repo) -> None
 
 
 def test_show_of_an_unknown_role(repo: Repo) -> None:
-    """The seed's words, and the nearest name."""
+    """The error names the unknown role, and the hint the nearest name."""
     result = repo.sow("agent", "show", "implementor")
     assert (result.code, result.err) == (2, "error: unknown agent: implementor\nhint: did you mean implementer?\n")
 
 
-def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
-    """Warnings and remarks are shown, and a bad file is no failure."""
+def test_validate_without_files_checks_all_of_them(repo: Repo) -> None:
+    """Warnings and remarks are shown, and a bad file does not change the exit code."""
     define(repo.root, "bad.md", "none\n")
     define(repo.root, "swiftdev.md", FULL)
     define(repo.root, "reviewer.md", GOOD.replace("swiftdev", "reviewer"))
@@ -135,13 +135,13 @@ def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
 
 
 def test_validate_in_a_clean_repository(repo: Repo) -> None:
-    """Nothing is wrong, and that is reported."""
+    """A clean repository has no findings, and validate says so."""
     result = repo.ok("agent", "validate")
     assert (result.out, result.err) == ("19 agents, 0 warnings\n", "")
 
 
 def test_validate_of_named_files(repo: Repo) -> None:
-    """A good file is exit 0 with the agent's name, a bad one exit 2 with the place and what to do."""
+    """A good file is exit 0 with the agent's name; a bad one is exit 2 with the line and a hint."""
     define(repo.root, "good.md", GOOD)
     define(repo.root, "bad.md", GOOD.replace("swiftdev", "Swift Dev"))
     good = repo.ok("agent", "validate", ".claude/agents/good.md")
@@ -165,8 +165,8 @@ def test_validate_names_every_bad_file(repo: Repo) -> None:
     assert "one.md: there is no frontmatter" in result.err and "two.md: there is no such file" in result.err
 
 
-def test_validate_knows_what_sow_wrote(repo: Repo) -> None:
-    """A file of our own install is neither an agent nor an error."""
+def test_validate_recognises_installed_files(repo: Repo) -> None:
+    """A file that sow installed is neither an agent nor an error."""
     define(repo.root, "ours.md", "---\nname: implementer\ndescription: d\nsow-version: 1.0.0\n---\nwords\n")
     assert "written by sow install" in repo.ok("agent", "validate", ".claude/agents/ours.md").out
 
@@ -187,7 +187,7 @@ def test_executors_are_completed(repo: Repo) -> None:
 
 
 def broken(repo: Repo) -> dict[str, str]:
-    """A repository with every kind of bad file: its name, and what is reported of it."""
+    """Returns a repository with every kind of bad file, and the expected reports."""
     folder = define(repo.root, "good.md", GOOD).parent
     define(repo.root, "again.md", GOOD)
     define(repo.root, "big.md", GOOD + "x" * (5 << 20))
@@ -208,8 +208,8 @@ def broken(repo: Repo) -> dict[str, str]:
     }
 
 
-def test_a_repository_of_broken_files_is_one_warning_for_each(repo: Repo) -> None:
-    """list and validate tell of each bad file once, by its path and the reason, and show all that is good."""
+def test_each_broken_file_is_one_warning(repo: Repo) -> None:
+    """list and validate report each bad file once, with its path and the reason, and show all good ones."""
     expected = broken(repo)
     listed = repo.ok("agent", "list", "--json").json
     checked = repo.ok("agent", "validate", "--json").json
@@ -224,8 +224,8 @@ def test_a_repository_of_broken_files_is_one_warning_for_each(repo: Repo) -> Non
     assert len(repo.ok("agent", "list").err.splitlines()) == len(expected)
 
 
-def test_a_named_file_is_told_by_the_name_that_was_given(repo: Repo) -> None:
-    """Each is checked on its own: what is wrong with it, or why a good one does not count in this repository."""
+def test_a_named_file_is_reported_by_the_given_name(repo: Repo) -> None:
+    """Each file is checked on its own: its errors, or why a good file does not count in this repository."""
     broken(repo)
     names = [f".claude/agents/{name}.md" for name in ("binary", "big", "loop", "plain", "quote", "good", "reviewer")]
     result = repo.sow("agent", "validate", "--json", *names)
@@ -241,7 +241,7 @@ def test_a_named_file_is_told_by_the_name_that_was_given(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("words", [("show",), ("spawn",)])
-def test_a_role_whose_file_is_broken_is_not_only_unknown(repo: Repo, words: tuple[str, ...]) -> None:
+def test_the_hint_for_a_role_with_a_broken_file_names_the_error(repo: Repo, words: tuple[str, ...]) -> None:
     """The hint says what is wrong with the file of that name."""
     broken(repo)
     repo.ok("task", "create", "--name", "One")
@@ -252,8 +252,8 @@ def test_a_role_whose_file_is_broken_is_not_only_unknown(repo: Repo, words: tupl
     ]
 
 
-def test_prompts_do_not_depend_on_a_repository_s_files(repo: Repo) -> None:
-    """The packaged prompts are the same in a repository of broken files."""
+def test_packaged_prompts_do_not_depend_on_role_files(repo: Repo) -> None:
+    """The packaged prompts are the same in a repository with broken files."""
     before = repo.ok("prompt", "--list", "--json").json
     broken(repo)
     result = repo.ok("prompt", "--list", "--json")

@@ -19,7 +19,7 @@ LATER = "press Enter to leave it open"
 
 
 def test_a_script_is_told_which_command_resumes_the_worker(worker: WorkerRepo) -> None:
-    """Without a terminal nobody is resumed; the printed command works, and its prompt has the answer (A2)."""
+    """Without a terminal no worker is resumed; the printed command works, and its prompt has the answer (A2)."""
     worker.scenario(PAUSE, WRITE)
     assert worker.spawn().code == 0
     answered = worker.repo.ok("answer", "1", "Use port 8080")
@@ -33,7 +33,7 @@ def test_a_script_is_told_which_command_resumes_the_worker(worker: WorkerRepo) -
 
 
 def test_an_answer_is_repeated_until_a_turn_ends_well(worker: WorkerRepo) -> None:
-    """The turn that got the answer dies, and the next one gets it again; the one after that does not (A2)."""
+    """If the turn with the answer fails, the next one gets it again; the turn after a good one does not (A2)."""
     worker.scenario(PAUSE, [{"exit": 9}], WRITE, WRITE)
     assert worker.spawn().code == 0
     assert worker.repo.sow("answer", "1", "Use port 8080", "--resume").code == 1
@@ -45,7 +45,7 @@ def test_an_answer_is_repeated_until_a_turn_ends_well(worker: WorkerRepo) -> Non
 
 @pytest.mark.full
 def test_a_run_repeats_an_answer_until_a_turn_ends_well(plan_repo: PlanRepo) -> None:
-    """The same in a run, whose retry begins another iteration (A2)."""
+    """A run repeats an answer, too; its retry begins another iteration (A2)."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.act("implementer-010-2", "exit 9\n")
     plan_repo.plan("First")
@@ -58,8 +58,8 @@ def test_a_run_repeats_an_answer_until_a_turn_ends_well(plan_repo: PlanRepo) -> 
 
 
 @pytest.mark.full
-def test_an_answer_resumes_the_worker_where_asked_to(worker: WorkerRepo) -> None:
-    """With --resume the worker continues at once, and the answer is its prompt and stored once (A2)."""
+def test_resume_continues_the_worker_at_once(worker: WorkerRepo) -> None:
+    """With --resume the worker continues at once with the answer as its prompt, which is stored once (A2)."""
     worker.scenario(PAUSE, WRITE)
     assert worker.spawn().code == 0
     answered = worker.repo.ok("answer", "010", "Use port 8080", "--resume")
@@ -107,7 +107,7 @@ def test_a_worker_that_cannot_be_resumed_starts_anew_with_the_answer(worker: Wor
 
 @pytest.mark.full
 def test_an_answer_for_a_run_names_its_command(plan_repo: PlanRepo) -> None:
-    """While the run is live it continues by itself; afterwards the same call with its options does (A2, C10)."""
+    """A live run continues by itself after the answer; otherwise the hint is the same call with options (A2, C10)."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.act("implementer-020", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{ASK}")
     plan_repo.plan("First", "Second")
@@ -129,7 +129,7 @@ def test_an_answer_for_a_run_names_its_command(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_run_asks_on_its_terminal_and_continues(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
-    """Both questions are asked when nothing else can be done, and the same call ends with exit 0 (C15)."""
+    """Both questions are asked when no other work is possible, and the same call ends with exit 0 (C15)."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.act("implementer-020-1", ASK.replace("port", "host"))
     plan_repo.plan("First", "Second", "Third < 1")
@@ -185,7 +185,7 @@ def test_ctrl_c_at_a_question_leaves_it_open(plan_repo: PlanRepo, on_terminal: C
 def test_an_answer_from_another_terminal_continues_the_run(
     plan_repo: PlanRepo, on_terminal: Callable[..., Any]
 ) -> None:
-    """A question that was answered elsewhere while the prompt waited lets the run continue, and no second run (C15)."""
+    """If a question is answered elsewhere while the prompt waits, the run continues, and no second one starts (C15)."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.plan("First")
     screen = on_terminal(plan_repo.repo, "run", "plan.yaml").until(LATER)

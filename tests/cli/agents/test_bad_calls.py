@@ -15,7 +15,7 @@ FAKE = """#!/bin/sh
 
 
 def fake(worker: WorkerRepo, name: str, body: str) -> None:
-    """A program of this name, first on PATH."""
+    """Makes a program of this name, first on PATH."""
     folder = worker.folder / "bin"
     folder.mkdir(exist_ok=True)
     path = folder / name
@@ -57,7 +57,7 @@ ROWS = [
 
 @pytest.mark.parametrize("words, code, error, hint", ROWS)
 def test_a_wrong_call_is_refused(worker: WorkerRepo, words: tuple[str, ...], code: int, error: str, hint: str) -> None:
-    """One error line with the place, one hint line with the next step, nothing changed."""
+    """A wrong call prints one error line, one hint line with the next step, and changes nothing."""
     worker.repo.environment["PATH"] = f"{Path(__import__('sys').executable).parent}:/usr/bin:/bin"
     before = worker.repo.snapshot()
     result = worker.repo.sow(*words)
@@ -71,7 +71,7 @@ def test_a_wrong_call_is_refused(worker: WorkerRepo, words: tuple[str, ...], cod
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
 def test_an_ended_task_gets_no_worker(worker: WorkerRepo, status: str) -> None:
-    """A completed or abandoned task is not worked on again, by a new worker or by the one that it had."""
+    """No worker starts on a completed or abandoned task, and its earlier worker is not resumed."""
     if status == "completed":
         worker.spawn()
         worker.repo.ok("approve", "010")
@@ -81,8 +81,8 @@ def test_an_ended_task_gets_no_worker(worker: WorkerRepo, status: str) -> None:
         assert (result.code, result.err.splitlines()[0]) == (2, f"error: task 010 is {status}")
 
 
-def test_a_question_without_a_session_has_a_way_out(worker: WorkerRepo) -> None:
-    """A task that a person paused is answered first, as the hint says, and then a worker can start."""
+def test_a_question_without_a_session_can_be_answered(worker: WorkerRepo) -> None:
+    """A task that a person paused is answered first, as the hint says; then a worker can start."""
     worker.repo.ok("task", "set", "--id", "010", "status", "in_progress")
     worker.repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which?")
     result = worker.spawn()
@@ -92,7 +92,7 @@ def test_a_question_without_a_session_has_a_way_out(worker: WorkerRepo) -> None:
 
 
 def test_a_worker_spawns_no_worker(worker: WorkerRepo) -> None:
-    """A worker cannot put another worker on a task, nor answer itself by resume."""
+    """A worker cannot start another worker, nor resume itself with an answer."""
     worker.spawn()
     for case in (("agent", "spawn", "implementer", "010", "--fresh"), ("agent", "resume", "010", "yes")):
         result = worker.repo.sow(*case, SOW_TASK="010", SOW_AGENT="implementer")
@@ -104,8 +104,8 @@ LONG = 2 << 20
 
 
 @pytest.mark.full
-def test_a_prompt_of_two_megabytes(worker: WorkerRepo) -> None:
-    """It reaches the worker whole and is its feedback; as an answer, which is kept in the state, it is refused."""
+def test_feedback_of_two_megabytes(worker: WorkerRepo) -> None:
+    """The worker gets the whole text as feedback; as an answer, which the state stores, it is refused."""
     text = worker.folder / "long.txt"
     text.write_text("e" * LONG)
     worker.scenario([{"status": "needs_review"}], [{"ask": "Which?"}], [{"status": "needs_review"}])
@@ -119,8 +119,8 @@ def test_a_prompt_of_two_megabytes(worker: WorkerRepo) -> None:
     assert worker.repo.snapshot() == before
 
 
-def test_feedback_that_could_not_be_read_back_is_not_written(worker: WorkerRepo) -> None:
-    """A text that grows beyond what a file of sow may have is refused, and nothing is changed."""
+def test_feedback_that_is_too_large_to_read_back_is_refused(worker: WorkerRepo) -> None:
+    """Feedback that would exceed the limit of a file is refused, and nothing changes."""
     text = worker.folder / "long.txt"
     text.write_text("\x01" * LONG)  # each becomes its picture, of three bytes
     worker.spawn()
@@ -131,7 +131,7 @@ def test_feedback_that_could_not_be_read_back_is_not_written(worker: WorkerRepo)
 
 
 def test_a_binary_that_prints_garbage(worker: WorkerRepo) -> None:
-    """A program that is no agent is a turn that did not happen, with its own words."""
+    """The turn of a program that is no agent counts as not started, and its output is shown."""
     fake(worker, "claude", "echo 'segmentation fault'; echo 'cannot open display' >&2; exit 3")
     result = worker.spawn("--executor", "claude-code")
     assert result.code == 1
@@ -140,7 +140,7 @@ def test_a_binary_that_prints_garbage(worker: WorkerRepo) -> None:
 
 
 def test_a_binary_that_hangs_at_its_start(worker: WorkerRepo) -> None:
-    """A program that prints nothing is stopped by the silence limit, and leaves nothing behind."""
+    """A program that prints nothing is ended by the silence limit, and leaves nothing behind."""
     worker.limits(silence_timeout="1s")
     fake(worker, "claude", "exec sleep 300")
     result = worker.spawn("--executor", "claude-code")
@@ -148,7 +148,7 @@ def test_a_binary_that_hangs_at_its_start(worker: WorkerRepo) -> None:
     assert not worker.alive()
 
 
-def test_a_failed_first_turn_can_be_tried_again(worker: WorkerRepo) -> None:
+def test_a_failed_first_turn_can_be_retried(worker: WorkerRepo) -> None:
     """After a start that failed, resume continues: the CLI does not know the session, so a fresh one starts."""
     fake(
         worker,
@@ -160,8 +160,8 @@ def test_a_failed_first_turn_can_be_tried_again(worker: WorkerRepo) -> None:
     assert "the session is gone" in result.err
 
 
-def test_the_task_is_claimed_while_a_worker_works(worker: WorkerRepo) -> None:
-    """Workers and people can change other tasks, and this one, while its worker runs; a second worker cannot come."""
+def test_a_task_is_claimed_while_a_worker_works(worker: WorkerRepo) -> None:
+    """During a turn other calls can change any task, but no second worker can start on this one."""
     worker.scenario([{"run": ["touch", "begun"]}, {"sleep": 3}, {"status": "needs_review"}])
     call = worker.start("agent", "spawn", "implementer", "010")
     wait_for(lambda: (worker.repo.root / "begun").exists())
@@ -172,8 +172,8 @@ def test_the_task_is_claimed_while_a_worker_works(worker: WorkerRepo) -> None:
     assert call.returncode == 0
 
 
-def test_a_task_is_given_to_another_role_only_on_purpose(worker: WorkerRepo) -> None:
-    """The refused spawn changes nothing; the command of its hint does, and then the role works (A25)."""
+def test_another_role_takes_a_task_only_on_purpose(worker: WorkerRepo) -> None:
+    """The refused spawn changes nothing; the command of its hint works (A25)."""
     assert worker.repo.sow("agent", "spawn", "planner", "010").code == 2
     assert worker.repo.task("010")["assigned_agent"] == "implementer"
     worker.repo.ok("task", "set", "--id", "010", "agent", "planner")
@@ -181,7 +181,7 @@ def test_a_task_is_given_to_another_role_only_on_purpose(worker: WorkerRepo) -> 
 
 
 def test_without_a_login_the_user_is_told_to_log_in(worker: WorkerRepo) -> None:
-    """Claude's message about a missing login comes with what to do, before the command that continues (A23)."""
+    """Claude's message about a missing login comes with the login command, before the command that continues (A23)."""
     result = {"type": "result", "subtype": "success", "is_error": True, "result": "Not logged in · Please run /login"}
     fake(worker, "claude", f"cat > /dev/null\necho '{json.dumps(result)}'\nexit 1")
     outcome = worker.repo.sow("agent", "spawn", "implementer", "010", "--executor", "claude-code")

@@ -16,14 +16,14 @@ SPAWN = ("agent", "spawn", "implementer", "010")
 
 @pytest.fixture
 def waiting(worker: WorkerRepo) -> Iterator[WorkerRepo]:
-    """A worker that waits for the file `go` before it says or does anything, and hands in then."""
+    """A worker that waits for the file `go` before it prints or does anything, and then hands in."""
     worker.scenario([WAIT, {"say": "Built it."}, {"status": "needs_review"}])
     yield worker
     (worker.repo.root / "go").touch()
 
 
 def lines_until(call: subprocess.Popen[bytes], wanted: str) -> list[str]:
-    """What a call prints on stderr, up to a line with this text."""
+    """Returns the lines that a call prints on stderr, up to one with this text."""
     assert call.stderr
     lines: list[str] = []
     while not lines or wanted not in lines[-1]:
@@ -41,7 +41,7 @@ def finish(worker: WorkerRepo, call: subprocess.Popen[bytes]) -> str:
 
 
 def test_the_start_is_printed_before_the_first_event(waiting: WorkerRepo) -> None:
-    """Role, executor, model and session are there while the CLI has said nothing yet (A22)."""
+    """Role, executor, model and session are printed before the CLI prints anything (A22)."""
     call = waiting.start(*SPAWN, "--model", "swift")
     try:
         line = lines_until(call, "implementer on")[-1]
@@ -52,7 +52,7 @@ def test_the_start_is_printed_before_the_first_event(waiting: WorkerRepo) -> Non
         end(call) if call.poll() is None else None
 
 
-def test_the_start_line_tells_a_resume_and_a_reminder(worker: WorkerRepo) -> None:
+def test_the_start_line_names_a_resume_or_a_reminder(worker: WorkerRepo) -> None:
     """Each turn begins with a line that says what kind of turn it is."""
     worker.scenario([{"say": "Hello"}], [{"status": "needs_review"}], [{"status": "needs_review"}])
     spawned = worker.spawn().err
@@ -61,7 +61,7 @@ def test_the_start_line_tells_a_resume_and_a_reminder(worker: WorkerRepo) -> Non
     assert "implementer resumes on simulated (default model), session " in worker.resume("Shorter").err
 
 
-def test_a_note_is_printed_when_it_arises_and_once(waiting: WorkerRepo) -> None:
+def test_a_note_is_printed_once_and_at_once(waiting: WorkerRepo) -> None:
     """A fallback is named before its turn, and not again at the end (A21); the cost is that of both turns (A20)."""
     config = waiting.folder / "home/.config/sow/config.yaml"
     config.parent.mkdir(parents=True)

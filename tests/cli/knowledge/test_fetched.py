@@ -15,7 +15,7 @@ from knowledge.remotes import guides
 def test_an_update_is_shown_before_it_is_made(
     bare_repo: Repo, tmp_path: Path, on_terminal: Callable[..., Any], typed: bytes, text: str
 ) -> None:
-    """A person sees what is new and says yes; when nothing is new, nothing is asked (B18)."""
+    """The user sees the changes and confirms them; without changes no question is asked (B18)."""
     remote = guides(tmp_path, bare_repo.environment)
     bare_repo.ok("init")
     remote.write("go-style/extra.md", "old\n")

@@ -30,7 +30,7 @@ QUESTION = [{"say": "QUESTION {nonce}: Which colour?"}]
 
 
 class Planner:
-    """A repository whose planner follows a script; its prompts are kept as it got them."""
+    """A repository whose planner follows a script and keeps its prompts."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -50,7 +50,7 @@ class Planner:
         return sorted(path.name for path in (self.repo.root / ".sow/local/sessions/plan-new-1").iterdir())
 
     def leftovers(self) -> list[str]:
-        """Worktrees that are left, and what waits in the folder of planners."""
+        """Returns the leftover worktrees and the folders of planners."""
         folder = self.repo.root / ".sow/local"
         return [str(path) for name in ("worktrees", "planning") for path in (folder / name).glob("*")]
 
@@ -61,7 +61,7 @@ def planner(repo: Repo, tmp_path: Path) -> Planner:
 
 
 def test_a_goal_becomes_a_valid_plan(planner: Planner):
-    """The file is new, the waves, the time, the cost and the next command are shown, and nothing else is left."""
+    """A new file is written, and waves, time, cost and the next command are shown; nothing else is left."""
     result = planner.repo.ok("plan", "new", GOAL)
     assert "wrote plans/add-a-crane.md" in result.out
     assert "2 tasks in 2 waves" in result.out and "estimated work: 15m" in result.out and "cost: unknown" in result.out
@@ -78,8 +78,8 @@ def test_a_plan_from_a_goal_can_be_run(planner: Planner):
     assert "2 completed" in result.out
 
 
-def test_a_given_executor_is_in_the_next_command(planner: Planner):
-    """Also at the prompt, where the run starts with it."""
+def test_the_next_command_has_the_given_executor(planner: Planner):
+    """The printed command and the run that the prompt starts use the given executor."""
     planner.script(answer(PLAN))
     command = ("plan", "new", GOAL, "--executor", "simulated")
     expected = "sow run plans/crane{}.md --executor simulated"
@@ -97,8 +97,8 @@ def test_no_plan_is_overwritten(planner: Planner):
     assert (result.code, "is there already" in result.err) == (2, True)
 
 
-def test_the_planner_reads_a_checkout_of_its_own_and_changes_nothing(planner: Planner):
-    """What it writes all the same is gone with its checkout."""
+def test_the_planner_changes_nothing(planner: Planner):
+    """The planner works in a checkout of its own, and its changes are deleted with it."""
     planner.script([{"run": "sh -c 'pwd > made.txt; cp made.txt $HOME/seen.txt'"}, *answer(PLAN)])
     planner.repo.ok("plan", "new", GOAL)
     seen = Path(planner.repo.environment["HOME"], "seen.txt").read_text().strip()
@@ -129,7 +129,7 @@ def test_a_plan_that_stays_invalid_is_a_draft(planner: Planner):
     assert planner.leftovers() == []
 
 
-def test_without_any_plan_the_answer_is_named(planner: Planner):
+def test_an_answer_without_a_plan_is_shown(planner: Planner):
     planner.script([{"say": "I would rather not."}])
     result = planner.repo.sow("plan", "new", GOAL)
     assert (result.code, result.err.count("error:"), result.err.count("hint:")) == (1, 1, 1)
@@ -162,7 +162,7 @@ def test_a_question_waits_in_the_inbox_and_its_answer_resumes_the_planner(planne
 
 
 def test_without_a_project_the_question_is_the_next_step(bare_repo: Repo, tmp_path: Path):
-    """Neither a project nor a branch of its own is needed, before the question and after the answer."""
+    """Planning and its question need neither a project nor a branch of its own."""
     planner = Planner(bare_repo, tmp_path)
     planner.script(QUESTION)
     assert bare_repo.sow("plan", "new", GOAL).code == 4
@@ -173,8 +173,8 @@ def test_without_a_project_the_question_is_the_next_step(bare_repo: Repo, tmp_pa
     assert "start a project" in bare_repo.ok("status").out
 
 
-def test_a_program_without_memory_gets_the_goal_and_the_answer(planner: Planner, tmp_path: Path):
-    """A planner that is a program of the user needs to remember nothing of its first turn."""
+def test_a_program_without_sessions_gets_the_goal_and_the_answer(planner: Planner, tmp_path: Path):
+    """A planner that is a program of the user gets everything again in its second turn."""
     program = tmp_path / "plan.sh"
     program.write_text(
         "cat > $HOME/prompt\nNONCE=$(sed -n 's/^BEGIN PLAN //p' $HOME/prompt | tail -1)\n"
@@ -280,7 +280,7 @@ def test_a_stopped_call_leaves_nothing_and_can_be_repeated(planner: Planner, num
 
 
 def _sleepers(planner: Planner) -> set[int]:
-    """The live processes of the planner that sleep."""
+    """Returns the live `sleep` processes of the planner."""
     expected = f"SOW_ROOT={planner.repo.root}".encode()
     names = {pid for pid in processes() if expected in environment_of(pid)}
     return {pid for pid in names if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()}

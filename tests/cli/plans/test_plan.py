@@ -47,7 +47,7 @@ def plan(repo: Repo) -> Path:
 
 
 def change(path: Path, *pairs: tuple[str, str]) -> None:
-    """Edit a plan as a person would."""
+    """Changes the text of a plan."""
     text = path.read_text()
     for before, after in pairs:
         assert before in text
@@ -56,8 +56,8 @@ def change(path: Path, *pairs: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("example", PLANS, ids=lambda path: path.name)
-def test_an_example_is_a_plan_without_any_finding(repo, example):
-    """Every example is accepted, and nothing in it is warned about."""
+def test_an_example_has_no_finding(repo, example):
+    """Every example plan is valid and has no warning."""
     document = repo.ok("plan", "validate", str(example), "--json").json
     assert document == {"valid": True, "errors": [], "warnings": []}
 
@@ -67,8 +67,8 @@ def test_there_are_five_examples():
     assert len(PLANS) >= 5
 
 
-def test_the_table_shows_waves_and_the_critical_path(repo, plan):
-    """A person sees which tasks run side by side, after what, how long, and what decides the whole."""
+def test_show_prints_waves_and_the_critical_path(repo, plan):
+    """The table shows which tasks run in parallel, their dependencies, their time and the critical path."""
     shown = repo.ok("plan", "show", "plan.md").out
     assert "Add a login (plan.md): 3 tasks in 2 waves" in shown
     assert "1     1   Store users  implementer  -           45m       pending" in shown
@@ -76,7 +76,7 @@ def test_the_table_shows_waves_and_the_critical_path(repo, plan):
     assert "critical path: 1 → 2" in shown
 
 
-def test_the_document_has_everything(repo, plan):
+def test_the_json_document_is_complete(repo, plan):
     """--json holds the tasks with their fields, the waves, the critical path and the warnings."""
     change(plan, ("**Estimated time**: 1h", "**Estimated time**: soon"))
     document = repo.ok("plan", "show", "plan.md", "--json").json
@@ -95,8 +95,8 @@ def test_the_document_has_everything(repo, plan):
     assert first["status"] == "pending"
 
 
-def test_what_hangs_on_more_work_comes_first(repo, plan):
-    """Of two tasks that are ready, the one with the longer chain behind it is first in the order."""
+def test_a_longer_chain_comes_first(repo, plan):
+    """Of two ready tasks, the one with the longer chain of dependents comes first."""
     change(plan, ("**Depends on**: 1\n**Estimated time**: 1h", "**Depends on**: 3\n**Estimated time**: 1h"))
     change(plan, ("**Depends on**: 1\n\nShow a button", "Show a button"))
     assert repo.ok("plan", "show", "plan.md", "--json").json["order"] == ["3", "2", "1"]
@@ -112,13 +112,13 @@ def test_waves_have_names_and_a_limit(repo, plan):
     ]
 
 
-def test_a_plan_can_be_looked_at_anywhere(tmp_path, bare_repo):
+def test_a_plan_can_be_shown_anywhere(tmp_path, bare_repo):
     """No repository and no project is needed to look at a plan."""
     (tmp_path / "plan.md").write_text(PLAN)
     assert bare_repo.ok("plan", "show", "plan.md", cwd=tmp_path).out.startswith("Add a login")
 
 
-def test_every_error_is_said_at_once(repo, plan):
+def test_all_errors_are_reported_at_once(repo, plan):
     """All errors come in one pass, each with its place and a hint, and the exit code is 2."""
     change(plan, ("**Depends on**: 1\n\nShow", "**Depends on**: 9\n\nShow"), ("## Task 2: Login form", "## Task 2:"))
     (repo.root / "empty.md").write_text("")
@@ -149,8 +149,8 @@ def test_show_refuses_what_validate_refuses(repo, plan):
         assert result.err.startswith("error: plan.md:21: task 3 depends on itself\nhint: ")
 
 
-def test_an_unknown_agent_is_a_warning_with_the_nearest_name(repo, plan):
-    """A name that nobody defined is reported, with what was meant perhaps; a file in the repository makes it known."""
+def test_an_unknown_agent_is_a_warning(repo, plan):
+    """The warning suggests the nearest name; a role file in the repository makes the name known."""
     change(plan, ("**Estimated time**: 45m", "**Agent**: implementor"))
     (warning,) = repo.ok("plan", "show", "plan.md", "--json").json["warnings"]
     assert warning["message"] == "task 1: there is no agent 'implementor'; the default agent is used"
@@ -162,7 +162,7 @@ def test_an_unknown_agent_is_a_warning_with_the_nearest_name(repo, plan):
 
 
 @pytest.mark.parametrize("form", ["mermaid", "dot"])
-def test_the_graph_can_be_drawn(repo, plan, form):
+def test_the_graph_is_drawn_in_both_languages(repo, plan, form):
     """Both languages have every task and every edge, and no text of a plan breaks out of its label."""
     change(plan, ("Store users", 'Store "users" <b> # \\ ]'))
     drawn = repo.ok("plan", "show", "plan.md", "--graph", form).out
@@ -176,8 +176,8 @@ def test_the_graph_can_be_drawn(repo, plan, form):
         assert "t1 -> t2 [penwidth=3];" in drawn
 
 
-def test_the_simulation_says_how_long_it_takes(repo, plan):
-    """More at once is never slower, and with enough of them the critical path is all that is left."""
+def test_the_simulation_estimates_the_time(repo, plan):
+    """More workers are never slower, and with enough of them the critical path remains."""
     document = repo.ok("plan", "simulate", "plan.md", "--json").json
     assert [item["minutes"] for item in document["by_concurrency"]] == [135, 105, 105]
     assert document["lower_bound"] == 105
@@ -223,7 +223,7 @@ def test_both_ids_are_shown(repo, plan):
 
 
 def test_numbers_become_ids(repo, plan):
-    """2.5 is 025, a word gets the next free id, and a taken id is not taken twice."""
+    """2.5 becomes 025, a word gets the next free id, and no id is used twice."""
     repo.ok("task", "create", "--name", "Here first")
     change(plan, ("## Task 2: Login form", "## Task 2.5: Login form"), ("## Task 3:", "## Task integration-1:"))
     repo.ok("plan", "import", "plan.md")
@@ -252,7 +252,7 @@ def test_a_change_needs_consent(repo, plan):
 
 
 def test_a_task_that_left_the_plan_is_abandoned_with_consent(repo, plan):
-    """It is kept, with the reason; other tasks of the project are not touched."""
+    """The task is kept with the reason, and other tasks of the project stay as they are."""
     repo.ok("task", "create", "--name", "Mine")
     repo.ok("plan", "import", "plan.md")
     text = plan.read_text()
@@ -265,7 +265,7 @@ def test_a_task_that_left_the_plan_is_abandoned_with_consent(repo, plan):
 
 
 def test_finished_tasks_are_untouched(repo, plan):
-    """What is completed stays as it is, whatever its plan says now, and that is reported."""
+    """A completed task stays as it is, whatever the plan says now, and the import says so."""
     repo.ok("plan", "import", "plan.md")
     for status in ("in_progress", "needs_review", "completed"):
         repo.ok("task", "set", "--id", "010", "status", status)
@@ -276,8 +276,8 @@ def test_finished_tasks_are_untouched(repo, plan):
     assert repo.state("010") == before
 
 
-def test_a_plan_that_began_elsewhere(repo, plan):
-    """A completed task comes in as completed, a skipped one as abandoned, and nobody waits for either."""
+def test_a_plan_that_was_begun_elsewhere(repo, plan):
+    """A completed task is imported as completed, a skipped one as abandoned, and no task waits for them."""
     change(
         plan,
         ("## Task 1: Store users", "## Task 1: Store users\n**Status**: ✅ COMPLETE"),
@@ -291,7 +291,7 @@ def test_a_plan_that_began_elsewhere(repo, plan):
     repo.ok("task", "set", "--id", "030", "status", "in_progress")
 
 
-def test_a_yaml_task_brings_all_that_its_worker_needs(repo):
+def test_the_description_of_a_yaml_task_is_complete(repo):
     """Structured parts and unknown keys are in the description, since the worker reads nothing else."""
     repo.ok("plan", "import", str(EXAMPLES / "search.yaml"))
     text = (repo.task_folder("010") / "description.md").read_text()
@@ -305,8 +305,8 @@ def test_a_yaml_task_brings_all_that_its_worker_needs(repo):
         assert name in text
 
 
-def test_without_a_project_one_is_made(bare_repo):
-    """A plan can be the beginning; on main it is refused as ever."""
+def test_an_import_makes_a_missing_project(bare_repo):
+    """Without a project the import makes one; on main it is refused."""
     bare_repo.ok("init")
     (bare_repo.root / "plan.md").write_text(PLAN)
     refused = bare_repo.sow("plan", "import", "plan.md")
@@ -319,8 +319,8 @@ def test_without_a_project_one_is_made(bare_repo):
     assert bare_repo.ok("project", "show", "--json").json["name"] == "Add a login"
 
 
-def test_an_import_that_was_killed_goes_on(repo, plan):
-    """Tasks come in the order in which they can be worked on; the same import again adds the rest."""
+def test_a_killed_import_can_be_repeated(repo, plan):
+    """Tasks are made in the order of work, and the same import again adds the rest."""
     repo.ok("plan", "import", "plan.md")
     shutil.rmtree(repo.task_folder("030"))
     assert repo.ok("plan", "import", "plan.md").out.endswith("1 new, 2 unchanged\n")
@@ -328,14 +328,14 @@ def test_an_import_that_was_killed_goes_on(repo, plan):
 
 
 def test_a_worker_imports_nothing(task_repo):
-    """Workers work on their own task; plans belong to those who give the work."""
+    """A worker may not import a plan."""
     (task_repo.root / "plan.md").write_text(PLAN)
     result = task_repo.sow("plan", "import", "plan.md", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code != 0
     assert not task_repo.task_folder("020").exists()
 
 
-def test_the_status_goes_back_into_the_plan(repo, plan):
+def test_statuses_are_written_into_the_plan(repo, plan):
     """Only status lines change, and a second update changes nothing."""
     repo.ok("plan", "import", "plan.md")
     for status in ("in_progress", "needs_review", "completed"):
@@ -352,8 +352,8 @@ def test_the_status_goes_back_into_the_plan(repo, plan):
     assert repo.ok("plan", "import", "plan.md").out == "3 unchanged\n"
 
 
-def test_an_update_of_a_foreign_plan_is_refused(repo, plan):
-    """A plan that was never imported has nothing to be told."""
+def test_an_update_of_another_plan_is_refused(repo, plan):
+    """A plan that was never imported has no statuses to get."""
     result = repo.sow("plan", "update", "plan.md")
     assert result.code == 2
     assert "no task of this project comes from plan.md" in result.err
@@ -361,7 +361,7 @@ def test_an_update_of_a_foreign_plan_is_refused(repo, plan):
 
 
 def test_json_of_an_import_is_one_document(repo, plan):
-    """Programs read what happened to each task."""
+    """The JSON of an import says what happened to each task."""
     data = json.loads(repo.ok("plan", "import", "plan.md", "--json").out)
     assert [task["change"] for task in data["tasks"]] == ["new", "new", "new"]
     assert [task["task"] for task in data["tasks"]] == ["010", "020", "030"]

@@ -53,7 +53,7 @@ def lines_that_differ(before: str, after: str) -> list[str]:
     ],
 )
 def test_a_task_list_is_recognised(lists: Repo, given: str, said: str, tasks: int):
-    """A file, the tool's folder or the folder of the feature is enough, and sow says what it read."""
+    """A file, the tool's folder or the folder of the feature is enough, and sow names the recognised format."""
     shown = lists.ok("plan", "show", given, "--json")
     assert f"note: read as tasks of {said}\n" in shown.err
     assert len(shown.json["tasks"]) == tasks
@@ -62,7 +62,7 @@ def test_a_task_list_is_recognised(lists: Repo, given: str, said: str, tasks: in
     assert lists.ok("plan", "simulate", given, "--json").json["minutes"] > 0
 
 
-def test_the_active_feature_of_the_environment_counts(lists: Repo):
+def test_the_feature_of_the_environment_counts(lists: Repo):
     """SPECIFY_FEATURE_DIRECTORY goes before .specify/feature.json, and no path leads out of the repository."""
     shutil.copytree(lists.root / "specs/001-photo-albums", lists.root / "specs/002-x")
     shown = lists.ok("plan", "show", ".specify", SPECIFY_FEATURE_DIRECTORY="specs/002-x")
@@ -87,7 +87,7 @@ def test_a_pipe_beside_a_list_is_not_opened(lists: Repo, planted: str, given: st
 
 
 def test_a_tag_is_chosen(lists: Repo):
-    """--tag names it, an unknown one lists those that exist, and tags are imported side by side."""
+    """--tag chooses a tag, an unknown one lists those that exist, and tags are imported independently."""
     unknown = lists.sow("plan", "show", ".taskmaster", "--tag", "nope")
     assert (unknown.code, "there is no tag 'nope'" in unknown.err) == (2, True)
     assert "choose one with --tag: master, auth" in unknown.err
@@ -96,7 +96,7 @@ def test_a_tag_is_chosen(lists: Repo):
     assert "6 unchanged" in lists.ok("plan", "import", ".taskmaster", "--tag", "auth").out
 
 
-def test_stories_side_by_side(lists: Repo):
+def test_stories_can_run_in_parallel(lists: Repo):
     """The option changes the order of spec-kit's stories."""
     usual = lists.ok("plan", "waves", ".specify", "--json").json["waves"]
     parallel = lists.ok("plan", "waves", ".specify", "--parallel-stories", "--json").json["waves"]
@@ -112,8 +112,8 @@ def test_imported_tasks_say_where_they_come_from(lists: Repo):
     assert "3 unchanged" in lists.ok("plan", "import", "backlog").out
 
 
-def test_statuses_of_all_lists_go_back(lists: Repo):
-    """sow plan update writes each format its way, says what it wrote, and is done after that."""
+def test_statuses_of_all_formats_are_written_back(lists: Repo):
+    """sow plan update writes each format, names what it wrote, and a second update changes nothing."""
     for item in (".taskmaster", ".specify", "backlog"):
         lists.ok("plan", "import", item)
     names = {task["name"]: task["id"] for task in lists.ok("task", "list", "--json").json["tasks"]}
@@ -143,7 +143,7 @@ def test_statuses_of_all_lists_go_back(lists: Repo):
 
 
 def test_a_shell_command_of_backlog_is_shown_and_never_run(lists: Repo):
-    """onStatusChange of a file and of the configuration: import, update and show leave no trace of it."""
+    """sow never runs onStatusChange of a file or of the configuration, in import, update or show."""
     path, config = lists.root / SEARCH, lists.root / "backlog/config.yml"
     path.write_text(path.read_text().replace("'notify-send \"$TASK_ID\"'", "touch ran-file"))
     config.write_text(config.read_text() + "onStatusChange: touch ran-config\n")
@@ -179,14 +179,14 @@ def test_a_run_warns_once_and_shows_paths_as_they_were_given(plan_repo: PlanRepo
 
 
 def test_a_run_asks_about_doubtful_warnings(plan_repo: PlanRepo):
-    """A doubtful dependency stops a run that nobody watches, and the hint repeats the options."""
+    """A doubtful dependency stops a run without a terminal, and the hint repeats the options."""
     put_samples(plan_repo.repo)
     result = plan_repo.repo.sow("run", ".taskmaster", "--tag", "auth")
     assert result.code == 4
     assert "sow run .taskmaster --tag auth --yes" in result.err
 
 
-def test_an_other_json_file_is_refused(lists: Repo):
+def test_another_json_file_is_refused(lists: Repo):
     """A package.json is no task list."""
     Path(lists.root / "package.json").write_text('{"name": "x", "version": "1"}')
     result = lists.sow("plan", "show", "package.json")
@@ -194,8 +194,8 @@ def test_an_other_json_file_is_refused(lists: Repo):
     assert "there is no tag 'master'" in result.err
 
 
-def test_a_task_of_backlog_stays_itself_under_another_name(lists: Repo):
-    """A new title renames the file and `backlog task complete` moves it: import and update still know the task."""
+def test_a_renamed_backlog_task_is_recognised(lists: Repo):
+    """After a new title or `backlog task complete`, import and update find the task in its new file."""
     lists.ok("plan", "import", "backlog")
     path = lists.root / SEARCH
     moved = path.rename(path.with_name("task-2 - Find-a-note.md"))
@@ -211,8 +211,8 @@ def test_a_task_of_backlog_stays_itself_under_another_name(lists: Repo):
     assert not path.exists()
 
 
-def test_a_list_that_gets_tags_stays_itself(lists: Repo):
-    """Task Master turns its old file into one with the tag master: the tasks are the same."""
+def test_a_list_that_gets_tags_is_recognised(lists: Repo):
+    """Task Master turns an old file into one with the tag master: the tasks are the same."""
     path = lists.root / "tasks/tasks.json"
     path.parent.mkdir()
     tasks = {"tasks": [{"id": 1, "title": "One", "status": "pending"}]}
@@ -238,7 +238,7 @@ ADDED = "---\nid: TASK-9\ntitle: Added\nstatus: To Do\n---\n"
 
 
 def test_files_without_a_task_do_not_stop_the_others(lists: Repo):
-    """A draft and a file added after the import are left out with a note; the other files are written."""
+    """A draft and a file added after the import are skipped with a note; the other files are written."""
     lists.ok("plan", "import", "backlog")
     (lists.root / "backlog/tasks/draft-9 - Perhaps.md").write_text(DRAFT)
     (lists.root / "backlog/tasks/task-9 - Added.md").write_text(ADDED)
@@ -267,7 +267,7 @@ def test_a_status_that_cannot_be_written_is_a_note(lists: Repo):
 
 
 def test_two_tags_of_one_file_are_written_together(lists: Repo):
-    """The second tag starts from what the first one left."""
+    """The second tag is written on top of the first."""
     lists.ok("plan", "import", f"{TASKS}#master")
     lists.ok("plan", "import", f"{TASKS}#auth")
     tasks = {task["name"]: task for task in lists.ok("task", "list", "--json").json["tasks"]}

@@ -33,16 +33,16 @@ def test_records_are_numbered(repo: Repo) -> None:
     assert "Use PostgreSQL" in repo.ok("adr", "list").out
 
 
-def test_letters_lose_their_accents(repo: Repo) -> None:
-    """A title in another language than English gives a name that can be read and typed."""
+def test_accents_are_removed_from_file_names(repo: Repo) -> None:
+    """The file name for a title with accents is plain ASCII."""
     repo.ok("adr", "new", "Über naïve Lösungen")
     repo.ok("adr", "new", "東京")
     names = sorted(path.name for path in (repo.root / ".sow/knowledge/adrs").glob("0*"))
     assert names == ["0001-uber-naive-losungen.md", "0002-decision.md"]
 
 
-def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:
-    """Records of other forms are listed by their number, and files that are none are left out."""
+def test_records_of_other_forms_are_listed(repo: Repo) -> None:
+    """Records in other formats are listed by number, and other files are left out."""
     files = {
         "0003-old.md": "# ADR: Old ways\n\n## Status\n\nDeprecated since spring\n",
         "12-new.md": "no heading\n",
@@ -59,12 +59,12 @@ def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:
 
 
 def test_no_records(repo: Repo) -> None:
-    """An empty folder is reported."""
+    """An empty folder prints that there are no records."""
     assert repo.ok("adr", "list").out == "no decision records; create one: sow adr new TITLE\n"
 
 
-def test_the_repository_says_where_records_lie(repo: Repo) -> None:
-    """artifacts.adrs of .sow/config.yaml is the folder, below the root, and is made where it is missing."""
+def test_the_config_chooses_the_folder_of_records(repo: Repo) -> None:
+    """artifacts.adrs of .sow/config.yaml names the folder, below the root; it is made if missing."""
     (repo.root / ".sow/config.yaml").write_text('schema_version: "1.2.0"\nartifacts:\n  adrs: docs/decisions\n')
     assert Path(repo.ok("adr", "new", "A").out.strip()) == repo.root / "docs/decisions/0001-a.md"
 
@@ -80,7 +80,7 @@ def test_a_folder_outside_is_refused(repo: Repo, value: str) -> None:
     assert sorted(repo.root.parent.rglob("*")) == before
 
 
-def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
+def test_a_linked_folder_is_refused(repo: Repo, tmp_path: Path) -> None:
     """A folder of records that is a link is refused."""
     outside = tmp_path / "outside"
     (repo.root / ADRS).rename(outside)
@@ -90,8 +90,8 @@ def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
     assert sorted(outside.iterdir()) == before
 
 
-def test_a_worker_writes_where_it_works(repo: Repo, tmp_path: Path) -> None:
-    """In a worktree the record belongs to the work there, and its number is free in the home checkout too."""
+def test_a_worker_writes_records_in_its_worktree(repo: Repo, tmp_path: Path) -> None:
+    """The record is part of the worker's change, and its number stays free in the home checkout."""
     repo.ok("adr", "new", "At home")
     work = tmp_path / "work"
     repo.git("worktree", "add", "-q", "-b", "task", str(work))
@@ -102,8 +102,8 @@ def test_a_worker_writes_where_it_works(repo: Repo, tmp_path: Path) -> None:
     assert [adr["title"] for adr in repo.ok("adr", "list", "--json", cwd=work, **marks).json["adrs"]] == ["At work"]
 
 
-def test_another_repository_is_no_workplace(repo: Repo, tmp_path: Path) -> None:
-    """Called from a foreign checkout with a root, the record goes to the root."""
+def test_a_record_goes_to_the_named_root(repo: Repo, tmp_path: Path) -> None:
+    """Called from another repository with --root, the record is written in the root."""
     other = tmp_path / "other"
     other.mkdir()
     repo.git("init", "-q", str(other))
@@ -111,7 +111,7 @@ def test_another_repository_is_no_workplace(repo: Repo, tmp_path: Path) -> None:
     assert Path(made.out.strip()) == repo.root / ADRS / "0001-here.md"
 
 
-def test_records_stay_when_the_project_goes(repo: Repo) -> None:
+def test_records_stay_after_a_cleanup(repo: Repo) -> None:
     """After the clean-up the record is there, and 'sow check' finds the branch clean."""
     path = Path(repo.ok("adr", "new", "A").out.strip())
     repo.ok("cleanup")

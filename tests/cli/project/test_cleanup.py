@@ -20,7 +20,7 @@ def finish(repo: Repo) -> None:
 
 
 def test_cleanup_removes_the_project_and_keeps_the_knowledge(task_repo: Repo):
-    """A finished project goes, a copy stays on this machine, and knowledge stays in the repository."""
+    """A finished project is removed, a copy stays on this machine, and knowledge stays in the repository."""
     (task_repo.root / ".sow/knowledge/adrs/001.md").write_text("# RS256\n")
     finish(task_repo)
     result = task_repo.ok("cleanup")
@@ -36,7 +36,7 @@ def log(repo: Repo) -> list[str]:
 
 
 def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
-    """Commits at the end that hold nothing but state go, earlier ones stay, and the checkout is clean."""
+    """State commits at the end of the branch are dropped, earlier ones stay, and the checkout is clean."""
     task_repo.ok("project", "save", "--message", "all of .sow")
     (task_repo.root / "code.txt").write_text("code\n")
     task_repo.git("rm", "-r", "-q", "--cached", ".sow/project")
@@ -56,7 +56,7 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
 
 
 def test_cleanup_takes_state_out_of_earlier_commits(task_repo: Repo):
-    """State commits between the work go too; the work keeps its files, authors and messages (D8)."""
+    """State commits between the work are dropped, too; the work keeps its files, authors and messages (D8)."""
     task_repo.git("add", "--", ".", ":(exclude).sow/project")
     task_repo.git("commit", "-q", "-m", "before")
     base = task_repo.git("rev-parse", "HEAD")
@@ -113,7 +113,7 @@ def test_cleanup_changes_no_commit_below_a_merge_or_a_tag(task_repo: Repo, obsta
 
 
 def commit_removal(repo: Repo, said: str) -> None:
-    """Run the command that a clean-up printed, in a folder below the root."""
+    """Runs the commands that a clean-up printed, in a folder below the root."""
     command = next(line for line in said.splitlines() if "git commit" in line).partition(": ")[2]
     below = repo.root / "below"
     below.mkdir()
@@ -135,7 +135,7 @@ def test_the_printed_commit_takes_the_removal_only(task_repo: Repo):
 
 
 def test_check_sees_the_last_commit(task_repo: Repo):
-    """A project that only the last commit still has fails, and the printed command removes it there (D8)."""
+    """If only the last commit has the project, the check fails, and the printed command removes it there (D8)."""
     finish(task_repo)
     task_repo.ok("project", "save")
     task_repo.ok("cleanup")
@@ -201,7 +201,7 @@ def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str)
 
 
 def test_cleanup_refuses_while_a_run_is_alive(task_repo: Repo):
-    """A run that is alive needs the project: the clean-up names who has it, and removes nothing."""
+    """The clean-up names the live run, and removes nothing."""
     finish(task_repo)
     with hold_claim(task_repo, "run") as pid:
         result = task_repo.sow("cleanup", "--yes")
@@ -212,7 +212,7 @@ def test_cleanup_refuses_while_a_run_is_alive(task_repo: Repo):
 
 
 def test_cleanup_refuses_an_open_task(task_repo: Repo):
-    """An open task stops the clean-up, and --yes overrules it."""
+    """An open task stops the clean-up, unless --yes is given."""
     before = task_repo.snapshot()
     result = task_repo.sow("cleanup")
     assert result.code == 2
@@ -233,7 +233,7 @@ def test_cleanup_refuses_a_task_that_cannot_be_read(task_repo: Repo):
 
 @pytest.mark.parametrize("words", [(), ("--yes",)])
 def test_cleanup_leaves_the_project_of_another_branch_alone(repo: Repo, words: tuple[str, ...]):
-    """On another branch the project stays, whatever --yes says about open tasks."""
+    """On another branch the project stays, also with --yes."""
     repo.git("switch", "-q", "-c", "feat/other")
     before = repo.snapshot()
     result = repo.sow("cleanup", *words)
@@ -267,7 +267,7 @@ def test_check_sees_whatever_is_left(repo: Repo, left: str):
     assert repo.sow("check").code == 1
 
 
-def test_check_runs_where_sow_was_never_used(bare_repo: Repo, tmp_path: Path):
+def test_check_works_without_a_sow_folder(bare_repo: Repo, tmp_path: Path):
     """A repository without a .sow folder is clean, named by its folder or by --root."""
     bare_repo.ok("check")
     bare_repo.ok("check", "--root", str(bare_repo.root), cwd=tmp_path)
@@ -276,7 +276,7 @@ def test_check_runs_where_sow_was_never_used(bare_repo: Repo, tmp_path: Path):
     assert "nowhere, which is not the root of a git repository" in result.err
 
 
-def test_the_way_to_a_merge(task_repo: Repo):
+def test_a_cleaned_branch_merges(task_repo: Repo):
     """Saved, cleaned up and committed, a branch merges into main without a trace of the project."""
     finish(task_repo)
     task_repo.ok("project", "save")
@@ -290,7 +290,7 @@ def test_the_way_to_a_merge(task_repo: Repo):
 
 
 def test_empty_folders_that_git_left_are_no_project(repo: Repo):
-    """After `git switch main` empty folders may stay: check is clean, and cleanup has nothing to remove (B6)."""
+    """After `git switch main` empty folders may remain: check is clean, and cleanup has nothing to remove (B6)."""
     repo.ok("project", "save")
     repo.git("switch", "-q", "main")
     (repo.project / "context").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""sow feedback: what the next iteration must change."""
+"""sow feedback: text for the next iteration of a task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from conftest import Repo
 
 
 def test_feedback_is_numbered_and_signed(task_repo: Repo):
-    """Each piece of feedback is a file of its own with its author and the iteration that it is about."""
+    """Each piece of feedback is a file with its author and its iteration."""
     assert task_repo.ok("feedback", "add", "010", "Too slow").out.startswith(
         ".sow/project/phases/implementation/tasks/010/feedback/001.md"
     )
@@ -21,8 +21,8 @@ def test_feedback_is_numbered_and_signed(task_repo: Repo):
     assert sorted(path.name for path in (task_repo.task_folder("010") / "feedback").iterdir()) == ["001.md", "002.md"]
 
 
-def test_the_same_words_again_are_one_feedback(task_repo: Repo):
-    """Words that are said once more, as after a crash, stay one file; of another speaker or after others they count."""
+def test_repeated_feedback_is_stored_once(task_repo: Repo):
+    """The same text again, as after a crash, stays one file; by another author or after others it is new."""
     speakers = ("orchestrator", "orchestrator", "ada", "orchestrator")
     for speaker in speakers:
         task_repo.ok("feedback", "add", "010", "Too slow", SOW_AGENT="orchestrator" if speaker != "ada" else "")
@@ -30,7 +30,7 @@ def test_the_same_words_again_are_one_feedback(task_repo: Repo):
     assert [item["by"] for item in feedback] == ["orchestrator", "ada", "orchestrator"]
 
 
-def test_feedback_after_a_file_that_is_no_text(task_repo: Repo):
+def test_an_unreadable_feedback_file_does_not_stop_the_next(task_repo: Repo):
     """A feedback file of somebody else's that cannot be read does not keep the next one from being written."""
     folder = task_repo.task_folder("010") / "feedback"
     folder.mkdir(exist_ok=True)
@@ -38,8 +38,8 @@ def test_feedback_after_a_file_that_is_no_text(task_repo: Repo):
     assert "feedback/002.md" in task_repo.ok("feedback", "add", "010", "Too slow").out
 
 
-def test_feedback_alone_moves_nothing(task_repo: Repo):
-    """Feedback on a task in review says how to send it back, and leaves that to the judge."""
+def test_feedback_alone_changes_no_status(task_repo: Repo):
+    """After feedback on a task in review, the output says how to send the task back."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     result = task_repo.ok("feedback", "add", "010", "Passwords are logged")
     last = "no worker reads it yet; send the task back: sow task set 010 status in_progress"
@@ -48,7 +48,7 @@ def test_feedback_alone_moves_nothing(task_repo: Repo):
 
 
 def test_feedback_on_a_question_waits_for_the_answer(task_repo: Repo):
-    """Feedback on a paused task reaches the worker with the answer, and the last line says how to answer."""
+    """A paused task's worker gets the feedback with the answer, and the last line says how to answer."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which port?")
     result = task_repo.ok("feedback", "add", "010", "Too slow")
     assert result.out.splitlines()[-1] == 'it reaches the worker with the answer: sow answer 1 "…"'
@@ -62,8 +62,8 @@ def test_the_list_for_people(task_repo: Repo):
     assert "by ada, on iteration 1\nToo slow\n" in shown
 
 
-def test_feedback_that_a_person_wrote_by_hand(task_repo: Repo):
-    """A file without our head is read as plain text, and the next number comes after it."""
+def test_handwritten_feedback_is_read(task_repo: Repo):
+    """A file without sow's header is read as plain text, and the next number comes after it."""
     folder = task_repo.task_folder("010") / "feedback"
     folder.mkdir()
     (folder / "007.md").write_text("Use RS256.\n")
@@ -81,7 +81,7 @@ def test_a_worker_reads_its_own_feedback(task_repo: Repo):
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
 def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
-    """Who wants more after the end creates a new task."""
+    """Feedback on an ended task is refused, with the hint to create a new task."""
     if status == "completed":
         task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
         task_repo.ok("approve", "010")
@@ -96,7 +96,7 @@ def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
 
 
 def test_comments_on_lines_are_one_feedback(task_repo: Repo):
-    """Each text after --at belongs to that line; the worker reads its file, its number and the line as it was."""
+    """Each text after --at belongs to that line; the worker reads file, number and the line's text."""
     (task_repo.root / "app.py").write_text("import os\n\n\ndef load():\n    return os.environ\n")
     texts = ("Good so far.", "Read one name only.\n### Not a section", "Not needed")
     added = ("feedback", "add", "010", texts[0], "--at", "app.py:5", texts[1], "--at=./app.py:1", texts[2])
@@ -126,7 +126,7 @@ def test_comments_on_lines_are_one_feedback(task_repo: Repo):
         (["two", "words"], "unexpected argument 'words'"),
     ],
 )
-def test_a_comment_on_no_line_changes_nothing(task_repo: Repo, words: list[str], error: str):
+def test_a_comment_on_a_missing_line_is_refused(task_repo: Repo, words: list[str], error: str):
     """A place that does not exist is refused with its reason, and no feedback is written."""
     (task_repo.root / "app.py").write_text("import os\n")
     result = task_repo.sow("feedback", "add", "010", *words)

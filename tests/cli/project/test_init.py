@@ -14,8 +14,8 @@ MADE = {
 OWN = {".sow/local/.gitignore"}  # of this machine alone
 
 
-def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
-    """A fresh repository gets the files of .sow, each of them named."""
+def test_init_makes_the_folder(bare_repo: Repo):
+    """Each file that init makes is named."""
     result = bare_repo.ok("init")
     assert set(bare_repo.snapshot()) == MADE | OWN
     assert {line.removeprefix("created ") for line in result.out.splitlines()} >= MADE | {".sow/sinks/"}
@@ -24,8 +24,8 @@ def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
 
 
 @pytest.mark.parametrize("words", [("stash", "--include-untracked"), ("clean", "--force", "-d")])
-def test_git_takes_nothing_of_this_machine(bare_repo: Repo, words: tuple[str, ...]):
-    """What is of this machine alone stays where it is, even after git has taken the file that says so."""
+def test_git_ignores_local_files(bare_repo: Repo, words: tuple[str, ...]):
+    """Local files stay in place even after git removed the file that ignores them."""
     bare_repo.ok("init")
     mine = bare_repo.root / ".sow/local/runs/1/journal.jsonl"
     mine.parent.mkdir(parents=True)
@@ -37,7 +37,7 @@ def test_git_takes_nothing_of_this_machine(bare_repo: Repo, words: tuple[str, ..
     assert mine.read_text() == "{}\n"
 
 
-def test_it_can_be_repeated(bare_repo: Repo):
+def test_init_can_be_repeated(bare_repo: Repo):
     """A second call changes nothing and says that all is there."""
     bare_repo.ok("init")
     before = bare_repo.snapshot()
@@ -46,8 +46,8 @@ def test_it_can_be_repeated(bare_repo: Repo):
     assert bare_repo.snapshot() == before
 
 
-def test_it_overwrites_nothing_and_adds_what_is_missing(bare_repo: Repo):
-    """A file that somebody changed stays as it is, and one that somebody removed comes back."""
+def test_init_overwrites_nothing(bare_repo: Repo):
+    """A changed file stays as it is, and a missing one is written again."""
     bare_repo.ok("init")
     (bare_repo.root / ".sow/.gitignore").write_text("/local/\n# mine\n")
     (bare_repo.root / ".sow/config.yaml").unlink()
@@ -56,7 +56,7 @@ def test_it_overwrites_nothing_and_adds_what_is_missing(bare_repo: Repo):
     assert (bare_repo.root / ".sow/.gitignore").read_text() == "/local/\n# mine\n"
 
 
-def test_git_sees_only_what_is_meant_to_be_committed(bare_repo: Repo):
+def test_only_committed_files_are_visible_to_git(bare_repo: Repo):
     """What belongs to this machine alone is ignored by git."""
     bare_repo.ok("init")
     shown = bare_repo.git("status", "--porcelain", "--untracked-files=all")
@@ -93,7 +93,7 @@ def test_a_project_with_all_defaults(repo: Repo):
 
 @pytest.mark.parametrize("branch", ["main", "master"])
 def test_no_project_on_the_main_branch(bare_repo: Repo, branch: str):
-    """On main and master a project is refused before anything is made."""
+    """On main and master a project is refused before anything is written."""
     bare_repo.git("branch", "-M", branch)
     result = bare_repo.sow("init", "--project", "Auth")
     assert result.code == 2
@@ -114,8 +114,8 @@ def test_no_project_on_the_main_branch(bare_repo: Repo, branch: str):
         ("--project", ""),
     ],
 )
-def test_bad_words_make_nothing(bare_repo: Repo, words: tuple[str, ...]):
-    """A word that is wrong is refused before the folder is made."""
+def test_bad_arguments_write_nothing(bare_repo: Repo, words: tuple[str, ...]):
+    """A bad argument is refused before the folder is made."""
     bare_repo.git("switch", "-q", "-c", "feat/auth")
     result = bare_repo.sow("init", *words)
     assert result.code == 2, result
@@ -132,8 +132,8 @@ def test_one_project_per_branch(repo: Repo):
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_a_sow_that_is_no_folder_is_refused(bare_repo: Repo, kind: str):
-    """A .sow that is a symbolic link or a file is left alone, and nothing is written through it."""
+def test_a_sow_path_that_is_no_folder_is_refused(bare_repo: Repo, kind: str):
+    """If .sow is a link or a file, it is left alone, and nothing is written through it."""
     elsewhere = bare_repo.root.parent / "elsewhere"
     elsewhere.mkdir()
     place = bare_repo.root / ".sow"
@@ -147,8 +147,8 @@ def test_a_sow_that_is_no_folder_is_refused(bare_repo: Repo, kind: str):
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_folder_where_a_file_belongs_is_named(bare_repo: Repo):
-    """A folder called config.yaml is somebody's: init says so instead of working around it."""
+def test_a_folder_in_place_of_a_file_is_an_error(bare_repo: Repo):
+    """A folder called config.yaml is an error that names it."""
     (bare_repo.root / ".sow/config.yaml").mkdir(parents=True)
     result = bare_repo.sow("init")
     assert result.code == 2

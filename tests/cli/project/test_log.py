@@ -15,8 +15,8 @@ def entries(repo: Repo, *arguments: str) -> list[dict[str, Any]]:
     return result
 
 
-def test_without_a_task_it_is_the_projects_log(task_repo: Repo):
-    """Without a task it goes to the project's log, and says whether a person or the orchestrator wrote (B2)."""
+def test_without_a_task_the_entry_goes_to_the_project(task_repo: Repo):
+    """The entry goes to the project's log and says whether a person or the orchestrator wrote it (B2)."""
     assert task_repo.ok("log", "planned the work").out == "logged to .sow/project/log.md\n"
     task_repo.ok("log", "found a race", SOW_AGENT="orchestrator")
     result = [(entry["agent"], entry["action"], entry["result"]) for entry in entries(task_repo)[-2:]]
@@ -67,7 +67,7 @@ def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
     assert [entry["text"] for entry in entries(task_repo, "--task", "010")] == ["Implemented authentication", "mine"]
 
 
-def test_agent_log_without_any_task_in_progress(repo: Repo):
+def test_agent_log_needs_a_task_in_progress(repo: Repo):
     """Where nobody works there is nobody's log to write."""
     result = repo.sow("agent", "log", "hello")
     assert result.code == 2
@@ -96,8 +96,8 @@ def test_a_log_is_pleasant_to_read(task_repo: Repo):
         "-v is an option of ours",
     ],
 )
-def test_no_text_can_pass_for_something_else(repo: Repo, text: str):
-    """Whatever the text looks like, it comes back as the text of one entry."""
+def test_no_text_can_imitate_an_entry(repo: Repo, text: str):
+    """Any text comes back as the text of one entry."""
     count = len(entries(repo))
     repo.ok("log", "--", text)
     after = entries(repo)
@@ -107,14 +107,14 @@ def test_no_text_can_pass_for_something_else(repo: Repo, text: str):
 
 @pytest.mark.parametrize("user", ["a · b", "a\nb", "x" * 300, "\x1b[31mred", "  "])
 def test_no_user_name_can_break_a_log(task_repo: Repo, user: str):
-    """Whatever the user is called, an act of theirs is one entry that can be read back."""
+    """Any user name gives one entry that can be read back."""
     task_repo.ok("task", "abandon", "010", "--reason", "test", USER=user)
     assert [entry["action"] for entry in entries(task_repo)] == ["project_new", "task_create", "abandon"]
     task_repo.ok("validate", ".sow/project/log.md")
 
 
-def test_a_user_name_that_is_no_text(task_repo: Repo):
-    """A user name that is not UTF-8 is written with a replacement, and the act is done."""
+def test_a_user_name_that_is_not_utf8(task_repo: Repo):
+    """Invalid bytes of a user name are replaced, and the command works."""
     task_repo.environment["USER"] = b"\xff".decode("utf-8", "surrogateescape")
     task_repo.ok("task", "abandon", "010", "--reason", "test")
     assert entries(task_repo)[-1]["agent"] == "\ufffd"
@@ -128,8 +128,8 @@ def test_the_written_entry_as_json(task_repo: Repo):
     assert document["entry"] in entries(task_repo, "--task", "010")
 
 
-def test_the_list_for_people(task_repo: Repo):
-    """A person reads when, who, what and how, with the text below."""
+def test_the_list_shows_time_author_and_files(task_repo: Repo):
+    """The list shows time, author, action and result, with the text below."""
     assert task_repo.ok("log", "--list", "--task", "010").out == "no entries\n"
     task_repo.ok("log", "--task", "010", "--file", "a.py", "--action", "tried", "hello")
     head, text = task_repo.ok("log", "--list", "--task", "010").out.splitlines()
@@ -137,14 +137,14 @@ def test_the_list_for_people(task_repo: Repo):
     assert text == "  hello"
 
 
-def test_reading_and_writing_at_once_is_refused(repo: Repo):
-    """--list with a text is refused: the text would be lost."""
+def test_reading_and_writing_together_is_refused(repo: Repo):
+    """--list with a text is refused."""
     before = repo.snapshot()
     assert repo.sow("log", "--list", "hello").code == 2
     assert repo.snapshot() == before
 
 
-def test_a_torn_entry_hurts_no_other(task_repo: Repo):
+def test_a_torn_entry_does_not_affect_the_next(task_repo: Repo):
     """After an entry that was cut off in the middle, the next one is read whole."""
     task_repo.ok("log", "--task", "010", "first")
     path = task_repo.task_folder("010") / "log.md"

@@ -40,7 +40,7 @@ def test_list_counts_the_tasks(staged: Repo):
 
 
 def test_advance_to_the_end_and_back(staged: Repo):
-    """One phase follows the other; at the end there is none, and back reopens the one before."""
+    """Each advance activates the next phase; at the end there is none, and `back` reopens the last one."""
     assert staged.ok("phase", "advance").out == "active phase: build\n"
     staged.ok("phase", "advance")
     assert staged.ok("phase", "advance").out == "all phases are completed\n"
@@ -51,7 +51,7 @@ def test_advance_to_the_end_and_back(staged: Repo):
     assert stages(staged) == [("design", "active"), ("build", "pending"), ("test", "pending")]
 
 
-def test_a_phase_that_had_begun_waits_after_back(staged: Repo):
+def test_a_begun_phase_is_pending_after_back(staged: Repo):
     """After `phase back` a later phase waits for the active one; nothing says that it has not begun (B25)."""
     staged.ok("phase", "advance")
     staged.ok("task", "create", "--name", "Write")
@@ -72,7 +72,7 @@ def test_a_new_phase_is_not_completed(staged: Repo):
 
 
 def test_advance_is_recorded(staged: Repo):
-    """The project's log tells who continued."""
+    """The project's log names who advanced the phase."""
     staged.ok("phase", "advance", SOW_AGENT="orchestrator")
     entry = staged.ok("log", "--list", "--json").json["entries"][-1]
     assert (entry["agent"], entry["action"], entry["text"]) == ("orchestrator", "phase_advance", "advanced to build")
@@ -80,7 +80,7 @@ def test_advance_is_recorded(staged: Repo):
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "needs_review", "paused", "failed"])
 def test_an_open_task_stops_the_advance(staged: Repo, status: str):
-    """Whatever an open task waits for, its phase cannot be left."""
+    """A phase with an open task of any status cannot be left."""
     staged.ok("task", "create", "--name", "Draw")
     if status != "pending":
         staged.ok("task", "set", "--id", "010", "status", "in_progress")
@@ -94,7 +94,7 @@ def test_an_open_task_stops_the_advance(staged: Repo, status: str):
 
 
 def test_a_broken_task_stops_the_advance(staged: Repo):
-    """A task that cannot be read might be open: nobody continues over it."""
+    """A task that cannot be read may be open, so its phase cannot be left."""
     staged.ok("task", "create", "--name", "Draw")
     (staged.task_folder("010", "design") / "state.yaml").write_text("task: [\n")
     result = staged.sow("phase", "advance")
@@ -102,7 +102,7 @@ def test_a_broken_task_stops_the_advance(staged: Repo):
     assert "task 010 cannot be read" in result.err
 
 
-def test_there_is_no_skipping_forward(staged: Repo):
+def test_no_phase_can_be_skipped(staged: Repo):
     """A task of a later phase can be planned but not started, and `back` does not lead forward."""
     staged.ok("task", "create", "--name", "Write", "--phase", "build")
     result = staged.sow("task", "set", "--id", "010", "status", "in_progress")
@@ -115,13 +115,13 @@ def test_there_is_no_skipping_forward(staged: Repo):
     assert "is not an earlier phase" in result.err
 
 
-def test_there_is_nothing_before_the_first(staged: Repo):
+def test_back_from_the_first_phase_is_refused(staged: Repo):
     """From the first phase nobody goes back."""
     assert staged.sow("phase", "back").code == 2
 
 
-def test_a_phase_is_proposed_and_approved(staged: Repo):
-    """A new phase waits as a question until a person says yes, and no task starts in it before."""
+def test_a_proposed_phase_waits_for_approval(staged: Repo):
+    """A new phase is a question until a person approves it, and no task starts in it before."""
     result = staged.ok("phase", "add", "review", "--reason", "two eyes more")
     assert "proposed as question 1" in result.out
     assert ("review", "proposed") in stages(staged)
@@ -131,8 +131,8 @@ def test_a_phase_is_proposed_and_approved(staged: Repo):
     assert staged.ok("inbox", "--json").json["items"] == []
 
 
-def test_a_proposal_holds_nobody_up(staged: Repo):
-    """A phase that nobody approved is passed over by advance."""
+def test_a_proposal_does_not_stop_an_advance(staged: Repo):
+    """Advance skips a phase that nobody approved."""
     staged.ok("phase", "add", "review", "--reason", "maybe")
     assert staged.ok("phase", "advance").out == "active phase: build\n"
     assert ("review", "proposed") in stages(staged)
@@ -140,14 +140,14 @@ def test_a_proposal_holds_nobody_up(staged: Repo):
 
 @pytest.mark.parametrize(("word", "left"), [("yes", "pending"), ("no", None), ("reject", None), ("ok", "pending")])
 def test_the_question_can_be_answered(staged: Repo, word: str, left: str | None):
-    """A proposal is a numbered question: yes takes the phase in, no removes it."""
+    """A proposal is a numbered question: yes adds the phase, no removes it."""
     staged.ok("phase", "add", "review", "--reason", "why not")
     staged.ok("answer", "1", word)
     assert dict(stages(staged)).get("review") == left
 
 
 def test_only_yes_or_no_answers_a_proposal(staged: Repo):
-    """Other words are no decision."""
+    """Other answers are refused."""
     staged.ok("phase", "add", "review", "--reason", "why not")
     result = staged.sow("answer", "1", "perhaps")
     assert result.code == 2
@@ -164,8 +164,8 @@ def test_only_yes_or_no_answers_a_proposal(staged: Repo):
         (("--before", "design"), ["review", "design", "build", "test"]),
     ],
 )
-def test_a_person_puts_a_phase_where_it_belongs(staged: Repo, place: tuple[str, ...], order: list[str]):
-    """With --yes the phase is there at once, at the named place; before the active one it is the active one."""
+def test_a_person_adds_a_phase_at_a_place(staged: Repo, place: tuple[str, ...], order: list[str]):
+    """With --yes the phase is added at once at the named place; before the active one it becomes active."""
     staged.ok("phase", "add", "review", "--reason", "needed", "--yes", *place)
     assert [name for name, _ in stages(staged)] == order
     expected = "active" if order[0] == "review" else "pending"
@@ -173,7 +173,7 @@ def test_a_person_puts_a_phase_where_it_belongs(staged: Repo, place: tuple[str, 
     assert (staged.project / "phases/review/tasks").is_dir()
 
 
-def test_two_places_are_one_too_many(staged: Repo):
+def test_before_and_after_together_are_refused(staged: Repo):
     """--before and --after together are refused."""
     result = staged.sow("phase", "add", "x", "--reason", "r", "--before", "build", "--after", "design")
     assert result.code == 2
@@ -183,7 +183,7 @@ def test_two_places_are_one_too_many(staged: Repo):
 SESSION = {"CLAUDECODE": "1", "USER": "ada"}
 
 
-def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: Repo):
+def test_a_phase_approved_in_a_session_starts_work(staged: Repo):
     """The orchestrator proposes, Claude Code asks the person, and a task of the new phase starts at once (B1)."""
     proposed = staged.ok("phase", "add", "discovery", "--reason", "a race", "--now", **SESSION)
     assert "proposed as question 1" in proposed.out
@@ -202,7 +202,7 @@ def test_work_begins_in_a_phase_that_the_person_approved_in_the_session(staged: 
     "marks", [{"SOW_ASKS": "1", "SOW_AGENT": "orchestrator"}, {"SOW_ASKS": "1", "GEMINI_CLI": "1"}]
 )
 def test_only_claude_code_asks_the_person(staged: Repo, marks: dict[str, str]):
-    """In the session of another CLI nobody confirms an approval, so it is refused (B2)."""
+    """Other CLIs do not confirm an approval with the person, so it is refused in their sessions (B2)."""
     staged.ok("phase", "add", "discovery", "--reason", "a race")
     for item in (["phase", "approve", "discovery"], ["phase", "add", "x", "--reason", "r", "--yes"]):
         result = staged.sow(*item, **marks)
@@ -232,14 +232,14 @@ def test_a_phase_that_is_added_now_after_the_end_is_the_last_one(staged: Repo):
     assert stages(staged)[-1] == ("docs", "active")
 
 
-def test_an_approved_phase_needs_no_approval(staged: Repo):
-    """Approving twice, or approving what was never proposed, is refused."""
+def test_approving_a_phase_twice_is_refused(staged: Repo):
+    """Approving an approved phase, or one that was never proposed, is refused."""
     result = staged.sow("phase", "approve", "build")
     assert result.code == 2
     assert "phase build is pending: it needs no approval" in result.err
 
 
-def test_the_same_name_twice(staged: Repo):
+def test_a_duplicate_phase_is_refused(staged: Repo):
     """A phase that is there cannot be added again, whatever its alias."""
     assert staged.sow("phase", "add", "build", "--reason", "again", "--yes").code == 2
     staged.ok("phase", "add", "implement", "--reason", "the work", "--yes")
@@ -248,7 +248,7 @@ def test_the_same_name_twice(staged: Repo):
 
 
 def test_a_unique_prefix_names_a_phase(staged: Repo):
-    """A prefix that fits two phases is refused with both of them."""
+    """A prefix of two phases is refused with both names."""
     staged.ok("phase", "add", "tidy", "--reason", "clean", "--yes")
     result = staged.sow("task", "create", "--name", "x", "--phase", "t")
     assert result.code == 2

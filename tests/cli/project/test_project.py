@@ -7,8 +7,8 @@ from pathlib import Path
 from conftest import Repo
 
 
-def test_new_says_where_the_project_is(bare_repo: Repo):
-    """A new project is told with its branch and its phases, and its beginning is in its log."""
+def test_new_prints_the_project(bare_repo: Repo):
+    """`new` prints branch and phases, and the project's log has its beginning."""
     bare_repo.git("switch", "-q", "-c", "feat/shop")
     bare_repo.ok("init")
     result = bare_repo.ok("project", "new", "Shop", "--phase", "design", "--phase", "build")
@@ -26,14 +26,14 @@ def test_new_needs_the_folder(bare_repo: Repo):
 
 
 def test_every_project_has_an_id_of_its_own(repo: Repo):
-    """A project that begins anew is another project."""
+    """A project that is started again has a new id."""
     first = repo.ok("project", "show", "--json").json["project_id"]
     repo.ok("project", "delete")
     repo.ok("project", "new", "Add authentication")
     assert repo.ok("project", "show", "--json").json["project_id"] != first
 
 
-def test_show_for_people_and_programs(repo: Repo):
+def test_show_has_a_text_and_a_json_form(repo: Repo):
     """A person reads name, branch and phases; a program gets the whole state."""
     shown = repo.ok("project", "show").out
     assert "name        Add authentication" in shown
@@ -44,7 +44,7 @@ def test_show_for_people_and_programs(repo: Repo):
 
 
 def test_save_commits_the_project_and_nothing_else(repo: Repo):
-    """What the user has staged and what lies about stays staged and stays about."""
+    """Staged files stay staged and untracked files untracked."""
     (repo.root / "staged.txt").write_text("staged\n")
     (repo.root / "loose.txt").write_text("loose\n")
     repo.git("add", "staged.txt")
@@ -58,7 +58,7 @@ def test_save_commits_the_project_and_nothing_else(repo: Repo):
     assert repo.git("status", "--porcelain").splitlines() == ["A  staged.txt", "?? loose.txt"]
 
 
-def test_a_clone_shows_the_phases(repo: Repo, tmp_path: Path):
+def test_a_clone_shows_empty_phases(repo: Repo, tmp_path: Path):
     """The folder of a phase without a task is there in a clone, too (B18)."""
     repo.ok("phase", "add", "docs", "--reason", "r", "--yes")
     repo.ok("project", "save")
@@ -92,7 +92,7 @@ def test_save_runs_no_hook(repo: Repo):
     assert not (repo.root / "ran").exists()
 
 
-def test_remember_is_shown_to_whoever_comes_next(repo: Repo):
+def test_a_memory_is_shown_later(repo: Repo):
     """A memory is in the context folder, in the status and in the project's document, in order."""
     repo.ok("project", "remember", "We use RS256")
     repo.ok("project", "remember", "-", stdin=b"## Tokens\nlive for an hour\n")
@@ -103,7 +103,7 @@ def test_remember_is_shown_to_whoever_comes_next(repo: Repo):
 
 
 def test_delete_keeps_a_copy(repo: Repo):
-    """The project is gone from its place, and every byte of it is under .sow/local/removed."""
+    """Every byte of the deleted project is under .sow/local/removed."""
     before = {path: data for path, data in repo.snapshot().items() if path.startswith(".sow/project/")}
     result = repo.ok("project", "delete")
     copy = result.out.rpartition(" ")[2].strip()
@@ -113,8 +113,8 @@ def test_delete_keeps_a_copy(repo: Repo):
     assert repo.ok("status", "--json").json["project"] is None
 
 
-def test_delete_asks_for_a_yes_while_tasks_are_open(task_repo: Repo):
-    """An open task stops the removal, and --yes overrules it."""
+def test_delete_refuses_open_tasks(task_repo: Repo):
+    """An open task stops the removal, unless --yes is given."""
     before = task_repo.snapshot()
     result = task_repo.sow("project", "delete")
     assert result.code == 2
@@ -126,13 +126,13 @@ def test_delete_asks_for_a_yes_while_tasks_are_open(task_repo: Repo):
 
 
 def test_delete_works_on_another_branch(repo: Repo):
-    """A project that was carried to another branch can be removed there."""
+    """A project that was moved to another branch can be removed there."""
     repo.git("switch", "-q", "-c", "feat/other")
     repo.ok("project", "delete")
     repo.ok("project", "new", "Other")
 
 
-def test_delete_of_nothing(repo: Repo):
+def test_delete_without_a_project_is_refused(repo: Repo):
     """Without a project there is nothing to delete."""
     repo.ok("project", "delete")
     result = repo.sow("project", "delete")
@@ -140,8 +140,8 @@ def test_delete_of_nothing(repo: Repo):
     assert "has no project" in result.err
 
 
-def test_a_lost_state_is_never_taken_for_no_project(task_repo: Repo) -> None:
-    """Without its state file a project is not started anew over its old tasks; the hint names the last good copy."""
+def test_a_lost_state_file_is_no_missing_project(task_repo: Repo) -> None:
+    """Without its state file a project is not started anew over its tasks; the hint names the last good copy."""
     (task_repo.project / "state.yaml").unlink()
     for case in (("status",), ("task", "list"), ("project", "new", "Another")):
         result = task_repo.sow(*case)

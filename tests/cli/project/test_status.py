@@ -33,8 +33,8 @@ def test_without_the_folder(bare_repo: Repo):
     assert "sow init" in result.err
 
 
-def test_the_whole_project_at_a_glance(task_repo: Repo):
-    """Phases, counts, tasks, what waits, memories, the latest acts and the next step are on one page."""
+def test_the_page_is_complete(task_repo: Repo):
+    """Phases, counts, tasks, open questions, memories, the latest actions and the next step are on one page."""
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which\nkey?".replace("\n", " "))
     task_repo.ok("project", "remember", "We use RS256")
@@ -54,7 +54,7 @@ def test_the_whole_project_at_a_glance(task_repo: Repo):
     assert shown.endswith('\nNext\n  sow answer 1 "…"\n')  # what it answers is above
 
 
-def test_the_document(task_repo: Repo):
+def test_the_json_document_has_the_same_facts(task_repo: Repo):
     """The JSON document has the same facts under stable names."""
     document = task_repo.ok("status", "--json").json
     assert set(document) == {
@@ -88,14 +88,14 @@ def test_the_next_step_leads_through_a_project(repo: Repo):
 
 
 def test_a_high_priority_comes_first(repo: Repo):
-    """Of two tasks that could start, the more important one is proposed."""
+    """Of two ready tasks, the one with the higher priority is proposed."""
     repo.ok("task", "create", "--name", "Later")
     repo.ok("task", "create", "--name", "Now", "--priority", "high")
     assert repo.ok("status", "--json").json["next"]["command"] == "sow agent spawn implementer 020"
 
 
-def test_a_broken_task_is_said_and_hides_nothing(task_repo: Repo):
-    """A task that cannot be read is shown as broken, and the others are shown as ever."""
+def test_a_broken_task_is_shown(task_repo: Repo):
+    """A task that cannot be read is shown as broken, and the others are listed as usual."""
     task_repo.ok("task", "create", "--name", "Second")
     (task_repo.task_folder("010") / "state.yaml").write_text("schema_version: 1\n")
     document = task_repo.ok("status", "--json").json
@@ -104,8 +104,8 @@ def test_a_broken_task_is_said_and_hides_nothing(task_repo: Repo):
     assert "broken" in task_repo.ok("status").out
 
 
-def test_many_tasks_do_not_flood_the_page(repo: Repo):
-    """With more than fifty tasks the finished ones are left to the list."""
+def test_many_tasks_are_shortened(repo: Repo):
+    """With more than fifty tasks the finished ones are only in the list."""
     state = None
     for number in range(1, 56):
         ident = f"{number * 10:03d}"
@@ -132,8 +132,8 @@ def test_reading_changes_nothing(task_repo: Repo, words: tuple[str, ...]):
     assert task_repo.snapshot() == before
 
 
-def test_an_imported_plan_is_run(repo: Repo):
-    """After an import the next step is the run of the plan, with a path that works in the current folder."""
+def test_the_next_step_after_an_import_is_the_run(repo: Repo):
+    """The next step is the run of the plan, with a path that works in the current folder."""
     (repo.root / "docs").mkdir()
     (repo.root / "docs/plan.md").write_text("# Steps\n\n## Task 1: One\n\nDo it.\n")
     repo.ok("plan", "import", "docs/plan.md", "--yes")

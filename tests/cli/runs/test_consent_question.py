@@ -31,7 +31,7 @@ HEADINGS = ("### Task 2: B", "## Task 2 B", "##Task 2: B", "## Taks 2: B", "**Ta
 
 @pytest.fixture
 def asking(plan_repo: PlanRepo) -> PlanRepo:
-    """A repository in which no command is agreed to."""
+    """A repository in which no command has consent."""
     plan_repo.configure(checks={"allow": []})
     return plan_repo
 
@@ -57,7 +57,7 @@ def test_a_no_on_the_terminal_starts_nothing(asking: PlanRepo, on_terminal: Call
 
 
 def test_the_question_says_where_the_commands_run(asking: PlanRepo) -> None:
-    """In the sandbox the question says so, and what it leaves open; without it the commands have the user's rights."""
+    """With a sandbox the question says so and names what stays open; otherwise it names the user's rights."""
     asking.plan({"test_commands": ["true"]})
     refused = asking.run()
     assert refused.code == 4, refused
@@ -73,7 +73,7 @@ def test_the_question_says_where_the_commands_run(asking: PlanRepo) -> None:
 
 @few_of("name", DOUBTFUL, 1)
 def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
-    """A warning that could change order or scope stops a run before it starts; --yes accepts the plan as read."""
+    """A warning about order or scope stops a run before it starts; --yes accepts the plan as read."""
     plan_repo.plan("First", DOUBTFUL[name])
     refused = plan_repo.run("--review", "off")
     assert refused.code == 4, refused
@@ -89,7 +89,7 @@ def test_a_doubtful_plan_is_not_run(plan_repo: PlanRepo, name: str) -> None:
 
 
 @pytest.mark.full
-def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
+def test_warnings_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: Callable[..., Any]) -> None:
     """A person who confirms the warnings starts the run."""
     plan_repo.plan("First", DOUBTFUL["depends"])
     terminal = on_terminal(plan_repo.repo, "run", "plan.yaml", "--review", "off")
@@ -99,7 +99,7 @@ def test_doubts_are_asked_about_on_a_terminal(plan_repo: PlanRepo, on_terminal: 
 
 @pytest.mark.full
 def test_a_harmless_warning_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
-    """A key that changes neither order nor scope is named in a warning, and the run continues."""
+    """A key that changes neither order nor scope is a warning, and the run continues."""
     plan_repo.plan({"priority": "high"})
     result = plan_repo.run("--review", "off")
     assert result.code == 0, result
@@ -159,7 +159,7 @@ def test_an_update_prints_the_warnings(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.parametrize("words", [("plan", "show"), ("plan", "waves"), ("run",)], ids=" ".join)
 def test_errors_do_not_hide_the_warnings(plan_repo: PlanRepo, words: tuple[str, ...]) -> None:
-    """A plan without tasks, since its heading is written wrongly, says both (C4)."""
+    """A plan without tasks because of a wrong heading reports both (C4)."""
     (plan_repo.repo.root / "plan.md").write_text("# P\n\n##Task 1: A\n\nx\n")
     result = plan_repo.repo.sow(*words, "plan.md")
     assert result.code == 2
@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[Callable[[PlanRepo], None], int]] = {
 
 @pytest.mark.parametrize("why", REFUSED)
 def test_a_refused_run_leaves_the_checkout_as_it_was(plan_repo: PlanRepo, why: str) -> None:
-    """A run that is refused on main makes no branch, goes to none, and writes no file (F39)."""
+    """A run that is refused on main makes no branch, switches to none, and writes no file (F39)."""
     prepare, code = REFUSED[why]
     repo = on_main(plan_repo)
     prepare(plan_repo)
@@ -233,6 +233,6 @@ def _counts(path: Path) -> bool:
 @pytest.mark.parametrize(
     "command", ["python -m pytest", "PYTHONPATH=src A=1 python -m pytest", "A=1 python -c 'x' && y"]
 )
-def test_commands_are_filed_under_their_program(command: str) -> None:
+def test_consent_is_filed_under_the_program(command: str) -> None:
     """Variables that are set before the program do not hide it."""
     assert by_program([command]) == {"python": [command]}

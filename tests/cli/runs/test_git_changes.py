@@ -14,7 +14,7 @@ PLANT = f"{WORK}git config alias.st 'status --short'\n"
 
 @few_of(("typed", "stays"), [(b"y\n", False), (b"n\n", True)], 1)
 def test_the_end_of_a_run_asks(plan_repo: PlanRepo, on_terminal: Callable[..., Any], typed: bytes, stays: bool) -> None:
-    """With a yes the change is undone; without one it stays, and the way to decide later is shown."""
+    """With a yes the change is undone; otherwise it stays, and the command that decides later is shown."""
     plan_repo.act("implementer", PLANT)
     plan_repo.plan("First")
     code, shown = on_terminal(plan_repo.repo, "run", "plan.yaml").until("Undo these changes? [y/N]").type(typed).end()
@@ -25,8 +25,8 @@ def test_the_end_of_a_run_asks(plan_repo: PlanRepo, on_terminal: Callable[..., A
     assert ("undid 1 change;" in shown) != stays
 
 
-def test_a_change_is_shown_once_while_the_run_goes_on(plan_repo: PlanRepo) -> None:
-    """The live line and the report name the change, each once and without a task: the user may have made it."""
+def test_a_change_is_shown_once_during_a_run(plan_repo: PlanRepo) -> None:
+    """The live line and the report name the change once each and without a task: the user may have made it."""
     plan_repo.act("implementer", PLANT)
     plan_repo.plan("First")
     result = plan_repo.run()
@@ -54,8 +54,8 @@ def test_a_no_to_doctor_changes_nothing(plan_repo: PlanRepo, on_terminal: Callab
 
 
 @pytest.mark.full
-def test_an_agent_decides_nothing(plan_repo: PlanRepo) -> None:
-    """A worker cannot accept what it planted."""
+def test_an_agent_cannot_accept_a_change(plan_repo: PlanRepo) -> None:
+    """A worker cannot accept a change that it made."""
     plan_repo.act("implementer", f"{PLANT}sow doctor --keep-git-changes --yes > said.txt 2>&1; echo $? >> said.txt\n")
     plan_repo.plan("First")
     result = plan_repo.run()
@@ -64,7 +64,7 @@ def test_an_agent_decides_nothing(plan_repo: PlanRepo) -> None:
     assert "alias.st" in result.err
 
 
-def test_the_change_of_a_single_turn(plan_repo: PlanRepo) -> None:
+def test_a_change_during_a_single_turn_is_named(plan_repo: PlanRepo) -> None:
     """`sow agent spawn` with a CLI that reports nothing itself names the change too."""
     plan_repo.act("implementer", PLANT)
     plan_repo.repo.ok("init", "--project", "Harbour")

@@ -15,7 +15,7 @@ from support.simulated_workers import wait_for
 
 @pytest.fixture
 def waiting(plan_repo: PlanRepo) -> PlanRepo:
-    """A run of two tasks that could not come to the user's branch: a file of theirs is in the way."""
+    """A run of two tasks that could not be delivered because a file of the user is in the way."""
     plan_repo.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
     (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
     result = plan_repo.run()
@@ -29,7 +29,7 @@ def head(repo: Repo) -> str:
 
 
 def commit(repo: Repo, name: str, text: str = "theirs\n") -> str:
-    """A commit of the user's."""
+    """Makes a commit of the user."""
     (repo.root / name).write_text(text)
     repo.git("add", name)
     repo.git("commit", "-q", "-m", f"My {name}")
@@ -37,7 +37,7 @@ def commit(repo: Repo, name: str, text: str = "theirs\n") -> str:
 
 
 def refused(repo: Repo, code: int, said: str, hint: str) -> None:
-    """The command refuses with this code and these words, and the branch stays where it is."""
+    """Checks that the command fails with this code and text, and that the branch stays."""
     before = head(repo)
     result = repo.sow("integrate")
     assert result.code == code, result
@@ -50,8 +50,8 @@ def refused(repo: Repo, code: int, said: str, hint: str) -> None:
 
 
 @pytest.mark.full
-def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
-    """Once the user's file is put away, the branch moves to what the run merged, and the run is over."""
+def test_integrate_works_once_the_file_is_moved(waiting: PlanRepo):
+    """Once the user's file is moved, the branch moves to the merged work, and the run is over."""
     refused(waiting.repo, 4, "part_010.txt", "then 'sow integrate'")
     assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
     (waiting.repo.root / "part_010.txt").unlink()
@@ -65,7 +65,7 @@ def test_what_was_in_the_way_is_gone(waiting: PlanRepo):
 
 
 @pytest.mark.full
-def test_what_is_next_is_to_integrate(waiting: PlanRepo):
+def test_the_next_step_is_to_integrate(waiting: PlanRepo):
     """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
     repo = waiting.repo
     assert [item["do"] for item in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
@@ -79,7 +79,7 @@ def test_what_is_next_is_to_integrate(waiting: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_failed_task_does_not_hide_that_the_rest_waits(plan_repo: PlanRepo):
+def test_a_failed_task_does_not_hide_integrate(plan_repo: PlanRepo):
     """If one task failed and the result of the others is not delivered, `sow integrate` is named too."""
     plan_repo.act("implementer-020", "exit 3\n")
     plan_repo.plan("First", "Second")
@@ -91,7 +91,7 @@ def test_a_failed_task_does_not_hide_that_the_rest_waits(plan_repo: PlanRepo):
 
 
 def advised(said: str) -> list[str]:
-    """The commands that a hint names, in their order."""
+    """Returns the commands of a hint, in order."""
     stash, _, back = said.partition("put them away (")[2].partition("), then 'sow integrate'")
     pop = ["git stash pop"] if "'git stash pop'" in back else []
     restore = re.findall(r"git restore --source='stash@\{0\}\^3' -- [^\n)]+", back)
@@ -99,7 +99,7 @@ def advised(said: str) -> list[str]:
 
 
 def follow(repo: Repo, said: str, cwd: Path) -> list[str]:
-    """Type what a hint says into a shell, and insist that each command works; returns them."""
+    """Runs the commands of a hint in a shell, checks that each works, and returns them."""
     commands = advised(said)
     for command in commands:
         text = ["sh", "-c", command]
@@ -113,8 +113,8 @@ LINES = "".join(f"line {number}\n" for number in range(20))
 
 @few_of("where", [".", "deep"], 1)
 @few_of("count", [1, 12], 1)
-def test_changed_files_are_put_away_and_come_back(plan_repo: PlanRepo, count: int, where: str):
-    """The printed commands work in a project's first run, in every folder: the work of both is in the files at last."""
+def test_changed_files_are_stashed_and_restored(plan_repo: PlanRepo, count: int, where: str):
+    """The printed commands work in a first run and in every folder; the files have both changes."""
     root = plan_repo.repo.root
     names = [f"deep/it's [no] {number}.txt" for number in range(count)]
     (root / "deep").mkdir()
@@ -141,8 +141,8 @@ def test_changed_files_are_put_away_and_come_back(plan_repo: PlanRepo, count: in
 
 
 @few_of("ignored", [False, True], 1)
-def test_new_files_are_put_away_and_come_back(waiting: PlanRepo, ignored: bool):
-    """A file of the user's that git does not know, or ignores, is put away and back by the printed commands too."""
+def test_new_files_are_moved_and_restored(waiting: PlanRepo, ignored: bool):
+    """An untracked or ignored file of the user is moved away and back by the printed commands."""
     if ignored:
         commit(waiting.repo, ".gitignore", "part_010.txt\n")
     refusal = waiting.repo.sow("integrate")
@@ -154,8 +154,8 @@ def test_new_files_are_put_away_and_come_back(waiting: PlanRepo, ignored: bool):
 
 
 @pytest.mark.full
-def test_a_dry_run_moves_nothing(waiting: PlanRepo):
-    """It says what would happen, or what is in the way, and changes neither branch nor files."""
+def test_a_dry_run_changes_nothing(waiting: PlanRepo):
+    """It prints what would happen, or what is in the way, and changes neither branch nor files."""
     refs = waiting.repo.git("for-each-ref")
     blocked = waiting.repo.sow("integrate", "--dry-run", "--json")
     assert blocked.code == 4
@@ -171,8 +171,8 @@ def test_a_dry_run_moves_nothing(waiting: PlanRepo):
     assert not (waiting.repo.root / "part_010.txt").exists()
 
 
-def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
-    """The user continued meanwhile: both sides are in what the branch moves to, and its tests passed there."""
+def test_new_commits_of_the_user_are_merged_and_checked(waiting: PlanRepo):
+    """The branch moves to a merge of both sides on which the checks passed."""
     (waiting.repo.root / "part_010.txt").unlink()
     theirs = commit(waiting.repo, "notes.txt")
     assert waiting.repo.ok("integrate", "--dry-run", "--json").json["your_commits"] == 1
@@ -188,7 +188,7 @@ def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: PlanRepo):
 
 @pytest.mark.full
 def test_new_commits_that_conflict(waiting: PlanRepo):
-    """A conflict is told with its path and the way out of it; after that way, the command ends well."""
+    """The error names the conflicting path and the commands that solve it; after these the command ends well."""
     (waiting.repo.root / "part_010.txt").unlink()
     commit(waiting.repo, "part_020.txt")
     refused(waiting.repo, 4, "conflict with the run in part_020.txt", "sow project save && git merge sow/int/")
@@ -201,7 +201,7 @@ def test_new_commits_that_conflict(waiting: PlanRepo):
 
 @pytest.mark.full
 def test_new_commits_that_break_a_test(plan_repo: PlanRepo):
-    """A test of a completed task that is red with the user's commits stops it with exit 1 and the command's name."""
+    """If a check fails on the merge with the user's commits, the exit code is 1 and the check is named."""
     commit(plan_repo.repo, "mode.txt", "good\n")
     plan_repo.plan({"test_commands": ["grep -qx good mode.txt"]})
     (plan_repo.repo.root / "part_010.txt").write_text("mine\n")
@@ -214,24 +214,24 @@ def test_new_commits_that_break_a_test(plan_repo: PlanRepo):
 
 
 @pytest.mark.full
-def test_on_another_branch(waiting: PlanRepo):
-    """Away from the run's branch, the command names the branch to go to, and nothing moves."""
+def test_integrate_needs_the_branch_of_the_run(waiting: PlanRepo):
+    """On another branch the command names the branch to switch to, and nothing moves."""
     (waiting.repo.root / "part_010.txt").unlink()
     waiting.repo.git("switch", "-q", "-c", "elsewhere")
     refused(waiting.repo, 4, "on elsewhere, and the run belongs to feat/harbour", "git switch feat/harbour")
 
 
 @pytest.mark.full
-def test_in_the_middle_of_a_merge(waiting: PlanRepo):
-    """While the user is in the middle of a git operation, the command waits for its end."""
+def test_integrate_waits_for_the_end_of_a_merge(waiting: PlanRepo):
+    """During a git operation of the user the command is refused."""
     (waiting.repo.root / "part_010.txt").unlink()
     (waiting.repo.root / ".git" / "MERGE_HEAD").write_text(f"{head(waiting.repo)}\n")
     refused(waiting.repo, 4, "a merge is under way", "git merge --continue")
 
 
 @pytest.mark.full
-def test_a_branch_that_is_gone(waiting: PlanRepo):
-    """The run's branch was deleted: the command says where the work is."""
+def test_a_deleted_branch_is_reported(waiting: PlanRepo):
+    """If the run's branch was deleted, the command says where the work is."""
     (waiting.repo.root / "part_010.txt").unlink()
     waiting.repo.git("switch", "-q", "--detach")
     waiting.repo.git("branch", "-q", "-D", "feat/harbour")
@@ -239,8 +239,8 @@ def test_a_branch_that_is_gone(waiting: PlanRepo):
 
 
 @pytest.mark.full
-def test_while_a_run_goes_on(plan_repo: PlanRepo):
-    """Two who move the same branches are one too many: the second is told who is at work."""
+def test_integrate_during_a_run_is_refused(plan_repo: PlanRepo):
+    """The error names the live run."""
     plan_repo.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
     plan_repo.plan("First")
     process = plan_repo.start()
@@ -254,7 +254,7 @@ def test_while_a_run_goes_on(plan_repo: PlanRepo):
         process.communicate(timeout=300)
 
 
-def test_a_run_without_worktrees(plan_repo: PlanRepo):
+def test_a_run_without_worktrees_has_nothing_to_integrate(plan_repo: PlanRepo):
     """A run that worked in the user's own folder has nothing to bring in."""
     plan_repo.plan("First")
     assert plan_repo.run("--isolation", "none").code == 0
@@ -263,21 +263,21 @@ def test_a_run_without_worktrees(plan_repo: PlanRepo):
     assert "--isolation none" in result.err
 
 
-def test_a_worker_does_not_integrate(waiting: PlanRepo):
+def test_a_worker_may_not_integrate(waiting: PlanRepo):
     """A supervised worker moves no branch of the user's."""
     result = waiting.repo.sow("integrate", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code == 2, result
 
 
-def test_there_is_no_run(repo: Repo):
-    """Where nothing was run the command says how to begin."""
+def test_integrate_without_a_run(repo: Repo):
+    """The error says how to start a run."""
     result = repo.sow("integrate")
     assert result.code == 2
     assert "there is no run here" in result.err
 
 
 @pytest.mark.full
-def test_from_a_folder_below(waiting: PlanRepo, tmp_path: Path):
+def test_integrate_works_in_a_subfolder(waiting: PlanRepo, tmp_path: Path):
     """The command works from anywhere in the checkout."""
     (waiting.repo.root / "part_010.txt").unlink()
     below = waiting.repo.root / "docs"

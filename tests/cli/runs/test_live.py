@@ -31,7 +31,7 @@ OURS = re.compile(r"\x1b\[(\?25[hl]|\?7[hl]|[0-9]*A|K|J|[0-9]+m)|\r|\n")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -41,7 +41,7 @@ class Clock:
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal, 80 columns wide."""
+    """A stream that claims to be a terminal of 80 columns."""
 
     encoding = "utf-8"  # type: ignore[assignment]
 
@@ -132,8 +132,8 @@ def test_plain_lines_without_a_terminal():
     assert stream.getvalue() == LINES
 
 
-def test_a_stream_of_json():
-    """With --json every entry is one line, on a terminal too, and says the same when it is read."""
+def test_json_is_a_stream_of_entries():
+    """With --json every entry is one line, on a terminal too, and parses back to the entry."""
     stream = Terminal()
     hostile = entry(5, "step", task="020", text="\x1b[31m\x9b \u202e \ud800 好 🙂")
     with Live(stream, json=True, clock=Clock()) as live:
@@ -145,8 +145,8 @@ def test_a_stream_of_json():
 
 
 @pytest.mark.parametrize("term", ["dumb", ""])
-def test_a_poor_terminal_gets_plain_lines(monkeypatch, term):
-    """Where the cursor cannot be moved, the lines are those of a pipe."""
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch, term):
+    """A terminal without cursor control gets the lines of a pipe."""
     monkeypatch.setenv("TERM", term)
     stream = Terminal()
     with Live(stream, clock=Clock()) as live:
@@ -157,7 +157,7 @@ def test_a_poor_terminal_gets_plain_lines(monkeypatch, term):
 
 @pytest.fixture
 def rich(monkeypatch):
-    """The variables of an ordinary terminal."""
+    """Returns the variables of an ordinary terminal."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
 
@@ -186,7 +186,7 @@ class Window:
             self.look()
 
     def look(self) -> list[str]:
-        """What is on the screen now."""
+        """Returns the screen."""
         self.stream.write(MARK)  # what was written before has arrived when this has
         self.stream.flush()
         data = b""
@@ -214,7 +214,7 @@ def window(rich: None) -> Iterator[Window]:
 
 
 def test_the_block_of_a_run(window):
-    """Running tasks with time, cost and step, what waits and why, and the bar with all sums are drawn in place."""
+    """Running tasks with time, cost and step, waiting tasks with their reason, and the bar are drawn in place."""
     window.tell(started(4), turn(1), turned(2, cost=0.5), turn(3, iteration=2, kind="resume"), turn(3, "020"))
     window.tell(entry(4, "step", task="020", text="running make test"))
     window.tell(entry(5, "question", task="030", number=7, text="Which store?"), ended(5, "030", "paused"))
@@ -250,8 +250,8 @@ def test_final_checks_change_no_count(window):
     assert "  1/2   " in shown[-1]
 
 
-def test_after_the_end_the_block_is_gone_and_the_cursor_back(window):
-    """What remains are the lines of what happened; the cursor is visible below them, and lines wrap again."""
+def test_the_block_is_removed_at_the_end(window):
+    """The event lines remain; the cursor is visible below them, and lines wrap again."""
     window.tell(started(), turn(1), turn(1, "020"), turned(2), ended(3), ended(4, "020", "failed", result="RED"))
     assert any("●" in line or "█" in line for line in window.screen.shown)
     shown = window.close()
@@ -268,7 +268,7 @@ def test_after_the_end_the_block_is_gone_and_the_cursor_back(window):
     assert window.look() == shown
 
 
-def test_a_view_that_showed_nothing_leaves_nothing(window):
+def test_a_view_without_events_writes_nothing(window):
     """Closed before the first event, not a byte is written."""
     window.live.tick(window.clock.now)
     window.close()
@@ -276,8 +276,8 @@ def test_a_view_that_showed_nothing_leaves_nothing(window):
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 8, 24])
-def test_no_more_lines_than_the_terminal_has(rich, rows):
-    """However much continues, the block fits, and the bar is always there."""
+def test_the_block_fits_the_height_of_the_terminal(rich, rows):
+    """With any number of running tasks the block fits, and the bar is always shown."""
     window = Window(60, rows)
     try:
         tasks = [f"{n}0".zfill(3) for n in range(1, 31)]
@@ -305,7 +305,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("columns", [20, 37, 80, 132])
-def test_wide_names_break_no_line(rich, name, columns):
+def test_wide_names_do_not_break_lines(rich, name, columns):
     """Wide letters, emoji and long names never make a line of the block wider than the terminal."""
     window = Window(columns, 24)
     try:
@@ -324,7 +324,7 @@ def test_wide_names_break_no_line(rich, name, columns):
 
 @pytest.mark.parametrize("columns", [41, 80])
 def test_lines_above_the_block_break_between_words(rich: None, columns: int) -> None:
-    """A line that stays on the screen is broken at a space, and its rest is below its text."""
+    """A long line above the block is wrapped at a space, and its rest is indented below."""
     window = Window(columns, 24)
     try:
         window.tell(entry(0, "run_started", run="r", name="words and more of them " * 6, tasks=[]))
@@ -338,8 +338,8 @@ def test_lines_above_the_block_break_between_words(rich: None, columns: int) -> 
 
 
 @pytest.mark.parametrize("columns", [120, 79, 41, 17, 3, 1])
-def test_a_window_that_is_resized(window, columns):
-    """The next picture has the new width, and the end is as tidy as ever."""
+def test_the_view_follows_a_resize(window, columns):
+    """The next picture has the new width, and the end leaves a clean screen."""
     window.tell(started(), turn(1))
     window.resize(columns, 10)
     window.tell(entry(2, "step", task="010", text="running make test " * 5), turn(3, "020"))
@@ -362,7 +362,7 @@ def test_ten_pictures_a_second_at_most(window):
 
 
 def test_a_quiet_run_is_drawn_once_a_second(window):
-    """Without news only the time changes."""
+    """Without events only the time changes."""
     window.tell(started(), turn(1))
     before = window.bytes.count("\x1b[J")
     for _ in range(1000):
@@ -392,7 +392,7 @@ def test_the_view_costs_little(rich):
     live.close()
 
 
-def test_no_color_draws_without_colours(monkeypatch):
+def test_no_color_removes_colours(monkeypatch):
     """NO_COLOR keeps the block and drops the colours."""
     monkeypatch.setenv("TERM", "xterm")
     for value, result in (("", True), ("1", False)):
@@ -406,7 +406,7 @@ def test_no_color_draws_without_colours(monkeypatch):
         assert "●" in stream.getvalue()
 
 
-def test_a_terminal_that_knows_only_ascii(rich):
+def test_an_ascii_terminal_gets_plain_signs(rich):
     """Where the terminal cannot show our signs, plain ones stand for them."""
     stream = Terminal()
     stream.encoding = "ascii"  # type: ignore[misc]
@@ -417,8 +417,8 @@ def test_a_terminal_that_knows_only_ascii(rich):
     assert OURS.sub("", stream.getvalue()).isascii()
 
 
-def test_the_time_that_is_left(window):
-    """The forecast follows the estimates, how wrong they were so far, and the places that there are."""
+def test_the_remaining_time_is_estimated(window):
+    """The forecast uses the estimates, their error so far, and the number of parallel tasks."""
     window.tell(started(6), *(turn(1, ident) for ident in ("010", "020", "030")))
     assert "about 20m left" in window.look()[-1]
     window.clock.now += 1200
@@ -431,7 +431,7 @@ def test_the_time_that_is_left(window):
     assert "about 20m left" in window.look()[-1]
 
 
-def test_earlier_calls_count_for_the_time_that_is_left(window):
+def test_earlier_calls_count_for_the_estimate(window):
     """A continued run knows from its journal that its tasks take twice as long as expected."""
     past = [started(4), turn(1, "010"), turn(1, "020"), ended(1201, "010"), ended(1201, "020")]
     window.live.load_past(past)
@@ -443,8 +443,8 @@ def test_earlier_calls_count_for_the_time_that_is_left(window):
     assert "about 20m left" in window.look()[-1]
 
 
-def test_nobody_knows_how_long_it_takes(window):
-    """Where a task has no estimate and no expectation, no time is promised."""
+def test_no_estimate_gives_no_remaining_time(window):
+    """If a task has neither an estimate nor history, no time is shown."""
     tasks = [{"id": "010", "number": "1", "name": "a", "needs": []}]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks), turn(1))
     assert "left" not in window.look()[-1]
@@ -455,7 +455,7 @@ def test_nobody_knows_how_long_it_takes(window):
     other.close()
 
 
-def test_what_waits_for_what_can_come_no_more(window):
+def test_a_task_behind_a_failed_one_says_so(window):
     """A task that needs a failed one says so."""
     tasks = [
         {"id": "010", "number": "1", "name": "a", "needs": []},
@@ -467,7 +467,7 @@ def test_what_waits_for_what_can_come_no_more(window):
 
 
 def test_unknown_cost_is_not_zero(window):
-    """A turn whose cost nobody told is marked, and a sum of unknowns is no number."""
+    """A turn of unknown cost is marked, and a sum of unknown costs is no number."""
     window.tell(started(), turn(1), turned(2, cost=None))
     assert " ?" in window.look()[1]
     assert "$" not in window.look()[-1]
@@ -475,8 +475,8 @@ def test_unknown_cost_is_not_zero(window):
     assert "$0.25+" in window.look()[-1]
 
 
-def test_a_run_that_goes_on_knows_what_was_done(window):
-    """Earlier calls count in the bar and in the cost, and nothing of them is told again."""
+def test_a_continued_run_counts_earlier_calls(window):
+    """Earlier calls count in the bar and in the cost, and their events are not printed again."""
     window.live.load_past([started(), turn(1), turned(2), ended(3)])
     window.tell(started(recovered=True), turn(1, "020"))
     assert window.look()[0].endswith(", continued")
@@ -485,15 +485,15 @@ def test_a_run_that_goes_on_knows_what_was_done(window):
     assert not any("completed" in line for line in window.look())
 
 
-def test_a_state_in_the_start_counts(window):
-    """A task that the start of the run tells as completed is done."""
+def test_the_first_states_count(window):
+    """A task that is completed at the start of the run counts as done."""
     tasks = [{"id": "010", "name": "a", "needs": [], "status": "completed"}, {"id": "020", "name": "b", "needs": []}]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks))
     assert "1/2" in window.look()[-1]
 
 
-def test_what_was_answered_between_two_calls_asks_no_more(window):
-    """A task that asked in an earlier call and is told as in progress at the start of this one waits like any other."""
+def test_a_question_answered_between_two_calls_is_closed(window):
+    """A task that asked in an earlier call and is in progress now waits like any other."""
     asked = entry(2, "question", task="010", number=1, text="Which colour?")
     window.live.load_past([started(), turn(1), asked, entry(3, "task_ended", task="010", status="paused")])
     tasks = [{"id": "010", "name": "a", "needs": [], "status": "in_progress"}]
@@ -501,8 +501,8 @@ def test_what_was_answered_between_two_calls_asks_no_more(window):
     assert not any("Which colour?" in line for line in window.look())
 
 
-def test_state_that_came_back_is_told(window):
-    """What the run did to state files that others changed stays on the screen, with where an edit is kept."""
+def test_restored_state_is_reported(window):
+    """The view keeps a line for each state file that the run restored, with the path of the kept edit."""
     window.tell(started(), entry(1, "restored", task="010", aside=".sow/local/edited/010-1.yaml"))
     window.tell(entry(2, "restored", task="project"))
     seen = " ".join(window.look())
@@ -511,8 +511,8 @@ def test_state_that_came_back_is_told(window):
     assert "the project: its state was gone or older" in seen
 
 
-def test_nobody_reads_any_more():
-    """When the reader of a pipe goes away, the view ends and the run does not notice."""
+def test_a_closed_pipe_ends_the_view():
+    """When the reader of a pipe goes away, the view ends and the run continues."""
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", encoding="utf-8") as stream, Live(stream, clock=Clock()) as live:
@@ -533,8 +533,8 @@ with Live() as live:
 """
 
 
-def test_ctrl_c_gives_the_terminal_back():
-    """Interrupted by Ctrl-C, the block is gone and the cursor visible before the process ends."""
+def test_ctrl_c_restores_the_terminal():
+    """After Ctrl-C the block is gone and the cursor visible before the process ends."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 80))
     spawn = "import os, sys; os.setsid(); import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
@@ -564,7 +564,7 @@ def test_ctrl_c_gives_the_terminal_back():
 
 
 def view(stream: io.StringIO, clock: Clock, *, json: bool = False) -> Live:
-    """A live view that takes its stream for an ordinary terminal, if it is one."""
+    """Returns a live view that treats its stream as an ordinary terminal."""
     with pytest.MonkeyPatch.context() as variables:
         variables.setenv("TERM", "xterm")
         return Live(stream, json=json, clock=clock)
@@ -575,7 +575,7 @@ TEXTS = st.text(st.characters(), max_size=12)
 
 @given(TEXTS, TEXTS)
 def test_no_byte_of_an_agent_reaches_the_terminal(one, two):
-    """Whatever names, steps, questions and reasons hold, no control byte but our own codes is written."""
+    """For any names, steps, questions and reasons, only sow's own control codes are written."""
     for stream in (Terminal(), Pipe()):
         clock = Clock()
         live = view(stream, clock)
@@ -628,8 +628,8 @@ FIELDS = (
 
 
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.dictionaries(st.sampled_from(FIELDS), VALUES)), max_size=10))
-def test_no_entry_is_too_odd(entries):
-    """Entries with any fields of any type are shown as far as they can be, in every form."""
+def test_no_entry_breaks_the_view(entries):
+    """Entries with fields of any type are shown as far as possible, in every format."""
     for stream, form in ((Terminal(), False), (Pipe(), False), (Pipe(), True)):
         clock = Clock()
         with view(stream, clock, json=form) as live:
@@ -656,21 +656,21 @@ WIDTHS = {
 
 
 @all_of(("text", "columns"), WIDTHS.items())
-def test_columns(text, columns):
-    """Wide letters and emoji take two columns, marks on a letter none."""
+def test_the_width_of_text(text, columns):
+    """Wide letters and emoji take two columns, combining marks none."""
     assert width.columns(text) == columns
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.integers(0, 20))
-def test_a_cut_text_has_room(text, room):
-    """A text that is cut or padded has exactly the columns that it should have, or fewer where it is only cut."""
+def test_a_cut_text_fits_its_width(text, room):
+    """A padded text has exactly the given width, and a cut one at most that."""
     assert width.columns(width.cut(text, room)) <= room
     assert width.columns(width.pad(text, room)) == room
 
 
 @given(st.text("ab 日", max_size=200), st.integers(40, 60), st.integers(0, 7))
-def test_a_wrapped_text_loses_no_word(text: str, room: int, indent: int) -> None:
-    """Every word stays whole and in its order, and a line that is too wide has only one word."""
+def test_a_wrapped_text_keeps_every_word(text: str, room: int, indent: int) -> None:
+    """Every word stays whole and in order, and only a single long word may exceed the width."""
     first, *more = width.wrap(text, room, indent)
     assert " ".join([first, *more]).split() == text.split()
     assert all(line.startswith(" " * indent) for line in more)

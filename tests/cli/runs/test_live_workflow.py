@@ -57,7 +57,7 @@ LINES = {
 
 
 @all_of("expected", LINES)
-def test_an_event_of_a_workflow_has_its_line(expected: str) -> None:
+def test_each_event_of_a_workflow_is_one_line(expected: str) -> None:
     """Each event of the protocol is told in one plain line, with the agent's name and no task id."""
     stream = Pipe()
     with Live(stream) as live:
@@ -69,7 +69,7 @@ def test_an_event_of_a_workflow_has_its_line(expected: str) -> None:
 
 
 def test_the_report_counts_agents_and_their_questions() -> None:
-    """What the journal tells of an agent is in the history of the run, with its question's own number."""
+    """The run's history has each agent's events, with the number of its question."""
     asked = entry("question", task="api_agent", number="w3", text="Which?")
     answered = entry("answered", task="api_agent", number="w3", origin="ada")
     history = RunHistory()

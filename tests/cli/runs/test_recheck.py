@@ -27,8 +27,8 @@ def verify(repo: Repo, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 @pytest.mark.full
-def test_all_of_it_holds(ran: PlanRepo):
-    """Every command is run again on its tree, ends as it did, and the exit code is 0; nothing of the user's changes."""
+def test_unchanged_evidence_is_confirmed(ran: PlanRepo):
+    """Every command runs again on its tree with the same result; the exit code is 0, and the user's files stay."""
     state, refs = ran.repo.state("010"), ran.repo.git("for-each-ref")
     before = ran.repo.git("status", "--porcelain")
     code, evidence = verify(ran.repo)
@@ -42,8 +42,8 @@ def test_all_of_it_holds(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_the_commands_do_run_again(plan_repo: PlanRepo, tmp_path: Path):
-    """A command that depends on more than its tree shows it: its evidence differs, and the exit code is 1."""
+def test_the_commands_really_run_again(plan_repo: PlanRepo, tmp_path: Path):
+    """A command that depends on more than its tree gives a different result, and the exit code is 1."""
     flag = tmp_path / "flag"
     flag.touch()
     plan_repo.plan({"test_commands": [f"test -e {flag}"]})
@@ -59,8 +59,8 @@ def test_the_commands_do_run_again(plan_repo: PlanRepo, tmp_path: Path):
 
 
 @pytest.mark.full
-def test_it_is_the_tree_of_that_time(ran: PlanRepo):
-    """What the user did to the files since then does not matter: the tree is the one of the evidence."""
+def test_the_recorded_tree_is_checked(ran: PlanRepo):
+    """Later changes of the user do not matter: the commands run on the tree of the evidence."""
     (ran.repo.root / "part_010.txt").write_text("nothing\n")
     ran.repo.git("commit", "-q", "-am", "Worse")
     assert verify(ran.repo)[0] == 0
@@ -68,7 +68,7 @@ def test_it_is_the_tree_of_that_time(ran: PlanRepo):
 
 @pytest.mark.full
 def test_an_earlier_iteration_is_not_repeated(plan_repo: PlanRepo, tmp_path: Path):
-    """Only the evidence of the iteration that was merged is repeated, so a result that was superseded cannot differ."""
+    """Only the evidence of the merged iteration is repeated."""
     flag = tmp_path / "flag"
     command = f"test -e {flag}"
     plan_repo.act("implementer-010-2", f"touch {flag}\necho more > more.txt\n")
@@ -86,7 +86,7 @@ FRAIL = 'test -e part_020.txt || { test ! -e made && test "$LANG" != other; }'
 
 @few_of("change", ["setup", "environment"], 1)
 def test_results_of_another_setup_are_not_repeated(plan_repo: PlanRepo, change: str):
-    """Evidence from another setup or environment is counted and left out; the final tree decides the exit code."""
+    """Evidence from another setup or environment is counted and skipped; the final tree decides the exit code."""
     plan_repo.plan({"test_commands": [FRAIL]}, "Second < 1")
     assert plan_repo.run("--review", "off").code == 0
     if change == "setup":
@@ -113,7 +113,7 @@ def test_a_new_login_repeats_everything(ran: PlanRepo):
 
 
 def test_forged_evidence_is_found(ran: PlanRepo):
-    """A state file that says that a command failed, which passes, does not hold."""
+    """A state file whose evidence says "failed" for a command that passes is reported."""
     path = ran.repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace("exit: 0", "exit: 3"))
     code, evidence = verify(ran.repo)
@@ -122,7 +122,7 @@ def test_forged_evidence_is_found(ran: PlanRepo):
 
 
 @few_of("name", ["1", "010"], 1)
-def test_one_task(ran: PlanRepo, name: str):
+def test_one_task_can_be_verified(ran: PlanRepo, name: str):
     """A task is named by its number in the plan or by its id."""
     code, evidence = verify(ran.repo, "--task", name)
     assert (code, {evidence["task"] for evidence in evidence}) == (0, {"010"})
@@ -135,8 +135,8 @@ def says(result: Result, code: int, said: str) -> None:
 
 
 @pytest.mark.full
-def test_what_cannot_be_verified(ran: PlanRepo):
-    """An unknown task or run, and one without evidence, are refused with what there is."""
+def test_verify_refuses_what_has_no_evidence(ran: PlanRepo):
+    """An unknown task or run, and one without evidence, are refused with the ones that exist."""
     run = ran.runs()[-1]["id"]
     says(ran.repo.sow("runs", "verify", "--task", "077"), 2, f"run {run} has no task '077'")
     says(ran.repo.sow("runs", "verify", "--task", "2"), 1, f"run {run} has no evidence to repeat")
@@ -146,8 +146,8 @@ def test_what_cannot_be_verified(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
-    """Where the tree is not in git any more, the command is not run on another one, and nothing is proven."""
+def test_evidence_without_a_tree_is_skipped(ran: PlanRepo):
+    """If the tree is no longer in git, the command does not run on another one."""
     path = ran.repo.task_folder("010") / "state.yaml"
     trees = {item["tree"] for item in verify(ran.repo)[1]}
     text = path.read_text()
@@ -163,7 +163,7 @@ def test_evidence_without_a_tree_is_left_out(ran: PlanRepo):
 
 @pytest.mark.full
 def test_a_task_that_cannot_be_read_is_no_proof(ran: PlanRepo):
-    """A state file of the run that is broken is named, whatever the evidence of the others shows."""
+    """A broken state file of the run is named, whatever the evidence of the others shows."""
     path = ran.repo.task_folder("020") / "state.yaml"
     path.write_text(path.read_text().replace("status: completed", "status: fine"))
     says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
@@ -183,7 +183,7 @@ def test_commands_need_consent(plan_repo: PlanRepo):
 
 @pytest.mark.full
 def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
-    """The final tree is checked with the lists of all merged tasks, so that one question covers them all."""
+    """The final tree is checked with the lists of all merged tasks, so one question covers them all."""
     plan_repo.plan({"test_commands": ["test -e part_010.txt"]})
     assert plan_repo.run().code == 0
     (plan_repo.repo.root / "second.yaml").write_text(
@@ -202,7 +202,7 @@ def test_checks_of_earlier_runs_need_consent_too(plan_repo: PlanRepo):
 
 @pytest.mark.full
 def test_a_list_that_failed_before_the_run_is_named(plan_repo: PlanRepo, tmp_path: Path):
-    """A list of an earlier run that was red when this run began is named, and does not make it fail."""
+    """A list that failed before this run began is named, and does not change the exit code."""
     flag = tmp_path / "flag"
     flag.touch()
     plan_repo.plan({"test_commands": [f"test -e {flag}"]})

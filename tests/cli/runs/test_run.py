@@ -13,7 +13,7 @@ from support.simulated_workers import wait_for
 
 
 def picture(plan_repo: PlanRepo) -> tuple[str, set[str]]:
-    """Every ref, and every file of the checkout and the user's home."""
+    """Returns every ref and every file of the checkout and the user's home."""
     roots = (plan_repo.repo.root, plan_repo.folder.parent / "home")
     files = {str(path) for root in roots for path in root.rglob("*") if path.is_file()}
     return plan_repo.repo.git("for-each-ref"), files
@@ -40,7 +40,7 @@ def test_a_dry_run_writes_nothing(plan_repo: PlanRepo) -> None:
 
 
 def test_a_cli_that_needs_yolo_mode_is_named_before_the_run(plan_repo: PlanRepo) -> None:
-    """A worker's CLI that can change nothing with its settings is named once, before anything starts (A11)."""
+    """A worker's CLI that cannot change files with its settings is named once, before the start (A11)."""
     fakes.install(plan_repo.repo, "cursor-agent", plan_repo.folder / "bin")
     plan_repo.plan("One", "Two")
     result = plan_repo.run("--dry-run", "--review", "off", "--executor", "cursor")
@@ -72,8 +72,8 @@ def test_a_missing_fallback_does_not_stop_a_run(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
-    """After a run with failures, its last hint retries all of them, and what waited for them is done too (D16)."""
+def test_all_failed_tasks_are_retried_at_once(plan_repo: PlanRepo) -> None:
+    """After a run with failures its last hint retries all of them, and their dependents are done, too (D16)."""
     for task in ("010", "020"):
         plan_repo.act(f"implementer-{task}-1", "exit 1\n")
     plan_repo.plan("One", "Two", "Three < 1", "Four")
@@ -93,8 +93,8 @@ def test_all_failed_tasks_are_tried_again_at_once(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_only_chosen_tasks_are_tried_again(plan_repo: PlanRepo) -> None:
-    """With --task, only the failed tasks among them are tried again (D16)."""
+def test_only_chosen_tasks_are_retried(plan_repo: PlanRepo) -> None:
+    """With --task only the failed tasks among them are retried (D16)."""
     plan_repo.act("implementer", "exit 1\n")
     plan_repo.plan("One", "Two")
     assert plan_repo.run().code == 1
@@ -118,7 +118,7 @@ def test_a_run_ends_with_a_short_summary(plan_repo: PlanRepo) -> None:
     assert "  turns  " in whole and "By agent" not in whole and "By executor" not in whole
 
 
-def test_a_quiet_run_prints_its_result_alone(plan_repo: PlanRepo) -> None:
+def test_a_quiet_run_prints_only_its_result(plan_repo: PlanRepo) -> None:
     """With -q a run prints its summary, and no event and no note before it."""
     plan_repo.plan("First")
     result = plan_repo.run("--executor", "hand", "--review", "off", "-q")
@@ -142,8 +142,8 @@ def test_a_dry_run_names_the_commands_of_workers(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
-    """What is completed already is shown so, and takes no time and nobody any more."""
+def test_a_dry_run_shows_completed_tasks(plan_repo: PlanRepo) -> None:
+    """A completed task is shown as such, and takes no time and no worker."""
     plan_repo.plan(*[{"estimated_time": "30m"}] * 3, {"estimated_time": "30m", "depends_on": [1]})
     assert plan_repo.run("--task", "1", "--task", "2").code == 0
     result = plan_repo.run("--dry-run", "--max-concurrency", "1")
@@ -162,8 +162,8 @@ def test_a_dry_run_foretells_the_rest(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
-    """What failed, asks or waits for such a task is no work that would be done: it is named with its reason."""
+def test_a_dry_run_names_tasks_that_would_not_run(plan_repo: PlanRepo) -> None:
+    """A task that failed, asks or waits for such a task is named with its reason."""
     plan_repo.act("implementer-010", "exit 1\n")
     plan_repo.act("implementer-020-1", "sow task set status paused --reason 'Which port?'\n")
     tasks = [{"estimated_time": "30m"}] * 3
@@ -189,8 +189,8 @@ def test_a_dry_run_leaves_alone_what_a_run_would(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
-    """After an answer and a retry both tasks are worked on again, and the tasks that waited for them begin."""
+def test_a_dry_run_shows_what_a_run_would_continue(plan_repo: PlanRepo) -> None:
+    """After an answer and a retry both tasks are listed again, and so are those that waited for them."""
     plan_repo.act("implementer-010-1", "exit 1\n")
     plan_repo.act("implementer-020-1", "sow task set status paused --reason 'Which port?'\n")
     plan_repo.plan("First", "Second", "Third < 1 2", {"status": "failed"}, {"status": "skipped"}, {"depends_on": [5]})
@@ -206,8 +206,8 @@ def test_a_dry_run_tells_what_a_run_goes_on_with(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_dry_run_tells_the_cost_by_history(plan_repo: PlanRepo) -> None:
-    """What tasks cost before is what such tasks are expected to cost, also against --max-cost."""
+def test_a_dry_run_estimates_the_cost_from_history(plan_repo: PlanRepo) -> None:
+    """The expected cost follows earlier tasks, and is compared with --max-cost."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
     plan_repo.simulated("paid", "implementer", turns)
     plan_repo.configure(review={"enabled": False})
@@ -233,7 +233,7 @@ def test_json_is_a_stream_of_documents(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_one_task_of_a_plan(plan_repo: PlanRepo) -> None:
-    """--task runs only that task, by its number in the plan or its id here, and leaves the others pending."""
+    """--task runs only that task, by its number in the plan or its id, and leaves the others pending."""
     plan_repo.plan("First", "Second", "Third")
     assert plan_repo.run("--task", "2").code == 0
     assert plan_repo.statuses() == {"010": "pending", "020": "completed", "030": "pending"}
@@ -255,7 +255,7 @@ def test_one_agent_and_one_executor_for_all(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_statuses_come_back_into_the_plan(plan_repo: PlanRepo) -> None:
+def test_statuses_are_written_into_the_plan_file(plan_repo: PlanRepo) -> None:
     """--update-plan writes each task's status into the plan file; without it the file is not touched."""
     plan_repo.plan("First", "Second")
     before = (plan_repo.repo.root / "plan.yaml").read_text()
@@ -267,7 +267,7 @@ def test_the_statuses_come_back_into_the_plan(plan_repo: PlanRepo) -> None:
 
 
 def test_a_changed_plan_needs_consent(plan_repo: PlanRepo) -> None:
-    """A task that the plan changed since the last call is shown and not touched before --yes."""
+    """A task that the plan changed since the last call is shown, and stays as it is without --yes."""
     plan_repo.act("implementer-020", "exit 1\n")
     plan_repo.plan("First", "Second")
     assert plan_repo.run().code == 1
@@ -281,8 +281,8 @@ def test_a_changed_plan_needs_consent(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_plan_edited_during_the_run_is_told(plan_repo: PlanRepo) -> None:
-    """The run continues with the plan as it began, and says that the file is another one now."""
+def test_an_edit_of_the_plan_during_the_run_is_reported(plan_repo: PlanRepo) -> None:
+    """The run continues with the plan as it began, and says that the file changed."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")
     plan_repo.plan("First", commit=False)
     run = plan_repo.start()
@@ -296,8 +296,8 @@ def test_a_plan_edited_during_the_run_is_told(plan_repo: PlanRepo) -> None:
     assert plan_repo.statuses() == {"010": "completed"}
 
 
-def test_plain_lines_tell_the_story(plan_repo: PlanRepo) -> None:
-    """Without a terminal each event is a line, and the report with its next steps follows."""
+def test_a_run_without_a_terminal_prints_plain_lines(plan_repo: PlanRepo) -> None:
+    """Each event is a line, and the report with its next steps follows."""
     plan_repo.judge("010", "RED", "GREEN")
     plan_repo.act("implementer-010-2", "echo more >> part_010.txt\n")
     plan_repo.plan("First")
@@ -316,7 +316,7 @@ def test_plain_lines_tell_the_story(plan_repo: PlanRepo) -> None:
 
 
 def test_a_bad_plan_is_refused(plan_repo: PlanRepo) -> None:
-    """A plan with a circle ends with exit 2 and its path, before anything is written."""
+    """A plan with a dependency circle ends with exit 2 before anything is written."""
     plan_repo.plan("First < 2", "Second < 1")
     before = picture(plan_repo)
     result = plan_repo.run()
@@ -325,7 +325,7 @@ def test_a_bad_plan_is_refused(plan_repo: PlanRepo) -> None:
     assert picture(plan_repo) == before
 
 
-def test_a_missing_program_is_said_first(plan_repo: PlanRepo) -> None:
+def test_a_missing_program_is_reported_first(plan_repo: PlanRepo) -> None:
     """A reviewer whose CLI is not installed is found before the first state is written."""
     plan_repo.settings["agents"]["executors"]["judge"]["settings"]["command"] = ["/no/such/judge"]
     plan_repo.configure()
@@ -338,7 +338,7 @@ def test_a_missing_program_is_said_first(plan_repo: PlanRepo) -> None:
 
 
 def test_a_detached_head_is_refused(plan_repo: PlanRepo) -> None:
-    """A run works for a branch: on none it is refused, with what to do."""
+    """A run needs a branch; the error says what to do."""
     plan_repo.plan("First")
     plan_repo.repo.git("switch", "-q", "--detach")
     result = plan_repo.run()
@@ -347,7 +347,7 @@ def test_a_detached_head_is_refused(plan_repo: PlanRepo) -> None:
 
 
 def test_a_repository_without_a_commit_is_refused(plan_repo: PlanRepo) -> None:
-    """There is nothing to branch from yet."""
+    """There is no commit to branch from."""
     plan_repo.plan("First")
     plan_repo.repo.git("switch", "-q", "--orphan", "empty")
     plan_repo.plan("First", commit=False)
@@ -357,7 +357,7 @@ def test_a_repository_without_a_commit_is_refused(plan_repo: PlanRepo) -> None:
 
 
 def test_no_branch_can_be_made_during_a_merge(plan_repo: PlanRepo) -> None:
-    """On main with a merge under way the call ends with 2 and says what to do; the merge stays as it is."""
+    """On main during a merge the call ends with exit 2 and a hint; the merge stays as it is."""
     git = plan_repo.repo.git
     plan_repo.plan("First")
     git("switch", "-q", "-C", "main")
@@ -418,7 +418,7 @@ def test_a_task_behind_an_abandoned_one_has_a_way_out(plan_repo: PlanRepo) -> No
 
 
 @pytest.mark.full
-def test_an_abandoned_task_holds_up_nobody_by_the_order_alone(plan_repo: PlanRepo) -> None:
+def test_an_abandoned_task_does_not_stop_its_worktree_group(plan_repo: PlanRepo) -> None:
     """A task that only follows an abandoned one in its worktree group starts without it (C10)."""
     plan_repo.act("implementer-010", "sow task set status failed\n")
     group = {"worktree_group": "dock"}
@@ -430,7 +430,7 @@ def test_an_abandoned_task_holds_up_nobody_by_the_order_alone(plan_repo: PlanRep
 
 
 @pytest.mark.full
-def test_a_chosen_task_whose_dependency_is_open_is_refused(plan_repo: PlanRepo) -> None:
+def test_a_chosen_task_with_an_open_dependency_is_refused(plan_repo: PlanRepo) -> None:
     """`--task 3` while 1 is pending starts nothing, and the hint names a call with all that is missing (C10)."""
     plan_repo.plan("First", "Second < 1", "Third < 2")
     refused = plan_repo.run("--task", "3")
@@ -457,8 +457,8 @@ def test_a_run_that_stopped_at_its_budget_is_in_the_inbox(plan_repo: PlanRepo) -
 
 
 @pytest.mark.full
-def test_a_number_of_the_plan_is_explained(plan_repo: PlanRepo) -> None:
-    """Where a task's id is needed, its number in the plan leads to the id."""
+def test_a_plan_number_leads_to_the_id(plan_repo: PlanRepo) -> None:
+    """Where a task's id is needed, the error for its number in the plan names the id."""
     plan_repo.plan("First", "Second")
     plan_repo.repo.ok("run", "plan.yaml")
     for case in (("task", "show", "2"), ("approve", "2")):
@@ -468,7 +468,7 @@ def test_a_number_of_the_plan_is_explained(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_setup_commands_are_no_checks(plan_repo: PlanRepo) -> None:
-    """The report counts the checks alone, and the live step says that a checkout is set up."""
+    """The report counts only checks, and the live step says that a checkout is set up."""
     plan_repo.configure(worktree={"setup": [["true", "setup"]]})
     plan_repo.plan({"test_commands": ["true"]})
     result = plan_repo.run("--final-checks", "off")
@@ -480,15 +480,15 @@ def test_setup_commands_are_no_checks(plan_repo: PlanRepo) -> None:
     assert any(entry["text"] == "setting up: true setup" for entry in plan_repo.journal("step"))
 
 
-def test_no_result_is_reviewed_where_nothing_was_merged(plan_repo: PlanRepo) -> None:
+def test_a_run_without_merges_offers_no_review(plan_repo: PlanRepo) -> None:
     """The next steps of a run without merges do not name an empty range of commits."""
     plan_repo.plan("First")
     assert plan_repo.run("--isolation", "none").code == 0
     assert "git log" not in str(plan_repo.repo.ok("runs", "show", "--json").json["next"])
 
 
-def test_two_plans_on_two_branches_leave_each_other_alone(bare_repo: Repo) -> None:
-    """The empty folders that `git switch` leaves behind are no tasks of the other branch, and keep no number."""
+def test_two_plans_on_two_branches_are_independent(bare_repo: Repo) -> None:
+    """The empty folders that `git switch` leaves are no tasks of the other branch, and keep no number."""
     repo = bare_repo
     for name in ("first", "second"):
         (repo.root / f"{name}.md").write_text(f"# {name}\n\n## Task 1: The {name}\n\nWith care.\n")

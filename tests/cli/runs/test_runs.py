@@ -23,7 +23,7 @@ RUN = "20260921-143320-ab12"
 
 @pytest.fixture
 def journal(repo: Repo) -> MadeUpRun:
-    """A run of three tasks: one completed after a RED, one failed, one that waits for the failed one."""
+    """A run of three tasks: one completed after a RED, one failed, one waits for the failed one."""
     for item in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"]):
         repo.ok("task", "create", "--name", *item)
     repo.ok("task", "set", "--id", "020", "status", "in_progress")
@@ -44,8 +44,8 @@ def test_no_runs_yet(repo):
     assert repo.ok("runs", "list", "--json").json == {"runs": []}
 
 
-def test_the_list(repo, journal):
-    """Each run has its id, status, start, how far it is, and its name; one that was killed is stopped."""
+def test_the_list_shows_each_run(repo, journal):
+    """Each run has its id, status, start, progress and name; a killed one is stopped."""
     journal.end(70, code=1)
     second = MadeUpRun(repo, ["030"], id="20260921-150000-cd34", started_at=stamp(1000))
     second.begin()
@@ -59,19 +59,19 @@ def test_the_list(repo, journal):
 
 
 def test_a_broken_run_hides_no_other(repo, journal):
-    """A folder that a crash left half made is left out."""
+    """A half-written folder of a crash is left out."""
     (repo.root / ".sow/local/runs/20990101-000000-0000").mkdir()
     assert [run["id"] for run in repo.ok("runs", "list", "--json").json["runs"]] == [RUN]
 
 
 @pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
 def test_a_run_is_named_in_four_ways(repo, journal, name):
-    """The last one, by word or by nothing, its whole id, or the beginning of it."""
+    """The last run by `last` or by default, a whole id, or its beginning."""
     assert repo.ok("runs", "show", *name, "--json").json["run"]["id"] == RUN
 
 
-def test_a_run_that_is_not_there(repo, journal):
-    """An unknown name, and one that fits two runs, are refused with the ids that there are."""
+def test_an_unknown_run_is_refused(repo, journal):
+    """An unknown name, and a prefix of two runs, are refused with the existing ids."""
     MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     for name in ("1999", "20260921"):
         result = repo.sow("runs", "show", name)
@@ -79,8 +79,8 @@ def test_a_run_that_is_not_there(repo, journal):
         assert RUN in result.err
 
 
-def test_a_person_sees_the_whole_run(repo, journal):
-    """Outcomes, time, work, cost, tasks with what holds them up, who did what, and what to do next."""
+def test_show_prints_the_whole_run(repo, journal):
+    """Outcomes, time, cost, tasks with what blocks them, agents, and the next step."""
     journal.end(70, code=1)
     shown = repo.ok("runs", "show").out
     for text in (
@@ -97,7 +97,7 @@ def test_a_person_sees_the_whole_run(repo, journal):
         assert text in shown, (text, shown)
 
 
-def test_every_form_of_a_run(repo, journal):
+def test_show_and_report_are_the_same(repo, journal):
     """`show` and `report` have the same document and the same page."""
     document = repo.ok("runs", "show", "--json").json
     assert repo.ok("runs", "show", "--format", "json").json == document
@@ -109,7 +109,7 @@ def test_every_form_of_a_run(repo, journal):
     assert repo.ok("runs", "show", "--format", "text").out == repo.ok("runs", "show").out
 
 
-def test_looking_changes_nothing(repo, journal):
+def test_showing_a_run_changes_nothing(repo, journal):
     """No form of a run changes a file."""
     before = repo.snapshot()
     for text in ("runs list", "runs show", "runs report", "runs show --json"):
@@ -117,8 +117,8 @@ def test_looking_changes_nothing(repo, journal):
     assert repo.snapshot() == before
 
 
-def test_a_report_in_a_file(repo, journal, tmp_path):
-    """`--out` makes the file, or replaces one that is there, in a folder that is there."""
+def test_a_report_is_written_to_a_file(repo, journal, tmp_path):
+    """`--out` writes or replaces a file in an existing folder."""
     page = repo.ok("runs", "report").out
     for _ in range(2):
         assert repo.ok("runs", "report", "--out", "report.md").out == "wrote report.md\n"
@@ -128,20 +128,20 @@ def test_a_report_in_a_file(repo, journal, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["src", "missing/report.md"])
-def test_a_report_that_has_no_place(repo, journal, place):
-    """A folder, or a file in a folder that is not there, is refused."""
+def test_a_report_needs_a_writable_place(repo, journal, place):
+    """`--out` with a folder, or a file in a missing folder, is refused."""
     (repo.root / "src").mkdir()
     result = repo.sow("runs", "report", "--out", place)
     assert result.code == 2
     assert result.err.startswith("error: --out: ")
 
 
-def test_the_runs_are_completed_by_the_shell(repo, journal):
+def test_the_shell_completes_runs(repo, journal):
     """The shell offers the ids of the runs, and `last`."""
     assert repo.ok("completion", "words", "--", "runs", "show", "").out.split() == [RUN, "last"]
 
 
-def test_a_run_of_another_project_or_of_none(repo, journal):
+def test_a_run_stays_readable_after_its_project(repo, journal):
     """After the project is gone its runs can still be looked at."""
     repo.ok("project", "delete", "--yes")
     assert "shown from the journal alone" in repo.ok("runs", "show").out
@@ -170,7 +170,7 @@ with home.claim("run", purpose="running a plan") as claim:
 
 @contextmanager
 def holder(repo: Repo, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A process that has the run's claim, and a child of it in the same group."""
+    """A process that holds the run's claim, and a child in the same group."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(repo.root), *arguments],
         stdin=subprocess.PIPE,
@@ -191,14 +191,14 @@ def is_alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_nothing_to_stop(repo, journal):
-    """Where no process runs, that is reported, and all is well."""
+def test_stop_without_a_run(repo, journal):
+    """If no run is live, stop says so and exits with 0."""
     assert repo.ok("runs", "stop").out == f"no run is active; the last run, {RUN}, is stopped\n"
     assert repo.ok("runs", "stop", RUN).out == f"run {RUN} is not running: it is stopped\n"
 
 
 def test_a_run_is_stopped(repo, journal):
-    """The holder gets Ctrl-C's signal, nobody else does, and the call returns when it has ended."""
+    """The holder gets SIGINT, no other process does, and the call returns when it has ended."""
     with holder(repo) as (process, child):
         result = repo.ok("runs", "stop", RUN)
         assert process.wait(300) == 0
@@ -209,8 +209,8 @@ def test_a_run_is_stopped(repo, journal):
     ]
 
 
-def test_another_run_than_the_named_one_is_not_stopped(repo, journal):
-    """Who names a run that has ended stops nothing, although another continues."""
+def test_stopping_an_ended_run_stops_nothing(repo, journal):
+    """An ended run that is named stops nothing, although another one is live."""
     journal.end(70)
     MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     with hold_claim(repo, "run") as pid:
@@ -223,8 +223,8 @@ def lives(repo: Repo) -> dict[str, tuple[bool, str]]:
 
 
 @pytest.mark.parametrize("live", [RUN, "20260921-150000-cd34"])
-def test_only_the_run_that_has_its_process_is_live(repo, journal, live):
-    """Of two runs that never ended, the one that the process has is live, be it the older one; the other is stopped."""
+def test_only_the_run_of_the_claim_is_live(repo, journal, live):
+    """Of two unended runs, the one that the claim names is live, even if it is older; the other is stopped."""
     MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     with hold_claim(repo, "run", live):
         result = lives(repo)
@@ -235,22 +235,22 @@ def test_only_the_run_that_has_its_process_is_live(repo, journal, live):
         assert repo.ok("runs", "stop", dead).out == f"run {dead} is not running: it is stopped\n"
 
 
-def test_other_work_makes_no_run_live(repo, journal):
-    """Who tidies up has the claim of runs and no run: one that was killed does not come to life by that."""
+def test_another_holder_of_the_claim_makes_no_run_live(repo, journal):
+    """A clean-up holds the claim of runs without a run, and a killed run stays killed."""
     with hold_claim(repo, "run"):
         assert lives(repo) == {RUN: (False, "stopped")}
         assert "was interrupted" in repo.ok("watch").out
 
 
-def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, journal):
+def test_the_live_run_is_stopped_even_if_it_is_not_the_last(repo, journal):
     """Without a name the live run is told to stop, and it is the one that is told of."""
     MadeUpRun(repo, ["010"], id="20260921-150000-cd34").end(5)
     with holder(repo) as (process, _):
         assert f"process {process.pid} has stopped; run {RUN} is stopped" in repo.ok("runs", "stop").out
 
 
-def test_a_run_that_takes_its_time(repo, journal):
-    """One that does not end in time is exit 4, with where to look."""
+def test_stop_reports_a_run_that_does_not_end(repo, journal):
+    """A run that does not end in time is exit 4, with where to look."""
     with holder(repo, "deaf") as (process, _):
         result = repo.sow("runs", "stop", "--wait", "1s")
         assert process.poll() is None
@@ -263,13 +263,13 @@ def test_a_run_that_takes_its_time(repo, journal):
 
 @pytest.fixture
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has nothing to do with any run."""
+    """A process that belongs to no run."""
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process
         process.kill()
 
 
-def test_a_claim_that_names_somebody_else_hurts_nobody(repo, journal, bystander):
+def test_a_claim_with_a_foreign_process_id_signals_nothing(repo, journal, bystander):
     """A claim whose text names a process that does not hold it signals neither."""
     line = f"pid {bystander.pid} on {os.uname().nodename} since {stamp(0)} (running a plan)"
     with holder(repo, "lie", line) as (process, _):
@@ -279,8 +279,8 @@ def test_a_claim_that_names_somebody_else_hurts_nobody(repo, journal, bystander)
     assert "cannot be identified for certain" in result.err
 
 
-def test_the_number_of_a_dead_holder_hurts_nobody(repo, journal, bystander):
-    """What a killed run left behind names a process that may be another's now: it is not signalled."""
+def test_the_process_id_of_a_dead_holder_is_not_signalled(repo, journal, bystander):
+    """The id in the claim of a killed run may belong to another process now."""
     with holder(repo) as (process, _):
         process.kill()
         process.wait()
@@ -293,7 +293,7 @@ def test_the_number_of_a_dead_holder_hurts_nobody(repo, journal, bystander):
 
 
 def test_a_run_on_another_machine(repo, journal):
-    """A holder on another host is named, and nothing is signalled here."""
+    """A holder on another host is named, and no process is signalled."""
     with holder(repo, "lie", f"pid 4711 on elsewhere since {stamp(0)} (running a plan)") as (process, _):
         result = repo.sow("runs", "stop")
         assert process.poll() is None
@@ -308,8 +308,8 @@ SEQUENCES = (
 
 
 @few_of("text", SEQUENCES, 5, ids=[ascii(sequence) for sequence in SEQUENCES])
-def test_no_control_byte_gets_out(repo, journal, text):
-    """Whatever a journal holds in names and texts, no form of the run moves a cursor or turns text around."""
+def test_no_control_byte_is_printed(repo, journal, text):
+    """For any names and texts in a journal, no form of the run moves a cursor or reorders text."""
     for event in ("question", "sent_back", "limit", "budget", "conflict", "check", "reviewed", "turn_started"):
         fields = ("text", "reason", "executor", "role", "feedback", "verdict", "by", "command", "origin", "kind")
         journal.add(80, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))

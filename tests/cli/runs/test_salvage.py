@@ -13,7 +13,7 @@ from support.quick_cases import few_of
 
 @pytest.fixture
 def ran(plan_repo: PlanRepo) -> PlanRepo:
-    """A run in which one task was merged after it was sent back once, and another one asks."""
+    """A run that merged one task after its work was sent back once; another task asks."""
     plan_repo.act("implementer-010-1", 'echo first > part_010.txt; git add -A; git commit -qm "A first try"\n')
     plan_repo.judge("010", "RED", "GREEN")
     plan_repo.act("implementer-020", 'echo lost > part_020.txt\nsow task set status paused --reason "Which?"\n')
@@ -23,7 +23,7 @@ def ran(plan_repo: PlanRepo) -> PlanRepo:
 
 
 def kept(repo: Repo) -> dict[str, dict[str, Any]]:
-    """What `sow salvage --json` lists, by name."""
+    """Returns what `sow salvage --json` lists, by name."""
     return {item["called"]: item for item in repo.ok("salvage", "--json").json["kept"]}
 
 
@@ -34,7 +34,7 @@ def name_of(repo: Repo, ending: str) -> str:
 
 @pytest.mark.full
 def test_every_iteration_is_listed(ran: PlanRepo):
-    """The pins of both iterations of a task, its branch and the run's branch are there, with what contains them."""
+    """The list has the pins of both iterations, the task's branch and the run's branch, with what contains them."""
     run = ran.runs()[-1]["id"]
     result = kept(ran.repo)
     assert {f"{run}/010/1", f"{run}/010/2", f"sow/int/{run}", f"sow/task/{run}/010"} <= result.keys()
@@ -47,15 +47,15 @@ def test_every_iteration_is_listed(ran: PlanRepo):
     assert ran.repo.ok("salvage").out == shown
 
 
-def test_an_empty_list(repo: Repo):
+def test_the_list_without_a_run_is_empty(repo: Repo):
     """Where nothing was run, there is nothing to salvage, and that is reported."""
     assert repo.ok("salvage").out == "no run has kept any work here\n"
     assert repo.ok("salvage", "list", "--json").json == {"kept": []}
 
 
 @few_of("by", ["name", "ref", "commit"], 1)
-def test_a_first_try_comes_back_as_a_branch(ran: PlanRepo, by: str):
-    """Work that was replaced later is a branch again, at its commit, and no checkout moves."""
+def test_an_earlier_iteration_is_restored_as_a_branch(ran: PlanRepo, by: str):
+    """Replaced work becomes a branch at its commit, and no checkout moves."""
     name = name_of(ran.repo, "/010/1")
     each = kept(ran.repo)[name]
     before = ran.repo.git("rev-parse", "HEAD")
@@ -66,8 +66,8 @@ def test_a_first_try_comes_back_as_a_branch(ran: PlanRepo, by: str):
 
 
 @pytest.mark.full
-def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
-    """Without --branch the branch is named after what it holds, and is told."""
+def test_a_restored_branch_gets_a_default_name(ran: PlanRepo):
+    """Without --branch the branch is named after its content, and the name is printed."""
     name = name_of(ran.repo, "/010/2")
     assert f"branch salvaged/{name} is" in ran.repo.ok("salvage", "restore", name).out
     assert ran.repo.git("rev-parse", f"salvaged/{name}").strip() == kept(ran.repo)[name]["commit"]
@@ -84,8 +84,8 @@ def test_a_branch_without_a_name_gets_one(ran: PlanRepo):
     ],
     1,
 )
-def test_what_cannot_be_brought_back(ran: PlanRepo, words: tuple[str, ...], said: str):
-    """A bad name on either side is refused, and no ref changes."""
+def test_restore_refuses_bad_names(ran: PlanRepo, words: tuple[str, ...], said: str):
+    """A bad source or branch name is refused, and no ref changes."""
     name = name_of(ran.repo, "/010/1")
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.sow("salvage", "restore", *(word.replace("{name}", name) for word in words))
@@ -95,8 +95,8 @@ def test_what_cannot_be_brought_back(ran: PlanRepo, words: tuple[str, ...], said
 
 
 @pytest.mark.full
-def test_without_a_word_nothing_is_let_go(ran: PlanRepo):
-    """Where nobody can answer, the list is shown, the exit code is 4, and every ref is still there."""
+def test_prune_without_consent_deletes_nothing(ran: PlanRepo):
+    """Without a terminal the list is shown, the exit code is 4, and every ref stays."""
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.sow("salvage", "prune", "--older-than", "0s")
     assert result.code == 4
@@ -106,8 +106,8 @@ def test_without_a_word_nothing_is_let_go(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
-    """On a terminal the question is asked there; no answer lets nothing go, and yes does."""
+def test_prune_asks_on_a_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
+    """Without an answer nothing is deleted; with yes it is."""
     refs = ran.repo.git("for-each-ref")
     code, shown = on_terminal(ran.repo, "salvage", "prune", "--older-than", "0s").until("[y/N]").type(b"n\n").end()
     assert (code, ran.repo.git("for-each-ref")) == (4, refs), shown
@@ -117,8 +117,8 @@ def test_a_word_on_the_terminal(ran: PlanRepo, on_terminal: Callable[..., Any]):
 
 
 @pytest.mark.full
-def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
-    """What was merged goes; what only the run holds stays, and the open task keeps all that it has."""
+def test_prune_deletes_only_what_is_merged(ran: PlanRepo):
+    """Merged work is deleted; work that only the run holds stays, and so does that of an open task."""
     outcome = kept(ran.repo)
     result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
     merged, other = name_of_either(outcome, "/010/2"), [name for name in outcome if "/020" in name]
@@ -132,8 +132,8 @@ def test_only_what_is_contained_elsewhere_goes(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_after_the_project_is_gone(ran: PlanRepo):
-    """What a removed project's runs left is deleted by the same rule; a worktree with unsaved work stays."""
+def test_prune_works_after_the_project_is_removed(ran: PlanRepo):
+    """The runs of a removed project follow the same rule; a worktree with unsaved work stays."""
     ran.repo.ok("cleanup", "--yes")
     run = ran.runs()[-1]["id"]
     result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
@@ -144,8 +144,8 @@ def test_after_the_project_is_gone(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_broken_project_that_was_removed_is_gone(ran: PlanRepo):
-    """A project that nobody could read, and that was removed for that, keeps nothing of its runs, and stays removed."""
+def test_a_removed_broken_project_keeps_nothing(ran: PlanRepo):
+    """A project that could not be read and was removed keeps nothing of its runs."""
     path = ran.repo.project / "state.yaml"
     path.write_text(path.read_text() + "what: is this\n")
     ran.repo.ok("project", "delete", "--yes")
@@ -159,8 +159,8 @@ def test_a_broken_project_that_was_removed_is_gone(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_project_that_is_elsewhere_is_not_gone(ran: PlanRepo):
-    """On a branch without the project, what its open task has stays as it is."""
+def test_a_project_on_another_branch_keeps_its_work(ran: PlanRepo):
+    """Without the project on the current branch, the work of its open task stays."""
     ran.repo.git("add", "-A")
     ran.repo.git("commit", "-q", "-m", "All")
     ran.repo.git("switch", "-q", "main")
@@ -174,8 +174,8 @@ def name_of_either(found: dict[str, dict[str, Any]], ending: str) -> str:
 
 
 @pytest.mark.full
-def test_what_is_young_stays(ran: PlanRepo):
-    """With --older-than nothing younger goes, and no question is asked about nothing."""
+def test_prune_keeps_what_is_young(ran: PlanRepo):
+    """With --older-than nothing younger is deleted, and without candidates no question is asked."""
     refs = ran.repo.git("for-each-ref")
     result = ran.repo.ok("salvage", "prune", "--older-than", "30d")
     assert "nothing was deleted" in result.out
@@ -183,7 +183,7 @@ def test_what_is_young_stays(ran: PlanRepo):
 
 
 @pytest.mark.full
-def test_the_age_must_be_said(ran: PlanRepo):
+def test_prune_needs_an_age(ran: PlanRepo):
     """Without an age, or with an invalid one, nothing is deleted."""
     refs = ran.repo.git("for-each-ref")
     assert ran.repo.sow("salvage", "prune", "--yes").code == 2
@@ -191,7 +191,7 @@ def test_the_age_must_be_said(ran: PlanRepo):
     assert ran.repo.git("for-each-ref") == refs
 
 
-def test_a_worker_lets_nothing_go(ran: PlanRepo):
+def test_a_worker_may_neither_restore_nor_prune(ran: PlanRepo):
     """A supervised worker neither restores nor prunes."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
     refs = ran.repo.git("for-each-ref")

@@ -26,7 +26,7 @@ NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
 
 def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
-    """Run the plan on a terminal; each question has its answer. Returns the exit code and what was shown."""
+    """Runs the plan on a terminal with an answer to each question; returns exit code and output."""
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
         [SOW, "run", "plan.yaml", "--review", "off", *arguments],
@@ -60,13 +60,13 @@ def on_terminal(plan_repo: PlanRepo, answers: dict[str, str], *arguments: str) -
 
 @pytest.fixture(autouse=True)
 def _checks_are_allowed(plan_repo: PlanRepo) -> None:
-    """Only the commands of plans are agreed to, not those of a setup."""
+    """Gives consent to the commands of plans, not to those of a setup."""
     plan_repo.configure(checks={"allow": ["grep *", "cat *", "python tests/*"]})
 
 
 @pytest.fixture
 def project(plan_repo: PlanRepo) -> PlanRepo:
-    """A repository that asks for npm, which here only leaves a trace; its plan checks for that trace."""
+    """A repository whose setup is npm, which only leaves a trace here; the plan checks for that trace."""
     tools = plan_repo.folder / "bin"
     tools.mkdir()
     (tools / "npm").write_text('#!/bin/sh\nmkdir -p node_modules && echo "$@" > node_modules/trace\n')
@@ -81,7 +81,7 @@ def project(plan_repo: PlanRepo) -> PlanRepo:
 
 @pytest.fixture
 def greenfield(project: PlanRepo) -> PlanRepo:
-    """The same repository before it had a manifest: the task writes that, and its check waits for consent."""
+    """The same repository without a manifest: the task writes it, and its check waits for consent."""
     for name in ("package.json", "package-lock.json"):
         lines = (project.repo.root / name).read_text()
         (project.folder / name).write_text(lines)
@@ -95,8 +95,8 @@ def greenfield(project: PlanRepo) -> PlanRepo:
     return project
 
 
-def test_a_setup_that_a_task_brings_is_asked_about(greenfield: PlanRepo) -> None:
-    """The next call asks about the setup of work that is not merged yet, and --yes is a consent to it."""
+def test_a_setup_from_a_task_needs_consent(greenfield: PlanRepo) -> None:
+    """The next call asks about the setup of unmerged work, and --yes consents to it."""
     result = greenfield.run("--review", "off")
     assert result.code == 4, result
     assert "npm ci --no-audit --no-fund" in result.err
@@ -106,14 +106,14 @@ def test_a_setup_that_a_task_brings_is_asked_about(greenfield: PlanRepo) -> None
     assert greenfield.task("010")["status"] == "completed"
 
 
-def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: PlanRepo) -> None:
+def test_a_setup_from_a_task_is_asked_about_on_a_terminal(greenfield: PlanRepo) -> None:
     """On a terminal the same question comes before the run continues."""
     code, shown = on_terminal(greenfield, {SETUP: "y"})
     assert (code, shown.count(SETUP)) == (0, 1), shown
 
 
 def test_without_a_terminal_a_setup_needs_yes(project: PlanRepo) -> None:
-    """Nobody can be asked: exit 4, nothing is started, and the hint is the command that continues."""
+    """Without a terminal the exit code is 4, nothing starts, and the hint is the command that continues."""
     result = project.run("--review", "off")
     assert result.code == 4, result
     assert "npm ci --no-audit --no-fund" in result.err
@@ -126,7 +126,7 @@ def test_without_a_terminal_a_setup_needs_yes(project: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_yes_is_asked_for_once(project: PlanRepo) -> None:
+def test_a_yes_is_remembered(project: PlanRepo) -> None:
     """A yes is remembered for this repository."""
     code, shown = on_terminal(project, {SETUP: "y"})
     assert (code, shown.count(f"{SETUP} [y/N]")) == (0, 1), shown
@@ -135,8 +135,8 @@ def test_a_yes_is_asked_for_once(project: PlanRepo) -> None:
     assert (code, SETUP in shown) == (0, False), shown
 
 
-def test_an_empty_line_is_no_consent(project: PlanRepo) -> None:
-    """An empty line starts nothing, as for other commands, and is not remembered as a no."""
+def test_an_empty_answer_is_no_consent(project: PlanRepo) -> None:
+    """An empty line starts nothing and is not remembered as a no."""
     code, shown = on_terminal(project, {SETUP: ""})
     assert (code, project.turns("010")) == (4, 0), shown
     assert "the setup of checkouts needs your consent; nothing was started" in shown
@@ -166,7 +166,7 @@ def test_a_no_is_remembered(refused: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
+def test_a_refused_setup_is_named_where_it_matters(refused: PlanRepo) -> None:
     """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
     for case in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
         out = refused.repo.ok(*case).out
@@ -177,7 +177,7 @@ def test_a_no_is_named_where_it_matters(refused: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
-    """If a program is missing that the setup may install, the question says that the setup was refused."""
+    """If the setup would install the missing program, the question says that it was refused."""
     project.configure(checks={"allow": ["installed-by-npm"]})
     project.plan({"test_commands": ["installed-by-npm"]})
     code, shown = on_terminal(project, {SETUP: "n"})
@@ -187,7 +187,7 @@ def test_a_missing_program_names_a_refused_setup(project: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_no_can_be_undone(refused: PlanRepo) -> None:
-    """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
+    """A refused setup is listed; after `forget` the next run asks again, and a yes counts."""
     [existing] = refused.repo.ok("consent", "list", "--json").json["consents"]
     assert (existing["number"], existing["command"], existing["refused"]) == (1, "npm ci --no-audit --no-fund", True)
     assert "1. npm ci --no-audit --no-fund (refused " in refused.repo.ok("consent", "list").out
@@ -203,7 +203,7 @@ def test_a_no_can_be_undone(refused: PlanRepo) -> None:
 
 @few_of("which", ["1", "--all"], 1)
 def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
-    """A consent that is forgotten is asked for again, and a worker cannot forget any."""
+    """A consent that is forgotten is asked for again, and a worker cannot forget one."""
     assert project.run("--review", "off", "--yes").code == 0
     assert "1. npm ci --no-audit --no-fund (allowed " in project.repo.ok("consent", "list").out
     worker = project.repo.sow("consent", "forget", which, SOW_TASK="010", SOW_AGENT="implementer")
@@ -215,8 +215,8 @@ def test_a_yes_can_be_taken_back(project: PlanRepo, which: str) -> None:
 
 
 @pytest.mark.full
-def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
-    """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+def test_verify_asks_about_the_setup(project: PlanRepo) -> None:
+    """`sow runs verify` shows a setup without consent together with the checks, and --yes covers it."""
     assert project.run("--review", "off", "--yes").code == 0
     shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
     refused = project.repo.sow("runs", "verify")
@@ -232,8 +232,8 @@ def test_verifying_asks_about_the_setup_too(project: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_integrating_asks_about_the_setup_too(project: PlanRepo) -> None:
-    """`sow integrate` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+def test_integrate_asks_about_the_setup(project: PlanRepo) -> None:
+    """`sow integrate` shows a setup without consent together with the checks, and --yes covers it."""
     in_the_way = project.repo.root / "part_010.txt"
     in_the_way.write_text("mine\n")
     assert project.run("--review", "off", "--yes").code == 4
@@ -251,7 +251,7 @@ def test_integrating_asks_about_the_setup_too(project: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_local_files_are_asked_about(project: PlanRepo) -> None:
-    """A file such as .env is copied into each checkout after a yes, and --yes is none."""
+    """A file such as .env is copied into each checkout after a yes; --yes does not consent to it."""
     (project.repo.root / ".env").write_text("KEY=1\n")
     project.act("implementer", "date +%N >> part.txt\n")
     project.plan({"test_commands": ["cat .env"]})
@@ -265,7 +265,7 @@ def test_local_files_are_asked_about(project: PlanRepo) -> None:
 
 
 def test_a_dry_run_shows_the_setup(project: PlanRepo) -> None:
-    """The commands, the files to copy and what the user said are shown; nothing is asked."""
+    """The commands, the files to copy and earlier answers are shown, and nothing is asked."""
     (project.repo.root / ".env").write_text("KEY=1\n")
     result = project.run("--dry-run")
     assert result.code == 0, result
@@ -275,8 +275,8 @@ def test_a_dry_run_shows_the_setup(project: PlanRepo) -> None:
     assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
 
 
-def test_a_tool_that_is_missing(plan_repo: PlanRepo) -> None:
-    """A check that calls a tool which is not there is a question that names the tool."""
+def test_a_missing_tool_of_a_check_is_a_question(plan_repo: PlanRepo) -> None:
+    """The question names the tool."""
     commit(plan_repo, {"package.json": "{}", "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
     plan_repo.plan({"test_commands": ["pnpm test"]})
     result = plan_repo.run("--review", "off", "--yes", PATH=without(plan_repo, "pnpm"))
@@ -286,7 +286,7 @@ def test_a_tool_that_is_missing(plan_repo: PlanRepo) -> None:
 
 
 def without(plan_repo: PlanRepo, name: str) -> str:
-    """PATH without the folders that have a program."""
+    """Returns PATH without the folders that have a program."""
     folders = plan_repo.repo.environment["PATH"].split(":")
     return ":".join(folder for folder in folders if not os.path.exists(f"{folder}/{name}"))
 
@@ -308,8 +308,8 @@ def test_imports_from_outside_on_a_terminal(plan_repo: PlanRepo, answer: str, co
 
 
 @pytest.mark.full
-def test_a_refused_setup_can_be_taken_after_all(plan_repo: PlanRepo) -> None:
-    """The question about imports offers the setup again, which then holds."""
+def test_a_refused_setup_is_offered_again(plan_repo: PlanRepo) -> None:
+    """The question about imports offers the setup again, which then counts."""
     Library(plan_repo).install_by_path()
     plan_repo.configure(checks={"allow": [CHECK]})
     plan_repo.plan({"test_commands": [CHECK]})
@@ -318,8 +318,8 @@ def test_a_refused_setup_can_be_taken_after_all(plan_repo: PlanRepo) -> None:
     assert plan_repo.task("010")["result"] == "GREEN"
 
 
-def test_doctor_says_whose_code_checks_import(plan_repo: PlanRepo) -> None:
-    """Doctor names the setup, and without one the record that leads to the user's checkout."""
+def test_doctor_names_the_setup(plan_repo: PlanRepo) -> None:
+    """Doctor names the setup, or without one the installed record that leads to the user's checkout."""
     library = Library(plan_repo)
     library.install_by_path()
     findings = plan_repo.repo.sow("doctor", "--json").json["findings"]

@@ -30,7 +30,7 @@ LONG = 60  # seconds: a busy machine is no failure
 
 
 def until(true: Callable[[], object], what: str) -> None:
-    """Wait until something has happened."""
+    """Waits until something has happened."""
     end = time.monotonic() + LONG
     while not true():
         assert time.monotonic() < end, f"never happened: {what}"
@@ -62,7 +62,7 @@ class Watcher:
         os.write(self.master, text.encode())
 
     def is_restored(self) -> bool:
-        """Whether the terminal has the settings that it had before the watch."""
+        """Tells whether the terminal has the settings from before the watch."""
         return termios.tcgetattr(self.master) == self.settings
 
     def resize(self, columns: int) -> None:
@@ -70,7 +70,7 @@ class Watcher:
         self.screen.columns = columns
 
     def look(self) -> list[str]:
-        """What is on the screen by now."""
+        """Returns the screen."""
         try:
             data = os.read(self.master, 65536)
         except OSError:  # nothing new, or the other end is closed
@@ -84,7 +84,7 @@ class Watcher:
         until(lambda: any(text in line for line in self.look()), text)
 
     def ends(self) -> int:
-        """Its exit code; what it said last is on the screen."""
+        """Returns the exit code, with the last output on the screen."""
         until(lambda: (self.look(), self.process.poll() is not None)[1], "its end")
         self.look()
         return int(self.process.returncode)
@@ -97,7 +97,7 @@ class Watcher:
 
 
 def _whole(data: bytes) -> tuple[str, bytes]:
-    """The part of some output that ends with a whole character and a whole control sequence."""
+    """Returns the output up to the last whole character and control sequence."""
     start = data.rfind(b"\x1b")
     whole = len(data) if start < 0 or any(64 <= byte < 127 and byte != 91 for byte in data[start:]) else start
     while whole and whole == len(data) and data[whole - 1] & 0xC0 in (0x80, 0xC0):
@@ -111,7 +111,7 @@ def _whole(data: bytes) -> tuple[str, bytes]:
 
 @pytest.fixture
 def journal(repo: Repo) -> MadeUpRun:
-    """A run of three tasks that continues: one is completed, one is worked on, one asks."""
+    """A live run of three tasks: one completed, one in progress, one with a question."""
     made = MadeUpRun(repo, ["010", "020", "030"])
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 65))
     made.begin(settings={"max_concurrency": 2}, at=now)
@@ -125,7 +125,7 @@ def journal(repo: Repo) -> MadeUpRun:
 
 @pytest.fixture
 def watchers(repo: Repo) -> Iterator[Callable[..., Watcher]]:
-    """Watchers that are gone after the test."""
+    """Returns a function that starts watchers, which end with the test."""
     made: list[Watcher] = []
 
     def make(*arguments: str, **options: Any) -> Watcher:
@@ -151,7 +151,7 @@ def piped(repo: Repo, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(watch: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Its exit code, and what is left of its two streams."""
+    """Returns the exit code and the rest of both streams."""
     assert watch.stdout
     assert watch.stderr
     with watch.stdout, watch.stderr:
@@ -159,8 +159,8 @@ def finish(watch: subprocess.Popen[str]) -> tuple[int, str, str]:
     return watch.wait(LONG), output, wrong
 
 
-def test_a_late_opener_sees_the_present_picture(repo, journal, watchers):
-    """Who comes late has the whole block at once, with the time of the run and what it did before."""
+def test_a_watch_that_starts_late_shows_everything(repo, journal, watchers):
+    """The first picture is complete, with the run's time and its earlier events."""
     with hold_claim(repo, "run", RUN):
         window = watchers()
         window.sees("1/3")
@@ -174,8 +174,8 @@ def test_a_late_opener_sees_the_present_picture(repo, journal, watchers):
         assert 60 <= int(minutes) * 60 + int(seconds) < 600
 
 
-def test_the_picture_goes_on_and_ends_with_the_report(repo, journal, watchers):
-    """New entries change the picture; the last word ends the watch with exit 0, a tidy terminal and the report."""
+def test_the_watch_follows_the_run_and_ends_with_the_report(repo, journal, watchers):
+    """New entries change the picture; at the run's end the exit code is 0 and the report is printed."""
     with hold_claim(repo, "run", RUN):
         window = watchers()
         window.sees("implementer on codex")
@@ -193,7 +193,7 @@ def test_the_picture_goes_on_and_ends_with_the_report(repo, journal, watchers):
 
 
 def test_a_real_run_is_watched_to_its_end(plan_repo):
-    """The watch of a real run on a pipe says what the run itself says, line by line, and ends with it."""
+    """On a pipe, the watch of a real run prints the same lines as the run, and ends with it."""
     plan_repo.act("implementer", 'sleep 1\necho "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
     plan_repo.plan("First", "Second < 1")
     run = plan_repo.start()
@@ -206,7 +206,7 @@ def test_a_real_run_is_watched_to_its_end(plan_repo):
     assert "the run has ended" in output
 
 
-def test_a_stream_for_programs(repo, journal):
+def test_json_prints_every_entry_once(repo, journal):
     """With --json every entry comes once, from the first to the last, and nothing else."""
     with hold_claim(repo, "run", RUN):
         watch = piped(repo, "--json")
@@ -220,8 +220,8 @@ def test_a_stream_for_programs(repo, journal):
     assert [json.loads(line) for line in (first + rest).splitlines()] == list(journal.folder.journal())
 
 
-def test_a_run_that_has_ended_is_shown_once(repo, journal):
-    """A finished run is shown in short, or as its whole journal, and the command ends."""
+def test_an_ended_run_is_shown_once(repo, journal):
+    """An ended run is shown in short, or as its whole journal, and the command ends."""
     journal.end(60)
     shown, whole = repo.ok("watch").out.splitlines(), repo.ok("runs", "show").out.splitlines()
     assert shown[1].endswith(f"(more: sow runs show {journal.folder.id})")
@@ -232,14 +232,14 @@ def test_a_run_that_has_ended_is_shown_once(repo, journal):
 
 
 @pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
-def test_which_run(repo, journal, name):
+def test_a_run_is_named_by_id_prefix_or_last(repo, journal, name):
     """A run is named by its id, the beginning of it, `last`, or not at all."""
     journal.end(60)
     assert f"Run {RUN}: " in repo.ok("watch", *name).out
 
 
-def test_the_one_that_goes_on_comes_before_the_last_one(repo, journal, watchers):
-    """Without a name the live run is watched, and a named one that has ended is shown although another continues."""
+def test_the_live_run_is_the_default(repo, journal, watchers):
+    """Without a name the live run is watched; a named run that has ended is shown although another is live."""
     ended = MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     ended.begin()
     ended.work(1, 4, "010")
@@ -249,8 +249,8 @@ def test_the_one_that_goes_on_comes_before_the_last_one(repo, journal, watchers)
         assert "20260921-150000-cd34" in repo.ok("watch", "last").out
 
 
-def test_a_run_that_was_killed(repo, journal, watchers):
-    """When the process of a run is killed, the watch ends with a clear line and exit 0, and so does a later one."""
+def test_a_killed_run_ends_the_watch(repo, journal, watchers):
+    """When the run is killed, the watch ends with a clear line and exit 0, and so does a later one."""
     with hold_claim(repo, "run", RUN) as pid:
         window = watchers(columns=140)
         window.sees("implementer on codex")
@@ -265,15 +265,15 @@ def test_a_run_that_was_killed(repo, journal, watchers):
     assert [json.loads(line)["event"] for line in result.out.splitlines()][-1] == "task_ended"
 
 
-def test_a_dead_run_beside_a_live_one(repo, journal):
-    """A run that was killed and never continued is not taken for live because another one is."""
+def test_a_killed_run_beside_a_live_one(repo, journal):
+    """A killed run is not taken for live because another one is."""
     MadeUpRun(repo, ["010"], id="20260921-150000-cd34")
     with hold_claim(repo, "run", "20260921-150000-cd34"):
         assert "was interrupted" in repo.ok("watch", RUN).out
 
 
-def test_a_run_that_goes_on_after_a_stop(repo, journal, watchers):
-    """The last word of an earlier call does not end the watch of the call that continues."""
+def test_a_stopped_and_continued_run(repo, journal, watchers):
+    """The end of an earlier call does not end the watch of a continued run."""
     journal.add(60, "run_ended", status="stopped", exit=130, seconds=60)
     with hold_claim(repo, "run", RUN):
         window = watchers()
@@ -284,8 +284,8 @@ def test_a_run_that_goes_on_after_a_stop(repo, journal, watchers):
         assert window.ends() == 0
 
 
-def test_a_run_that_ends_before_its_past_is_read(repo, journal):
-    """The last word ends the watch although it came between the choice of the run and the first look at its journal."""
+def test_a_run_that_ends_before_its_journal_is_read(repo, journal):
+    """The watch ends if the run ended between its choice and the first read of its journal."""
     with hold_claim(repo, "run", RUN) as pid, Live(json=True, clock=time.time) as live:
         chosen = run_folder.live_run(journal.home)
         journal.end(60)
@@ -296,7 +296,7 @@ def test_a_run_that_ends_before_its_past_is_read(repo, journal):
         rescue.cancel()
 
 
-def test_ctrl_c_ends_the_watch_and_not_the_run(repo, journal, watchers):
+def test_ctrl_c_ends_the_watch_only(repo, journal, watchers):
     """Ctrl-C is exit 130 with the cursor back, and the run continues."""
     with hold_claim(repo, "run", RUN) as pid:
         window = watchers()
@@ -308,8 +308,8 @@ def test_ctrl_c_ends_the_watch_and_not_the_run(repo, journal, watchers):
     assert window.screen.cursor
 
 
-def test_a_run_that_is_removed_while_it_is_watched(repo, journal, watchers):
-    """A folder that is gone while its run lives may come back with the next entry; without a run it is an error."""
+def test_a_run_that_is_removed_during_a_watch(repo, journal, watchers):
+    """The folder of a live run may return with the next entry; without a live run it is an error."""
     with hold_claim(repo, "run", RUN) as pid:
         window = watchers()
         window.sees("implementer on codex")
@@ -325,7 +325,7 @@ def test_a_run_that_is_removed_while_it_is_watched(repo, journal, watchers):
     ]
 
 
-def test_a_torn_last_line(repo, journal):
+def test_a_torn_last_line_is_printed_when_complete(repo, journal):
     """Half a line is no entry: it is told once it is whole, and once only."""
     line = json.dumps({"at": "2026-09-21T14:33:20Z", "t": 41, "event": "step", "task": "020", "text": "é"}).encode()
     with hold_claim(repo, "run", RUN):
@@ -344,8 +344,8 @@ def test_a_torn_last_line(repo, journal):
 
 
 @pytest.mark.full
-def test_a_journal_that_grows_fast(repo, journal, watchers):
-    """Thousands of entries between two looks are all told, in their order; a terminal still has one small picture."""
+def test_a_fast_journal_is_printed_completely(repo, journal, watchers):
+    """Thousands of entries between two reads are all printed in order; a terminal gets one picture."""
     count = 20_000
     lines = [json.dumps({"event": "step", "task": "020", "t": n / 100, "text": f"step {n}"}) for n in range(count)]
     with hold_claim(repo, "run", RUN):
@@ -363,8 +363,8 @@ def test_a_journal_that_grows_fast(repo, journal, watchers):
 
 
 @pytest.mark.parametrize("columns", [40, 140])
-def test_a_terminal_that_is_resized(repo, journal, watchers, columns):
-    """In a window that grew or shrank the block is drawn for its new width, and nothing of the old one stays."""
+def test_the_watch_follows_a_resize(repo, journal, watchers, columns):
+    """In a resized window the block is drawn for the new width, and nothing of the old one stays."""
     with hold_claim(repo, "run", RUN):
         window = watchers(columns=100)
         window.sees("1/3")
@@ -375,7 +375,7 @@ def test_a_terminal_that_is_resized(repo, journal, watchers, columns):
     assert sum("1/3" in line for line in shown) == 1
 
 
-def test_the_reader_of_a_pipe_goes_away(repo, journal):
+def test_a_closed_pipe_ends_the_watch(repo, journal):
     """Where nobody reads any more the watch ends by itself, without a complaint."""
     with hold_claim(repo, "run", RUN) as pid:
         watch = piped(repo, "--json")
@@ -391,15 +391,15 @@ def test_the_reader_of_a_pipe_goes_away(repo, journal):
         os.kill(pid, 0)
 
 
-def test_nothing_to_watch(repo):
-    """Without any run there is an error that says how to start one; an unknown one is refused with those there are."""
+def test_watch_without_a_run(repo):
+    """Without any run the error says how to start one; an unknown run lists the existing ones."""
     result = repo.sow("watch")
     assert (result.code, result.err) == (2, "error: there is no run here\nhint: start one: sow run PLAN\n")
     MadeUpRun(repo, ["010"])
     assert RUN in repo.sow("watch", "1999").err
 
 
-def test_watching_changes_nothing(repo, journal):
+def test_a_watch_writes_no_file(repo, journal):
     """No watch writes a file."""
     before = repo.snapshot()
     for item in (["watch"], ["watch", "--json"]):
@@ -409,7 +409,7 @@ def test_watching_changes_nothing(repo, journal):
 
 @pytest.mark.full
 def test_a_spawned_worker_is_followed(worker: WorkerRepo) -> None:
-    """Without a run, the watch shows what a spawned worker says and does until its call has ended (A22)."""
+    """Without a run, the watch shows a spawned worker's output until its call ends (A22)."""
     wait = {"run": ["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done"]}
     worker.scenario([{"say": "I look around."}, wait, {"say": "Built it."}, {"status": "needs_review"}])
     spawned = worker.start("agent", "spawn", "implementer", "010")
@@ -452,8 +452,8 @@ class TestKeys:
         gate.touch()
         run.communicate(timeout=LONG)
 
-    def test_a_question_is_answered(self, asking: Any) -> None:
-        """`a` shows the question and takes one line, which reaches the task; then the picture continues."""
+    def test_the_answer_key(self, asking: Any) -> None:
+        """`a` shows the question and reads one line, which reaches the task; then the picture continues."""
         window = Watcher(asking.repo, keys=True)
         try:
             window.sees("keys: a answer")
@@ -471,7 +471,7 @@ class TestKeys:
         finally:
             window.close()
 
-    def test_work_is_accepted_with_a_reason(self, plan_repo: Any) -> None:
+    def test_the_accept_key(self, plan_repo: Any) -> None:
         """`y` accepts RED work after a reason was given; an empty line cancels."""
         gate = plan_repo.folder / "gate"
         plan_repo.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n")
@@ -499,8 +499,8 @@ class TestKeys:
                 window.close()
             run.communicate(timeout=LONG)
 
-    def test_a_stop_is_confirmed(self, asking: Any) -> None:
-        """`s` stops the run after a yes only; keys that were typed before the question do not answer it."""
+    def test_the_stop_key(self, asking: Any) -> None:
+        """`s` stops the run after a yes only; keys typed before the question do not answer it."""
         window = Watcher(asking.repo, keys=True)
         try:
             window.sees("keys: a answer")
@@ -519,7 +519,7 @@ class TestKeys:
             window.close()
 
     def test_a_worker_has_no_keys(self, asking: Any) -> None:
-        """An agent that watches in a terminal of its own gets the picture, but no keys."""
+        """An agent's watch on a terminal shows the picture and reads no keys."""
         asking.repo.environment |= {"SOW_AGENT": "implementer", "SOW_TASK": "010"}
         window = Watcher(asking.repo, keys=True)
         try:

@@ -26,7 +26,7 @@ KEPT = "ke pt;$(touch owned)'&\"é"  # nothing may come of the words in it
 
 
 class Shown:
-    """One demo, and what it left."""
+    """One demo and its results."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,13 +52,13 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """One demo for all the tests of this file: it takes its time."""
+    """One demo for all tests of this file."""
     return Shown(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.mark.full
-def test_it_ends_well_and_says_where_to_look(shown: Shown):
-    """The demo ends with exit 0, the report, and the place of what it made."""
+def test_the_demo_ends_well(shown: Shown):
+    """The demo ends with exit 0, the report, and the place of its results."""
     assert shown.done.returncode == 0
     assert "8 completed" in shown.done.stdout
     assert "Where to look" in shown.done.stdout
@@ -122,7 +122,7 @@ def test_three_work_at_once(shown: Shown):
 
 
 @pytest.mark.full
-def test_one_red_comes_back_green(shown: Shown):
+def test_one_task_is_sent_back_and_passes(shown: Shown):
     """The reviewer sends one task back, its worker fixes it, and the second review passes."""
     verdicts = [event["verdict"] for event in shown.events("reviewed", task="040")]
     assert verdicts == ["RED", "GREEN"]
@@ -132,7 +132,7 @@ def test_one_red_comes_back_green(shown: Shown):
 
 @pytest.mark.full
 def test_one_question_is_answered_by_the_demo(shown: Shown):
-    """One worker asks; the answer is given by the command that a person types, and the work follows it."""
+    """One worker asks; the demo answers with the command that a person types, and the work follows it."""
     (question,) = shown.events("question")
     assert question["task"] == "050"
     (asked,) = shown.repo.task("050")["questions"]
@@ -142,7 +142,7 @@ def test_one_question_is_answered_by_the_demo(shown: Shown):
 
 @pytest.mark.full
 def test_one_conflict_is_solved_by_its_worker(shown: Shown):
-    """Two tasks change one line: the second is sent back, joins both, and nothing of either is lost."""
+    """Two tasks change one line: the second is sent back and joins both changes."""
     (conflict,) = shown.events("conflict")
     assert conflict["paths"] == ["shop/__init__.py"]
     assert len(shown.events("merged", task=conflict["task"])) == 1
@@ -152,15 +152,15 @@ def test_one_conflict_is_solved_by_its_worker(shown: Shown):
 
 
 @pytest.mark.full
-def test_nothing_of_the_users_is_touched(shown: Shown):
-    """The user's home is as it was: settings and conversations of the demo are in a home of its own."""
+def test_the_demo_changes_nothing_of_the_user(shown: Shown):
+    """The user's home is unchanged: settings and conversations of the demo are in a home of its own."""
     assert sorted(shown.home.rglob("*")) == shown.mine
     assert list(shown.folder.rglob("owned*")) == []
     assert (shown.folder / KEPT / "home" / ".config" / "sow" / "config.yaml").is_file()
 
 
 class Browser:
-    """A page without a window: it spends the token, listens to the feed, and sends what a person would."""
+    """A page without a window: it spends the token, listens to the feed, and sends actions."""
 
     def __init__(self, port: int, token: str) -> None:
         self.port = port
@@ -195,7 +195,7 @@ class Browser:
 
 
 class Terminal:
-    """A terminal with the demo in it, which is read all the time."""
+    """A terminal with the demo in it, read all the time."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.master, slave = pty.openpty()
@@ -229,7 +229,7 @@ class Terminal:
 
 
 def until(true: Any, what: str) -> Any:
-    """Wait until something is there, and return it."""
+    """Waits until something is there, and returns it."""
     end = time.monotonic() + LONG
     while not (result := true()):
         assert time.monotonic() < end, f"never happened: {what}"
@@ -239,7 +239,7 @@ def until(true: Any, what: str) -> Any:
 
 @pytest.mark.full
 def test_the_question_is_answered_on_the_page(tmp_path: Path):
-    """Who opens the page has the question there; the run continues with that answer, and the page stays until Enter."""
+    """The question is open on the page; the run continues with its answer, and the page stays until Enter."""
     demo = Terminal(tmp_path)
     try:
         port, token = until(lambda: ADDRESS.search(demo.seen), "the address").groups()
@@ -269,7 +269,7 @@ def test_the_question_is_answered_on_the_page(tmp_path: Path):
 
 @pytest.fixture
 def stage(tmp_path: Path, environment: dict[str, str]) -> DemoRepository:
-    """The demo's repository with a worker's question in it, and nobody at work."""
+    """The demo's repository with a worker's question and no process."""
     made = set_up(Context(root="", environment=environment), str(tmp_path / "kept"))
     repo = Repo(Path(made.root), made.environment)
     repo.git("switch", "-q", "-c", "feat/shop")
@@ -284,15 +284,15 @@ def stage(tmp_path: Path, environment: dict[str, str]) -> DemoRepository:
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_without_a_terminal_the_answer_comes_at_once(stage: DemoRepository, wanted: bool):
+def test_without_a_terminal_the_demo_answers_at_once(stage: DemoRepository, wanted: bool):
     """Where no page is open and no terminal is there, nobody is waited for."""
     with DemoPage(stage, wanted=wanted, terminal=False) as page:
         assert page.answer("Up") is False
     assert stage.questions() == []
 
 
-def test_at_a_terminal_there_is_time_to_open_the_page(stage: DemoRepository):
-    """A question waits some seconds for somebody who sits at a terminal, longer for one who has the page open."""
+def test_at_a_terminal_the_demo_waits_for_the_page(stage: DemoRepository):
+    """The question waits some seconds on a terminal, and longer while a page is open."""
     with DemoPage(stage, wanted=True, terminal=True) as page:
         assert page.answer("Up") is True
         assert page.server
@@ -306,8 +306,8 @@ def test_at_a_terminal_there_is_time_to_open_the_page(stage: DemoRepository):
     assert stage.questions() == []
 
 
-def test_a_page_that_cannot_be_is_no_obstacle(stage: DemoRepository, capsys: pytest.CaptureFixture[str]):
-    """Where the page cannot be served, that is reported, and everything else is as without one."""
+def test_the_demo_works_without_a_page(stage: DemoRepository, capsys: pytest.CaptureFixture[str]):
+    """If the page cannot be served, the demo says so and does everything else."""
     (Path(stage.environment["HOME"]) / ".config/sow/ui").write_text("in the way")
     with DemoPage(stage, wanted=True, terminal=True) as page:
         assert page.server is None
@@ -319,8 +319,8 @@ def test_a_page_that_cannot_be_is_no_obstacle(stage: DemoRepository, capsys: pyt
 
 
 @pytest.mark.parametrize("there", ["file", "full"])
-def test_it_overwrites_nothing(repo: Repo, there: str):
-    """A file, or a folder that is not empty, is refused before anything is made."""
+def test_the_demo_overwrites_nothing(repo: Repo, there: str):
+    """A file or a folder that is not empty is refused before anything is written."""
     place = repo.root / "place"
     if there == "file":
         place.write_text("mine")
@@ -332,7 +332,7 @@ def test_it_overwrites_nothing(repo: Repo, there: str):
     assert result.err.startswith(f"error: --keep: {place} exists\nhint: ")
 
 
-def test_a_worker_does_not_show_it(repo: Repo):
+def test_a_worker_may_not_start_the_demo(repo: Repo):
     """A supervised worker may run no plan, and so no demo."""
     result = repo.sow("demo", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code == 2

@@ -30,7 +30,7 @@ Talk = Callable[["ClientSession"], Awaitable[Any]]
 
 
 def converse(repo: Repo, talk: Talk, *arguments: str, cwd: Path | None = None, **environment: str) -> Any:
-    """Start the server, talk to it as a client, and end it."""
+    """Starts the server, talks to it as a client, and ends it."""
     from mcp import ClientSession, StdioServerParameters, stdio_client  # a second, for those who run these tests
 
     server = StdioServerParameters(
@@ -47,7 +47,7 @@ def converse(repo: Repo, talk: Talk, *arguments: str, cwd: Path | None = None, *
 
 
 def call(repo: Repo, *calls: tuple[str, dict[str, Any]], **options: Any) -> list[CallToolResult]:
-    """What the tools answer, one after the other."""
+    """Returns the results of tool calls, one after the other."""
 
     async def talk(session: ClientSession) -> list[Any]:
         return [await session.call_tool(name, given) for name, given in calls]
@@ -63,8 +63,8 @@ def text(result: CallToolResult) -> str:
 
 
 @pytest.mark.full
-def test_the_verbs_are_tools(repo: Repo) -> None:
-    """Every verb that this sow has is offered, with the words of the help and a schema of its arguments."""
+def test_every_command_is_a_tool(repo: Repo) -> None:
+    """Every command is offered with its help and a schema of its arguments."""
 
     async def talk(session: ClientSession) -> Any:
         return (await session.list_tools()).tools
@@ -82,7 +82,7 @@ def test_the_verbs_are_tools(repo: Repo) -> None:
 
 @pytest.mark.full
 def test_an_orchestrator_works_through_tools(repo: Repo) -> None:
-    """A task is made, started, logged, noted, asked about and answered; documents come back as such."""
+    """A task is made, started, logged, noted, asked about and answered; documents are returned as JSON."""
     made, _, logged, noted, _, _, asked, _, shown = call(
         repo,
         ("task_create", {"name": "Add login", "agent": "implementer", "criterion": ["a", "b"]}),
@@ -130,7 +130,7 @@ def test_a_text_that_begins_with_an_at_sign_names_no_file(task_repo: Repo, tmp_p
 
 @pytest.mark.full
 def test_a_client_is_the_orchestrator(repo: Repo) -> None:
-    """A call through a tool is never a person's, so no phase is added without one (B2, B17)."""
+    """A call through a tool is never a person's, so it adds no phase without approval (B2, B17)."""
     proposed, refused = call(
         repo,
         ("phase_add", {"name": "docs", "reason": "r"}),
@@ -143,7 +143,7 @@ def test_a_client_is_the_orchestrator(repo: Repo) -> None:
 
 
 def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
-    """What a worker may not do through the shell it may not do through a tool, in the same words."""
+    """A worker's restrictions hold for tools, with the same errors."""
     given: list[tuple[str, dict[str, Any]]] = [
         ("task_set", {"field": "status", "value": "completed"}),
         ("answer", {"question": "010", "answer_text": "yes"}),
@@ -163,7 +163,7 @@ def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
 
 
 @pytest.mark.full
-def test_an_error_has_its_hint_and_its_exit_code(repo: Repo) -> None:
+def test_an_error_has_its_hint_and_exit_code(repo: Repo) -> None:
     """A refused call is an error of the tool, with the error and the hint of the shell."""
     missing, unknown, odd, wrong, list_of = call(
         repo,
@@ -181,7 +181,7 @@ def test_an_error_has_its_hint_and_its_exit_code(repo: Repo) -> None:
 
 @pytest.mark.parametrize("value", ["--yes", "-x", "--name=other", "--", "a\nb", "'; touch x; '", "--root=/"])
 def test_a_value_never_becomes_an_option(repo: Repo, value: str) -> None:
-    """Whatever a model writes into a field is parsed as that field's value and as nothing else."""
+    """A value of a field is parsed as that field's value, whatever it looks like."""
     command = tools()["task_create"]
     given = {"name": value, "description": value}
     values, options = parse(command, command_arguments(command, given)[2:])
@@ -192,7 +192,7 @@ def test_a_value_never_becomes_an_option(repo: Repo, value: str) -> None:
 
 
 def test_bad_values_are_refused_before_a_process_starts() -> None:
-    """A NUL, a list of lists and a truth value for a text are no arguments."""
+    """A NUL, a nested list and a truth value for a text are refused."""
     command = tools()["task_create"]
     for bad in ("a\0b", [["x"]], True, [None]):
         with pytest.raises(SowError):
@@ -200,7 +200,7 @@ def test_bad_values_are_refused_before_a_process_starts() -> None:
 
 
 @pytest.mark.full
-def test_the_checkout_can_be_named(repo: Repo, tmp_path: Path) -> None:
+def test_root_names_the_checkout(repo: Repo, tmp_path: Path) -> None:
     """A server that is started elsewhere works in the checkout that --root names."""
     (status,) = call(repo, ("status", {}), cwd=tmp_path, SOW_ROOT=str(repo.root))
     assert status.structured_content and status.structured_content["root"] == str(repo.root)
@@ -213,7 +213,7 @@ def test_the_checkout_can_be_named(repo: Repo, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_two_calls_run_side_by_side(repo: Repo) -> None:
+def test_two_calls_run_in_parallel(repo: Repo) -> None:
     """Many calls at once are all answered, and lose nothing."""
 
     async def talk(session: ClientSession) -> None:
@@ -226,7 +226,7 @@ def test_two_calls_run_side_by_side(repo: Repo) -> None:
 
 
 def plan(repo: Repo, tmp_path: Path) -> dict[str, Any]:
-    """A plan whose only task takes long, by a scripted agent."""
+    """A plan with one long task by a scripted agent."""
     scenario = tmp_path / "slow.yaml"
     scenario.write_text("tasks: {default: [[{sleep: 300}]]}\n")
     config = Path(repo.environment["HOME"]) / ".config/sow/config.yaml"
@@ -256,8 +256,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.full
-def test_a_run_that_nobody_waits_for_is_stopped(repo: Repo, tmp_path: Path) -> None:
-    """A client that cancels its call ends the run as Ctrl-C would: nothing is left, and it can continue later."""
+def test_a_cancelled_run_is_stopped(repo: Repo, tmp_path: Path) -> None:
+    """A cancelled call ends the run like Ctrl-C: no process is left, and the run can be continued."""
     given = plan(repo, tmp_path)
 
     async def talk(session: ClientSession) -> None:
@@ -274,7 +274,7 @@ def test_a_run_that_nobody_waits_for_is_stopped(repo: Repo, tmp_path: Path) -> N
 
 @pytest.fixture
 def server(repo: Repo) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that was started by hand, and has been greeted."""
+    """A server that was started by hand and initialised."""
     started = subprocess.Popen(
         [SOW, "mcp"], cwd=repo.root, env=repo.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -301,7 +301,7 @@ def begin_run(server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path) -> No
 
 
 @pytest.mark.full
-def test_the_last_request_is_answered_although_the_input_has_ended(server: subprocess.Popen[bytes]) -> None:
+def test_the_last_request_is_answered(server: subprocess.Popen[bytes]) -> None:
     """A client that sends a request and closes its output at once gets the answer."""
     say(server, {"id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}})
     out, _ = server.communicate(timeout=PATIENCE)
@@ -310,7 +310,7 @@ def test_the_last_request_is_answered_although_the_input_has_ended(server: subpr
 
 
 @pytest.mark.full
-def test_a_client_that_goes_away_leaves_no_run(server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path) -> None:
+def test_a_closed_input_stops_the_run(server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path) -> None:
     """When standard input ends during a run, the run is stopped and the server ends."""
     begin_run(server, repo, tmp_path)
     server.communicate(timeout=PATIENCE)
@@ -318,10 +318,10 @@ def test_a_client_that_goes_away_leaves_no_run(server: subprocess.Popen[bytes], 
 
 
 @few_of("number", [signal.SIGTERM, signal.SIGINT], 1)
-def test_a_server_that_is_told_to_end_leaves_no_run(
+def test_a_signal_stops_the_run_and_the_server(
     server: subprocess.Popen[bytes], repo: Repo, tmp_path: Path, number: int
 ) -> None:
-    """A signal stops the run first, then the server, although its client still has the line open."""
+    """A signal stops first the run and then the server, although the client is still connected."""
     begin_run(server, repo, tmp_path)
     server.send_signal(number)
     assert server.wait(PATIENCE) == 128 + number and not at_work(repo)
@@ -334,8 +334,8 @@ def test_an_idle_server_ends_at_once(server: subprocess.Popen[bytes]) -> None:
     assert server.wait(PATIENCE) == 128 + signal.SIGTERM
 
 
-def test_without_the_sdk_the_way_to_it_is_named(repo: Repo, tmp_path: Path) -> None:
-    """Where the package is missing, the error says how to get it, and no other command misses it."""
+def test_a_missing_sdk_is_named(repo: Repo, tmp_path: Path) -> None:
+    """Without the package the error says how to install it, and all other commands work."""
     (tmp_path / "mcp_types.py").write_text(
         "raise ModuleNotFoundError(\"No module named 'mcp_types'\", name='mcp_types')\n"
     )

@@ -46,7 +46,7 @@ agents:
 
 
 class ConfigRepo:
-    """A user with settings of their own, and the command in a repository."""
+    """A user with settings, and the command in a repository."""
 
     def __init__(self, repo: Any) -> None:
         self.repo = repo
@@ -65,7 +65,7 @@ class ConfigRepo:
         return self.repo.ok("config", *arguments, **options)
 
     def on_terminal(self, *arguments: str, typed: str, **environment: str) -> tuple[int, str]:
-        """The same on a terminal at which somebody has typed."""
+        """Calls the command on a terminal with typed input."""
         result = subprocess.run(
             [sys.executable, "-c", TERMINAL, SOW, "config", *arguments],
             cwd=self.repo.root,
@@ -77,7 +77,7 @@ class ConfigRepo:
         return result.returncode, result.stdout.decode()
 
     def program(self, name: str, text: str = "exit 0") -> Path:
-        """A program on PATH."""
+        """Makes a program on PATH."""
         path = self.home / "bin" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"#!/bin/sh\n{text}\n")
@@ -93,7 +93,7 @@ def config_repo(bare_repo: Any) -> ConfigRepo:
 
 
 def test_init_writes_a_private_template(config_repo: ConfigRepo):
-    """The first `init` makes the file and its folder for the user alone."""
+    """The first `init` makes the file and its folder readable for the user alone."""
     result = config_repo.ok("init")
     assert result.out == f"wrote {config_repo.file}\n"
     assert config_repo.file.read_text() == template("~/.config/sow/config.yaml")
@@ -102,8 +102,8 @@ def test_init_writes_a_private_template(config_repo: ConfigRepo):
     assert [path.name for path in config_repo.file.parent.iterdir()] == ["config.yaml"]
 
 
-def test_the_template_names_everything(config_repo: ConfigRepo):
-    """The template shows every type of executor, every role and every limit, and where it lies."""
+def test_the_template_is_complete(config_repo: ConfigRepo):
+    """The template shows every type of executor, every role, every limit and its own path."""
     config_repo.ok("init", XDG_CONFIG_HOME=str(config_repo.home / "xdg"))
     text = (config_repo.home / "xdg/sow/config.yaml").read_text()
     assert "# Location: " in text
@@ -116,7 +116,7 @@ def test_the_template_names_everything(config_repo: ConfigRepo):
 
 
 def test_the_template_changes_nothing(config_repo: ConfigRepo):
-    """With the template as generated everything is played as without a file, and it passes the check."""
+    """The generated template has the same effect as no file, and it passes the check."""
     before = config_repo.ok("show", "--json").json
     config_repo.ok("init")
     after = config_repo.ok("show", "--json").json
@@ -128,8 +128,8 @@ def test_the_template_changes_nothing(config_repo: ConfigRepo):
     assert config_repo.ok("validate", "--json").json["valid"] is True
 
 
-def test_every_example_in_the_template_is_right():
-    """Each line that the template offers to uncomment leads to settings that can be used."""
+def test_every_example_in_the_template_is_valid():
+    """Each commented line of the template gives valid settings."""
     example = re.compile(r"^( *)# ( *(?:[a-z_-]+:( .*)?|- \".*\"))$")
     lines = [example.sub(r"\1\2", line) for line in template("here").splitlines()]
     result = config.Config("here", config.parse("\n".join(lines) + "\n", "here"), {})
@@ -142,8 +142,8 @@ def test_every_example_in_the_template_is_right():
     assert len(result.trust) == 1
 
 
-def test_init_refuses_to_overwrite_where_nobody_can_be_asked(config_repo: ConfigRepo):
-    """Without a terminal a file that exists stays as it is, and the hint has the command that overwrites it."""
+def test_init_does_not_overwrite_without_a_terminal(config_repo: ConfigRepo):
+    """Without a terminal an existing file stays, and the hint has the command that overwrites it."""
     config_repo.write(MIXED)
     result = config_repo.sow("init")
     assert result.code == 4
@@ -155,7 +155,7 @@ def test_init_refuses_to_overwrite_where_nobody_can_be_asked(config_repo: Config
 
 
 def test_init_yes_keeps_the_old_file(config_repo: ConfigRepo):
-    """An overwritten file is kept as config.yaml.backup, byte for byte, for the user alone."""
+    """The old file is kept as config.yaml.backup, byte for byte, readable for the user alone."""
     config_repo.write(MIXED)
     result = config_repo.ok("init", "--yes")
     assert str(config_repo.backup) in result.out
@@ -166,7 +166,7 @@ def test_init_yes_keeps_the_old_file(config_repo: ConfigRepo):
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 4), ("", 4)])
 def test_init_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: int):
-    """On a terminal the question is put, and only a yes overwrites."""
+    """Only a yes overwrites the file."""
     config_repo.write(MIXED)
     ended, shown = config_repo.on_terminal("init", typed=f"{answer}\n")
     assert ended == code, shown
@@ -175,7 +175,7 @@ def test_init_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: int
 
 
 def test_a_linked_file_stays_a_link(config_repo: ConfigRepo):
-    """Where the file is a link into a repository of dotfiles, the target is written and the link stays."""
+    """If the file is a link into another folder, the target is written and the link stays."""
     target = config_repo.home / "dotfiles.yaml"
     target.write_text(MIXED)
     config_repo.file.parent.mkdir(parents=True)
@@ -222,7 +222,7 @@ sys.exit(main(sys.argv[1:]))
     ],
 )
 def test_the_path_on_windows(config_repo: ConfigRepo, words: list[str], expected: tuple[int, str, str]):
-    """Without the POSIX parts of Python the path is printed; anything else is refused in plain words (A8)."""
+    """Without the POSIX parts of Python the path is printed; anything else is refused (A8)."""
     result = subprocess.run(
         [sys.executable, "-c", ON_WINDOWS, *words],
         cwd=config_repo.repo.root,
@@ -234,7 +234,7 @@ def test_the_path_on_windows(config_repo: ConfigRepo, words: list[str], expected
     assert (result.returncode, result.stdout, result.stderr) == expected
 
 
-def test_it_works_outside_of_a_repository(config_repo: ConfigRepo):
+def test_config_works_outside_a_repository(config_repo: ConfigRepo):
     """Settings are the user's: no repository is needed to see or to change them."""
     for item in (
         ["path"],
@@ -249,7 +249,7 @@ def test_it_works_outside_of_a_repository(config_repo: ConfigRepo):
 
 
 def test_validate_prints_the_check_list(config_repo: ConfigRepo):
-    """A file that is right but for a missing program passes with one warning, in the known words."""
+    """A valid file with a missing program passes with one warning."""
     config_repo.program("claude")
     config_repo.write(MIXED)
     result = config_repo.ok("validate", PATH=f"{config_repo.home}/bin")
@@ -270,7 +270,7 @@ def test_validate_prints_the_check_list(config_repo: ConfigRepo):
 
 
 def test_validate_without_a_file(config_repo: ConfigRepo):
-    """No file is fine: the defaults are checked, and valid."""
+    """Without a file the defaults are checked and valid."""
     config_repo.program("claude")
     result = config_repo.ok("validate")
     assert "✓ No file: sow uses the built-in defaults" in result.out
@@ -289,7 +289,7 @@ def test_a_program_that_several_executors_need_is_one_warning(config_repo: Confi
 
 
 def test_a_program_at_a_path(config_repo: ConfigRepo):
-    """A program that is configured by its path is looked for there."""
+    """A program that is configured by path is looked for there."""
     program = config_repo.program("my-claude")
     config_repo.write(
         f"agents:\n  executors:\n    claude-code:\n      type: claude\n      settings:\n        binary: {program}\n"
@@ -343,8 +343,8 @@ review:
 """
 
 
-def test_all_mistakes_of_a_file(config_repo: ConfigRepo):
-    """Mistakes that the schema finds and others are listed together, each once, with line and nearest name (A13)."""
+def test_all_mistakes_are_listed_together(config_repo: ConfigRepo):
+    """Errors of the schema and others are listed once each, with line and nearest name (A13)."""
     config_repo.write(MISTAKES)
     expected = [
         (4, "agents.executors.claude-code.typ: is not a field; did you mean type?"),
@@ -378,7 +378,7 @@ def test_all_mistakes_of_a_file(config_repo: ConfigRepo):
         "limits: 5\nagents:\n",
     ],
 )
-def test_one_mistake_is_one_error(config_repo: ConfigRepo, text: str):
+def test_an_unreadable_section_is_one_error(config_repo: ConfigRepo, text: str):
     """A section that cannot be read at all is one mistake."""
     config_repo.write(text)
     result = config_repo.sow("validate")
@@ -403,7 +403,7 @@ def test_one_mistake_is_one_error(config_repo: ConfigRepo, text: str):
     ],
 )
 def test_flags_that_choose_the_session_are_refused(config_repo: ConfigRepo, kind: str, argument: str, refused: bool):
-    """sow chooses the session, so custom_args cannot; other flags stay the user's own (A16)."""
+    """sow chooses the session, so custom_args cannot; other flags are passed on (A16)."""
     config_repo.write(f"agents:\n  executors:\n    mine:\n      type: {kind}\n      custom_args: ['{argument}', abc]\n")
     result = config_repo.sow("validate")
     assert (result.code, f"agents.executors.mine.custom_args: '{argument}'" in result.err) == (2 * refused, refused)
@@ -423,8 +423,8 @@ def test_validate_as_json(config_repo: ConfigRepo):
     } in result.json["findings"]
 
 
-def test_what_is_odd_is_a_warning(config_repo: ConfigRepo):
-    """A role that nobody knows, and a file that anybody can change, are warnings with the next step."""
+def test_odd_settings_are_warnings(config_repo: ConfigRepo):
+    """An unknown role, and a file that anybody can change, are warnings with the next step."""
     config_repo.program("claude")
     config_repo.write("agents:\n  bindings:\n    implementor: claude-code\n")
     config_repo.file.chmod(0o666)
@@ -440,7 +440,7 @@ def test_what_is_odd_is_a_warning(config_repo: ConfigRepo):
 
 
 def test_a_role_of_the_repository_is_known(config_repo: ConfigRepo):
-    """A role that the repository brings can be bound without a warning."""
+    """A role that the repository defines can be bound without a warning."""
     folder = config_repo.repo.root / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "painter.md").write_text("---\nname: painter\ndescription: paints\n---\nPaint.\n")
@@ -463,7 +463,7 @@ def test_show_without_a_file(config_repo: ConfigRepo):
 
 
 def test_show_merges_default_file_and_environment(config_repo: ConfigRepo):
-    """Every value is followed by where it comes from."""
+    """Every value is followed by its origin."""
     config_repo.write(MIXED)
     text = config_repo.ok("show", SOW_AGENTS_IMPLEMENTER="cursor").out
     assert f"# Config file: {config_repo.file} (exists)" in text
@@ -491,8 +491,8 @@ def test_every_value_has_an_origin(config_repo: ConfigRepo):
         assert line.endswith(":") or re.search(r"  # \((default|from config file|from environment: \w+)\)$", line), line
 
 
-def test_what_show_prints_is_a_file_with_the_same_effect(config_repo: ConfigRepo):
-    """The printed settings could be the user's file: they lead to the same executors, bindings and limits."""
+def test_the_printed_settings_are_a_valid_file(config_repo: ConfigRepo):
+    """The printed settings, used as the user's file, give the same executors, bindings and limits."""
     odd = "      settings:\n        model: 'a \"b\" \\ # c: d'\n"
     config_repo.write(MIXED.replace('      settings:\n        model: "sonnet"   # the quick one\n', odd))
     before = config_repo.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
@@ -503,7 +503,7 @@ def test_what_show_prints_is_a_file_with_the_same_effect(config_repo: ConfigRepo
 
 
 def _values(document: Any) -> Any:
-    """A document without its origins."""
+    """Returns a document without its origins."""
     if isinstance(document, dict):
         return (
             document["value"] if set(document) == {"value", "origin"} else {k: _values(v) for k, v in document.items()}
@@ -512,7 +512,7 @@ def _values(document: Any) -> Any:
 
 
 def test_show_as_json(config_repo: ConfigRepo):
-    """The document has every executor that exists and the origin of each value."""
+    """The document has every executor and the origin of each value."""
     config_repo.write(MIXED)
     document = config_repo.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
     assert document["environment"] == {"SOW_AGENTS_PLANNER": "codex"}
@@ -528,8 +528,8 @@ def test_show_as_json(config_repo: ConfigRepo):
     assert document["limits"]["turn_timeout"] == {"value": "60m", "origin": "default"}
 
 
-def test_edit_makes_the_file_from_the_template(config_repo: ConfigRepo):
-    """Without a file the editor gets the template, and what it leaves is checked."""
+def test_edit_starts_from_the_template(config_repo: ConfigRepo):
+    """Without a file the editor gets the template, and the edited text is checked."""
     config_repo.program("claude")
     editor = config_repo.program(
         "editor", f'cp "$1" {config_repo.home}/seen; sed -i "s/planner: .*/planner: cursor  # mine/" "$1"'
@@ -541,7 +541,7 @@ def test_edit_makes_the_file_from_the_template(config_repo: ConfigRepo):
 
 
 def test_the_editor_may_have_options(config_repo: ConfigRepo):
-    """VISUAL goes before EDITOR, and its words are taken apart without a shell."""
+    """VISUAL goes before EDITOR, and its words are split without a shell."""
     config_repo.program("claude")
     editor = config_repo.program("my editor", f'printf "%s|" "$@" > {config_repo.home}/seen')
     config_repo.ok("edit", VISUAL=f"'{editor}' --wait '$(touch {config_repo.home}/pwned)'", EDITOR="false")
@@ -549,8 +549,8 @@ def test_the_editor_may_have_options(config_repo: ConfigRepo):
     assert not (config_repo.home / "pwned").exists()
 
 
-def test_edit_says_what_is_wrong_and_keeps_what_was_written(config_repo: ConfigRepo):
-    """A mistake is an error with its place; the user's own text, comments and all, stays as it was left."""
+def test_edit_reports_mistakes_and_keeps_the_text(config_repo: ConfigRepo):
+    """A mistake is an error with its line; the edited text stays as it is, with its comments."""
     wrong = "# my notes\nagents:\n  bindings:\n    implementer: cusor   # soon\n"
     editor = config_repo.program("editor", f'cat > "$1" <<END\n{wrong}END')
     result = config_repo.sow("edit", EDITOR=str(editor))
@@ -562,8 +562,8 @@ def test_edit_says_what_is_wrong_and_keeps_what_was_written(config_repo: ConfigR
     assert config_repo.file.read_text() == wrong
 
 
-def test_edit_again_on_a_terminal(config_repo: ConfigRepo):
-    """On a terminal a mistake is named, and can be fixed at once (A17)."""
+def test_a_mistake_can_be_edited_again_on_a_terminal(config_repo: ConfigRepo):
+    """On a terminal a mistake is named, and the editor can be opened again (A17)."""
     config_repo.program("claude")
     count = config_repo.home / "count"
     editor = config_repo.program(
@@ -577,8 +577,8 @@ def test_edit_again_on_a_terminal(config_repo: ConfigRepo):
     assert count.read_text() == "x\nx\n"
 
 
-def test_a_mistake_that_stays_is_said_once(config_repo: ConfigRepo):
-    """After a no, the error has the count of the mistakes that the question named."""
+def test_a_remaining_mistake_is_reported_once(config_repo: ConfigRepo):
+    """After a no, the error has only the count of the mistakes that the question named."""
     config_repo.write("agnts: 1\nrum: 2\n")
     code, shown = config_repo.on_terminal("edit", typed="n\n", EDITOR="true")
     assert code == 2, shown
@@ -586,8 +586,8 @@ def test_a_mistake_that_stays_is_said_once(config_repo: ConfigRepo):
     assert f"{config_repo.file} has 2 mistakes" in shown
 
 
-def test_an_editor_that_fails_leaves_nothing_behind(config_repo: ConfigRepo):
-    """The template that was made for an editor that failed is undone; a file of the user's stays."""
+def test_a_failed_editor_leaves_nothing_behind(config_repo: ConfigRepo):
+    """The template for an editor that failed is removed; a file of the user stays."""
     result = config_repo.sow("edit", EDITOR="false")
     assert result.code == 1
     assert "false ended with exit code 1" in result.err
@@ -607,8 +607,8 @@ def test_reset_moves_the_file_away(config_repo: ConfigRepo):
     assert config_repo.ok("show", "--json").json["agents"]["bindings"]["reviewer"]["value"] == "claude-code"
 
 
-def test_an_earlier_backup_is_kept(config_repo: ConfigRepo):
-    """Each file that was replaced or removed is still there, and config.yaml.backup is the newest (A14)."""
+def test_earlier_backups_are_kept(config_repo: ConfigRepo):
+    """Each file that was replaced or removed is kept, and config.yaml.backup is the newest (A14)."""
     texts = [MIXED, template("~/.config/sow/config.yaml"), "# the third\n"]
     config_repo.write(MIXED)
     config_repo.ok("init", "--yes")
@@ -625,7 +625,7 @@ def test_an_earlier_backup_is_kept(config_repo: ConfigRepo):
 
 
 def test_reset_without_a_file(config_repo: ConfigRepo):
-    """Nothing to reset is no failure, and an older backup stays."""
+    """Without a file reset succeeds, and an older backup stays."""
     config_repo.write(MIXED)
     config_repo.ok("reset", "--yes")
     assert "does not exist" in config_repo.ok("reset", "--yes").out
@@ -633,7 +633,7 @@ def test_reset_without_a_file(config_repo: ConfigRepo):
     assert config_repo.backup.read_text() == MIXED
 
 
-def test_reset_works_on_what_cannot_be_read(config_repo: ConfigRepo):
+def test_reset_works_on_an_unreadable_file(config_repo: ConfigRepo):
     """A file that is broken beyond reading is just what a reset is for."""
     config_repo.write("")
     config_repo.file.write_bytes(b"\xff\0" * 3_000_000)
@@ -644,7 +644,7 @@ def test_reset_works_on_what_cannot_be_read(config_repo: ConfigRepo):
 
 @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 4)])
 def test_reset_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: int):
-    """On a terminal the question is put, and only a yes removes."""
+    """Only a yes removes the file."""
     config_repo.write(MIXED)
     ended, shown = config_repo.on_terminal("reset", typed=f"{answer}\n")
     assert ended == code, shown
@@ -653,7 +653,7 @@ def test_reset_asks_on_a_terminal(config_repo: ConfigRepo, answer: str, code: in
 
 
 def test_no_command_rewrites_the_users_file(config_repo: ConfigRepo):
-    """Comments, order and layout survive every command that is not told to replace the file."""
+    """Comments, order and layout survive every command that is not meant to replace the file."""
     config_repo.program("claude")
     config_repo.write(MIXED)
     for item in (["path"], ["validate"], ["show"], ["show", "--json"], ["edit"], ["init"], ["reset"]):
@@ -667,7 +667,7 @@ def test_no_command_rewrites_the_users_file(config_repo: ConfigRepo):
     [["init", "--yes"], ["edit"], ["reset", "--yes"], ["set", "limits.stop_grace", "1s"], ["unset", "agents.reviewer"]],
 )
 def test_a_worker_may_not_change_the_settings(config_repo: ConfigRepo, words: list[str]):
-    """A supervised agent cannot give itself another executor or wider permissions through sow."""
+    """A supervised agent cannot choose another executor or more permissions through sow."""
     config_repo.write(MIXED)
     result = config_repo.sow(*words, SOW_TASK="010", SOW_AGENT="implementer", EDITOR="true")
     assert result.code == 2
@@ -676,7 +676,7 @@ def test_a_worker_may_not_change_the_settings(config_repo: ConfigRepo, words: li
 
 
 def test_a_repository_cannot_configure_anything(config_repo: ConfigRepo):
-    """Whatever is in the repository, the settings in effect are the same."""
+    """No file of a repository changes the settings in effect."""
     before = config_repo.ok("show").out
     (config_repo.repo.root / ".sow").mkdir()
     for name in (".sow/config.yaml", "config.yaml", ".config/sow/config.yaml", "sow/config.yaml"):
@@ -686,7 +686,7 @@ def test_a_repository_cannot_configure_anything(config_repo: ConfigRepo):
     assert config_repo.ok("show").out == before
 
 
-def test_the_printed_settings_are_yaml_for_others_too(config_repo: ConfigRepo):
+def test_other_yaml_readers_read_the_printed_settings(config_repo: ConfigRepo):
     """Another YAML reader takes the printed settings for what they are."""
     config_repo.write(MIXED)
     data = yaml.safe_load(config_repo.ok("show").out)
@@ -723,7 +723,7 @@ SET: dict[str, tuple[str, Any]] = {
 @few_of("words", SET, 6)
 @pytest.mark.parametrize("before", ["", MIXED, template("here")], ids=["empty", "mixed", "template"])
 def test_set_changes_one_value(config_repo: ConfigRepo, words: str, before: str):
-    """A value gets the type that the schema has, `get` prints it, and each comment stays in its place (A19)."""
+    """A value gets the type of the schema, `get` prints it, and comments stay in place (A19)."""
     config_repo.write(before)
     key, value = SET[words]
     result = config_repo.ok("set", *words.split())
@@ -742,7 +742,7 @@ def test_set_changes_one_value(config_repo: ConfigRepo, words: str, before: str)
 
 
 def test_set_makes_the_file(config_repo: ConfigRepo):
-    """Without a file the first value makes a private one, and a new executor gets the type of its name."""
+    """Without a file the first `set` makes a private one, and a new executor gets the type of its name."""
     config_repo.program("claude")
     result = config_repo.ok("set", "executors.claude-code.settings.model", "opus")
     assert result.out == f'set agents.executors.claude-code.settings.model to "opus" in {config_repo.file}\n'
@@ -795,7 +795,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_a_change_that_does_not_fit_is_refused(config_repo: ConfigRepo, words: str):
+def test_an_invalid_value_is_refused(config_repo: ConfigRepo, words: str):
     """An unknown key or a wrong value is an error with the next step, and the file stays as it was (A19)."""
     config_repo.write(MIXED)
     result = config_repo.sow(*words.split())
@@ -816,8 +816,8 @@ def test_a_change_that_does_not_fit_is_refused(config_repo: ConfigRepo, words: s
         ("run: {retries: 1,}\n", "unset run.retries", "in which sow cannot change run.retries"),
     ],
 )
-def test_a_file_that_cannot_be_changed(config_repo: ConfigRepo, text: str, words: str, error: str):
-    """A file with a mistake elsewhere, or with a layout that sow cannot keep, stays as it was."""
+def test_a_file_that_cannot_be_changed_stays(config_repo: ConfigRepo, text: str, words: str, error: str):
+    """A file with another mistake, or with a layout that sow cannot keep, stays as it was."""
     config_repo.write(text)
     result = config_repo.sow(*words.split())
     assert result.code == 2
@@ -826,14 +826,14 @@ def test_a_file_that_cannot_be_changed(config_repo: ConfigRepo, text: str, words
 
 
 def test_set_corrects_a_mistake(config_repo: ConfigRepo):
-    """A wrong value can be replaced, though the file was invalid with it."""
+    """A wrong value can be replaced although it makes the file invalid."""
     config_repo.write("agents:\n  bindings:\n    planner: 7 # soon\n")
     config_repo.ok("set", "agents.planner", "codex")
     assert config_repo.file.read_text() == 'agents:\n  bindings:\n    planner: "codex" # soon\n'
 
 
-def test_set_warns_of_what_it_causes(config_repo: ConfigRepo):
-    """A missing program, an unknown role and a variable that goes over the file are warnings."""
+def test_set_warns_about_the_result(config_repo: ConfigRepo):
+    """A missing program, an unknown role and a variable that overrides the file are warnings."""
     config_repo.program("claude")
     shown = config_repo.ok("set", "agents.bindings.implementor", "amp", SOW_AGENTS_IMPLEMENTOR="codex").out
     assert "⚠ Warning: agents.bindings.implementor: unknown role: implementor\n" in shown
@@ -844,7 +844,7 @@ def test_set_warns_of_what_it_causes(config_repo: ConfigRepo):
 
 
 def test_unset(config_repo: ConfigRepo):
-    """A value or a section is taken out, comments stay, and what is not there needs no change."""
+    """A value or a section is removed, comments stay, and a missing key changes nothing."""
     config_repo.write(MIXED)
     assert config_repo.ok("unset", "agents.reviewer").out == (
         f"removed agents.bindings.reviewer from {config_repo.file}\nbackup: {config_repo.backup}\n"
@@ -861,7 +861,7 @@ def test_unset(config_repo: ConfigRepo):
 
 
 def test_get(config_repo: ConfigRepo):
-    """A value is printed as it is, a section with one line for each value; variables and defaults count."""
+    """A value is printed as it is, a section with one line per value; variables and defaults count."""
     config_repo.write(MIXED)
     assert config_repo.ok("get", "executors.claude-code.settings.model").out == "sonnet\n"
     assert config_repo.ok("get", "executors.cursor.settings.model").out == "null\n"
@@ -872,7 +872,7 @@ def test_get(config_repo: ConfigRepo):
 
 
 def test_set_keeps_a_link(config_repo: ConfigRepo):
-    """If the file is a link into a repository of dotfiles, its target changes."""
+    """If the file is a link into another folder, its target changes."""
     target = config_repo.home / "dotfiles.yaml"
     target.write_text(MIXED)
     config_repo.file.parent.mkdir(parents=True)
@@ -882,7 +882,7 @@ def test_set_keeps_a_link(config_repo: ConfigRepo):
     assert target.read_text() == MIXED.replace('reviewer: "cursor"', 'reviewer: "codex"')
 
 
-def test_many_set_at_the_same_time(config_repo: ConfigRepo):
+def test_parallel_sets_lose_nothing(config_repo: ConfigRepo):
     """No change is lost if several processes set values."""
     config_repo.write("# mine\n")
     sections = {"turn_timeout": "limits", "stop_grace": "limits", "max_wait": "run", "timeout": "checks"}
@@ -911,7 +911,7 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
 
 
 def _commands() -> list[str]:
-    """Every call of sow on the page, in a block or between backquotes."""
+    """Returns every call of sow on the page, in a block or in backticks."""
     inline = re.findall(r"`((?:[A-Z_]+=\S+ )*sow [^`]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))
     lines = [line for kind, text in BLOCKS if kind == "text" for line in text.splitlines() if line.startswith("sow ")]
     return [*inline, *lines]
@@ -919,7 +919,7 @@ def _commands() -> list[str]:
 
 @all_of("line", _commands())
 def test_every_command_on_the_page_parses(line: str):
-    """The page shows only calls that the command line takes."""
+    """Every command on the page parses."""
     parts = shlex.split(line, comments=True)
     parts = parts[parts.index("sow") + 1 :]
     command, rest = find(parts)
@@ -927,8 +927,8 @@ def test_every_command_on_the_page_parses(line: str):
 
 
 @pytest.mark.parametrize("text", [text for kind, text in BLOCKS if kind == "yaml"])
-def test_every_example_on_the_page_is_right(text: str):
-    """Each example is a whole file that can be used."""
+def test_every_example_on_the_page_is_valid(text: str):
+    """Each example is a complete and valid file."""
     result = config.Config("page", config.parse(text, "page"), {})
     for name in result.executors_in_use([agent.name for agent in STANDARD_AGENTS]):
         assert not config.executor_error(result.executors[name])

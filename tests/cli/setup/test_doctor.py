@@ -15,7 +15,7 @@ def findings(repo: Repo, state: str, **options: Any) -> list[dict[str, str]]:
 
 
 def test_a_healthy_project(task_repo: Repo):
-    """Where all is well, everything that was looked at is named, and the exit code is 0."""
+    """In a healthy project every checked item is named, and the exit code is 0."""
     result = task_repo.ok("doctor")
     for fact in ("Python 3.", "git 2.", f"repository {task_repo.root}", "project Add authentication", "1 task can be"):
         assert f"✓ {fact}" in result.out, fact
@@ -48,8 +48,8 @@ def test_a_broken_file_is_a_problem(task_repo: Repo, what: str):
     assert result.out.count(problem["what"]) == 1  # no warning repeats it
 
 
-def test_warnings_are_no_failure(task_repo: Repo):
-    """What is odd but harmless is a warning: left-overs, strange folders, missing descriptions, what git ignores."""
+def test_warnings_do_not_fail(task_repo: Repo):
+    """Leftovers, strange folders, missing descriptions and ignored state are warnings with exit code 0."""
     (task_repo.task_folder("010") / ".state.yaml.1.ab.tmp").write_text("")
     (task_repo.task_folder("010") / "state.broken-20260101_000000.yaml").write_text("")
     (task_repo.task_folder("010") / "description.md").unlink()
@@ -70,7 +70,7 @@ def test_warnings_are_no_failure(task_repo: Repo):
 
 
 def test_without_git(task_repo: Repo):
-    """A machine without git is told as one problem among the other findings."""
+    """Without git that is one problem among the other findings."""
     (problem,) = findings(task_repo, "problem", PATH="/nonexistent")
     assert problem["what"] == "git is not installed"
     assert findings(task_repo, "ok", PATH="/nonexistent")

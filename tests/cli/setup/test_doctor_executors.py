@@ -13,7 +13,7 @@ CLAUDE = adapter("claude").capabilities
 
 
 def install(repo: Any, name: str, text: str) -> Path:
-    """Put a program on PATH that notes each of its starts."""
+    """Installs a program on PATH that records each of its starts."""
     folder = Path(repo.environment["HOME"]) / "bin"
     folder.mkdir(exist_ok=True)
     path = folder / name
@@ -25,7 +25,7 @@ def install(repo: Any, name: str, text: str) -> Path:
 
 
 def usual(version: str = "2.1.325", without: str = "") -> str:
-    """A CLI that knows the flags of Claude Code, but for one."""
+    """A CLI that knows the flags of Claude Code, except one."""
     flags = " ".join(required_flag for required_flag in CLAUDE.required_flags if required_flag != without)
     return f'[ "$1" = --version ] && echo "{version} (Claude Code)" || echo "usage: claude {flags}"'
 
@@ -42,7 +42,7 @@ def executors(repo: Any, **options: str) -> dict[str, dict[str, Any]]:
 
 
 def test_a_healthy_executor(repo: Any):
-    """The bound executor is told with its program, its version, its flags and what it can do."""
+    """The bound executor is shown with its program, version, flags and capabilities."""
     path = install(repo, "claude", usual())
     result = repo.ok("doctor")
     line = f"✓ claude-code: {path} 2.1.325: supports all needed flags; takes a session id, can resume, reports its cost"
@@ -51,8 +51,8 @@ def test_a_healthy_executor(repo: Any):
     assert result.out.endswith("0 problems, 0 warnings\n")
 
 
-def test_the_same_for_programs(repo: Any):
-    """The document has every fact on each executor in use, and the roles that it plays."""
+def test_executors_as_json(repo: Any):
+    """The document has every fact about each executor in use, and its roles."""
     path = install(repo, "claude", usual())
     result = executors(repo)
     assert list(result) == ["claude-code"]
@@ -63,16 +63,16 @@ def test_the_same_for_programs(repo: Any):
     assert "implementer" in facts["roles"]
 
 
-def test_it_is_asked_once(repo: Any):
-    """The second call of the doctor starts no CLI."""
+def test_a_cli_is_asked_once(repo: Any):
+    """The second call of doctor starts no CLI."""
     path = install(repo, "claude", usual())
     assert executors(repo)["claude-code"]["cached"] is False
     assert executors(repo)["claude-code"]["cached"] is True
     assert Path(f"{path}.starts").read_text().splitlines() == ["--version", "--help"]
 
 
-def test_what_is_bound_or_configured_is_examined(repo: Any):
-    """Every executor that the user defined or bound is there, and nothing else; a CLI is asked once for all of them."""
+def test_bound_and_configured_executors_are_examined(repo: Any):
+    """Every executor that the user defined or bound is listed, and each CLI is asked once."""
     path = install(repo, "claude", usual())
     configure(
         repo,
@@ -88,8 +88,8 @@ def test_what_is_bound_or_configured_is_examined(repo: Any):
     assert Path(f"{path}.starts").read_text().splitlines() == ["--version", "--help"]
 
 
-def test_a_program_of_the_users_own_is_never_started(repo: Any):
-    """The program of a `command` executor would begin to work, so the doctor only looks whether it is there."""
+def test_a_command_executor_is_never_started(repo: Any):
+    """The program of a `command` executor would begin to work, so doctor only checks that it exists."""
     path = install(repo, "my-agent", "exit 1")
     install(repo, "claude", usual())
     configure(
@@ -100,7 +100,7 @@ def test_a_program_of_the_users_own_is_never_started(repo: Any):
 
 
 def test_a_missing_program_is_a_warning(repo: Any):
-    """An executor whose program is missing is a warning with the way to install it."""
+    """A missing program is a warning with the way to install it."""
     configure(
         repo, "agents:\n  executors:\n    mine:\n      type: claude\n      settings:\n        binary: /nonexistent/x\n"
     )
@@ -115,15 +115,15 @@ def test_a_missing_program_is_a_warning(repo: Any):
 
 
 def test_a_missing_command_for_notifications_is_a_warning(repo: Any):
-    """A run would find that out when nobody looks; one that is there is reported to be."""
+    """A missing command for notifications is a warning, and an existing one is shown."""
     configure(repo, "notify:\n  command: [no-such-program, sow]\n")
     assert "⚠ notify.command: no-such-program not found on PATH\n    runs continue without it" in repo.ok("doctor").out
     configure(repo, "notify:\n  command: [sh, -c, 'exit 0']\n")
     assert "✓ The notification command exists" in repo.ok("doctor").out
 
 
-def test_flags_that_are_gone_are_told(repo: Any):
-    """A CLI whose help lacks a flag that we use is a warning that names the flag."""
+def test_missing_flags_are_reported(repo: Any):
+    """A CLI whose help lacks a flag that sow uses is a warning that names the flag."""
     install(repo, "claude", usual("3.0.0", without="--session-id"))
     result = repo.ok("doctor")
     assert "3.0.0: this version does not support --session-id;" in result.out
@@ -139,7 +139,7 @@ def test_flags_that_are_gone_are_told(repo: Any):
     ],
 )
 def test_a_strange_program_is_a_warning(repo: Any, text: str, words: str):
-    """Garbage, endless output and failure at start are warnings, with no control byte on the terminal."""
+    """Garbage, endless output and a failure at start are warnings, without control bytes on the terminal."""
     install(repo, "claude", text)
     result = repo.ok("doctor")
     assert words in result.out
@@ -147,8 +147,8 @@ def test_a_strange_program_is_a_warning(repo: Any, text: str, words: str):
     assert executors(repo)["claude-code"]["trouble"]
 
 
-def test_a_program_that_hangs_does_not_hang_the_doctor(repo: Any):
-    """A CLI that never answers is a warning, and nothing of it is alive afterwards."""
+def test_a_hanging_program_is_ended(repo: Any):
+    """A CLI that never answers is a warning, and none of its processes is left."""
     child = Path(repo.environment["HOME"]) / "child"
     install(repo, "claude", f"trap '' TERM\nsleep 600 &\necho $! > {child}\nwait")
     result = repo.ok("doctor")
@@ -158,7 +158,7 @@ def test_a_program_that_hangs_does_not_hang_the_doctor(repo: Any):
 
 
 def test_broken_settings_are_a_problem(repo: Any):
-    """Settings that cannot be read are one problem with the file, and the rest is examined all the same."""
+    """Settings that cannot be read are one problem with the path, and everything else is examined."""
     path = configure(repo, "agents:\n  bindings: 5\n")
     result = repo.sow("doctor")
     assert result.code == 1
@@ -167,8 +167,8 @@ def test_broken_settings_are_a_problem(repo: Any):
     assert repo.sow("doctor", "--json").json["executors"] == []
 
 
-def test_settings_that_fit_nothing_are_problems(repo: Any):
-    """A binding to nobody and an executor that lacks its command are problems, the others are examined."""
+def test_bindings_to_missing_executors_are_problems(repo: Any):
+    """A binding to an unknown executor and an executor without its command are problems."""
     install(repo, "claude", usual())
     configure(repo, "agents:\n  executors:\n    mine:\n      type: command\n  bindings:\n    planner: cusor\n")
     result = repo.sow("doctor", "--json")
@@ -181,7 +181,7 @@ def test_settings_that_fit_nothing_are_problems(repo: Any):
 
 @pytest.mark.parametrize("kind", ["claude", "command"])
 def test_a_file_that_is_no_program_is_a_warning(repo: Any, kind: str):
-    """A text with the right to be executed is told, also where the program is never asked for anything."""
+    """A text file with the execute permission is reported, also if doctor never starts the program."""
     path = install(repo, "mine", "")
     path.write_text("just words\n")
     place = {"claude": f"binary: {path}", "command": f"command: [{path}]"}[kind]

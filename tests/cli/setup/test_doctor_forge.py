@@ -10,7 +10,7 @@ from support.forge_server import ForgeServer
 
 
 def findings(repo: Repo, word: str) -> list[tuple[str, str]]:
-    """The state and hint of each finding about a word."""
+    """Returns the state and hint of each finding that contains a word."""
     result = repo.sow("doctor", "--json").json["findings"]
     return [(finding["state"], finding["hint"]) for finding in result if word in finding["what"]]
 
@@ -33,7 +33,7 @@ def test_doctor_says_whether_gh_is_ready(repo: Repo, server: ForgeServer, tmp_pa
 
 
 def test_doctor_warns_about_an_old_gh(repo: Repo, tmp_path: Path):
-    """gh 2.23 sends the token along when a job's log is on another host."""
+    """gh 2.23 sends the token along if a job's log is on another host."""
     old = tmp_path / "bin" / "gh"
     old.parent.mkdir()
     old.write_text(

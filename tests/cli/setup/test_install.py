@@ -15,7 +15,7 @@ RUN = ".claude/commands/sow/run.md"
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Every file of a folder outside of git, with its text."""
+    """Returns every file of a folder outside of git, with its text."""
     paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts]
     return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
@@ -28,8 +28,8 @@ def put(repo: Repo, path: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize("cli", sorted(layer.LAYERS))
-def test_installed_and_uninstalled_leaves_nothing(bare_repo: Repo, cli: str) -> None:
-    """What is written is the layer and nothing else, a second call does nothing, and uninstall takes all of it away."""
+def test_uninstall_removes_everything(bare_repo: Repo, cli: str) -> None:
+    """install writes the layer and nothing else, a second call does nothing, and uninstall removes all of it."""
     bare_repo.ok("install", cli)
     assert files(bare_repo.root) == {piece.path: piece.text for piece in layer.layer(cli, user=False).pieces}
     assert bare_repo.ok("install", cli).out == f"nothing to do for {cli} in {bare_repo.root}\n"
@@ -39,8 +39,8 @@ def test_installed_and_uninstalled_leaves_nothing(bare_repo: Repo, cli: str) -> 
 
 
 @pytest.mark.parametrize("cli", sorted(layer.LAYERS))
-def test_the_users_home(bare_repo: Repo, cli: str, tmp_path: Path) -> None:
-    """With --user the layer is in the home and not in the repository, and needs no repository."""
+def test_user_installs_into_the_home(bare_repo: Repo, cli: str, tmp_path: Path) -> None:
+    """With --user the layer is written to the home and not to the repository, and needs no repository."""
     home = Path(bare_repo.environment["HOME"])
     bare_repo.ok("install", cli, "--user", cwd=tmp_path)
     assert files(home) == {piece.path: piece.text for piece in layer.layer(cli, user=True).pieces}
@@ -63,8 +63,8 @@ def test_a_dry_run_changes_nothing(bare_repo: Repo) -> None:
     assert files(bare_repo.root) == before
 
 
-def test_an_upgrade_replaces_ours_as_a_whole(bare_repo: Repo) -> None:
-    """Files of an older version are replaced, and those that the new version does not have any more go."""
+def test_an_upgrade_replaces_the_layer(bare_repo: Repo) -> None:
+    """Files of an older version are replaced, and obsolete ones are deleted."""
     older = file_mark.add_mark("---\ndescription: old\n---\nOld words.\n", "0.1.0", file_mark.FRONTMATTER)
     put(bare_repo, RUN, older)
     gone = put(bare_repo, ".claude/commands/old/gone.md", older)
@@ -74,8 +74,8 @@ def test_an_upgrade_replaces_ours_as_a_whole(bare_repo: Repo) -> None:
     assert files(bare_repo.root) == {piece.path: piece.text for piece in layer.layer("claude", user=False).pieces}
 
 
-def test_what_the_user_changed_in_ours_is_kept_aside(bare_repo: Repo) -> None:
-    """The words are kept beside the file under a name that no CLI reads, again and again, and it is reported."""
+def test_changes_of_the_user_are_kept_aside(bare_repo: Repo) -> None:
+    """A changed file is kept under a name that no CLI reads, each time, and install says so."""
     bare_repo.ok("install", "claude")
     whole = (bare_repo.root / RUN).read_text()
     for number in (1, 2):
@@ -89,8 +89,8 @@ def test_what_the_user_changed_in_ours_is_kept_aside(bare_repo: Repo) -> None:
     assert sorted(files(bare_repo.root)) == [f"{RUN}.kept-{number}" for number in (1, 2, 3)]
 
 
-def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
-    """A file without our mark stays as it is, where ours would be and elsewhere, through install and uninstall."""
+def test_files_without_a_mark_are_never_touched(bare_repo: Repo) -> None:
+    """A file without sow's mark stays as it is, through install and uninstall."""
     mine = {
         RUN: "---\ndescription: mine\n---\nRun it my way.\n",
         ".claude/settings.json": '["not settings"]\n',
@@ -112,8 +112,8 @@ def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
 @pytest.mark.parametrize(
     "text", ["{}\n", '{\n  "model": "opus",\n  "hooks": {\n    "Stop": [\n      1\n    ]\n  }\n}\n']
 )
-def test_settings_of_the_user_get_our_part(bare_repo: Repo, user: list[str], text: str) -> None:
-    """Hooks and rules are added to an existing file, once, and uninstall leaves each byte as it was (B11)."""
+def test_settings_of_the_user_are_merged(bare_repo: Repo, user: list[str], text: str) -> None:
+    """Hooks and rules are added to an existing file once, and uninstall restores each byte (B11)."""
     base = Path(bare_repo.environment["HOME"]) if user else bare_repo.root
     path = base / ".claude/settings.json"
     path.parent.mkdir(parents=True)
@@ -131,8 +131,8 @@ def test_settings_of_the_user_get_our_part(bare_repo: Repo, user: list[str], tex
 
 
 @pytest.mark.parametrize("user", [[], ["--user"]])
-def test_what_was_added_to_our_settings_stays(bare_repo: Repo, user: list[str]) -> None:
-    """Claude Code writes a person's choices into the file that we made: no upgrade and no removal loses them."""
+def test_additions_to_installed_settings_stay(bare_repo: Repo, user: list[str]) -> None:
+    """Claude Code writes a person's choices into the file that sow made: no upgrade or removal loses them."""
     base = Path(bare_repo.environment["HOME"]) if user else bare_repo.root
     bare_repo.ok("install", "claude", *user)
     path = base / ".claude/settings.json"
@@ -150,8 +150,8 @@ def test_what_was_added_to_our_settings_stays(bare_repo: Repo, user: list[str]) 
     assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
-def test_a_role_that_the_user_made_their_own_counts(bare_repo: Repo) -> None:
-    """Without its two sow- lines an installed role is the repository's: it is read as one, and never replaced."""
+def test_a_role_without_marks_belongs_to_the_repository(bare_repo: Repo) -> None:
+    """Without its two sow- lines an installed role is the repository's: it is read, and never replaced."""
     bare_repo.ok("init")
     bare_repo.ok("install", "claude")
     shown = {agent["name"]: agent["source"] for agent in bare_repo.ok("agent", "list", "--json").json["agents"]}
@@ -165,7 +165,7 @@ def test_a_role_that_the_user_made_their_own_counts(bare_repo: Repo) -> None:
 
 @pytest.mark.parametrize(("cli", "page"), [("codex", "AGENTS.md"), ("gemini", "GEMINI.md")])
 def test_a_page_of_the_user_gets_a_block(bare_repo: Repo, cli: str, page: str) -> None:
-    """The user's words around our block stay, the block is replaced in its place, and a changed one is kept aside."""
+    """Text around the block stays, the block is replaced in its place, and a changed one is kept aside."""
     path = put(bare_repo, page, "# Ours\n\nTabs, never spaces.\n")
     bare_repo.ok("install", cli)
     text = path.read_text()
@@ -179,8 +179,8 @@ def test_a_page_of_the_user_gets_a_block(bare_repo: Repo, cli: str, page: str) -
 
 
 @pytest.mark.parametrize("link", [".claude", ".claude/commands", ".claude/commands/project"])
-def test_nothing_is_written_through_a_link_of_a_repository(bare_repo: Repo, tmp_path: Path, link: str) -> None:
-    """A folder that is a link is refused before anything is written, here or where it leads."""
+def test_a_linked_folder_is_refused(bare_repo: Repo, tmp_path: Path, link: str) -> None:
+    """A folder that is a link is refused before anything is written."""
     outside = tmp_path / "outside"
     outside.mkdir()
     target = bare_repo.root / link
@@ -192,8 +192,8 @@ def test_nothing_is_written_through_a_link_of_a_repository(bare_repo: Repo, tmp_
     assert list(outside.iterdir()) == [] and files(bare_repo.root) == {}
 
 
-def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_path: Path) -> None:
-    """It stays, and so does what it leads to; the rest is installed."""
+def test_a_link_or_folder_in_place_of_a_file_stays(bare_repo: Repo, tmp_path: Path) -> None:
+    """The link or folder and its target stay, and the rest is installed."""
     outside = tmp_path / "outside.md"
     outside.write_text(file_mark.add_mark("---\na: b\n---\n", "0.1.0", file_mark.FRONTMATTER))
     (bare_repo.root / ".claude/commands/sow").mkdir(parents=True)
@@ -207,8 +207,8 @@ def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_pat
     assert (bare_repo.root / RUN).is_symlink() and outside.exists()
 
 
-def test_a_home_with_links_is_the_users_choice(bare_repo: Repo, tmp_path: Path) -> None:
-    """People keep ~/.claude elsewhere: what the link leads to is written, and the link stays."""
+def test_links_in_the_home_are_followed(bare_repo: Repo, tmp_path: Path) -> None:
+    """If ~/.claude is a link, its target is written, and the link stays."""
     elsewhere = tmp_path / "dotfiles"
     elsewhere.mkdir()
     claude = Path(bare_repo.environment["HOME"], ".claude")
@@ -219,8 +219,8 @@ def test_a_home_with_links_is_the_users_choice(bare_repo: Repo, tmp_path: Path) 
     assert claude.is_symlink() and files(elsewhere) == {}
 
 
-def test_json_tells_what_was_done(bare_repo: Repo) -> None:
-    """The document names each file, what became of it and what was kept where."""
+def test_json_lists_the_files(bare_repo: Repo) -> None:
+    """The document names each file, what was done with it, and kept copies."""
     document = bare_repo.ok("install", "claude", "--json").json
     assert {file["act"] for file in document["files"]} == {"write"} and document["version"]
     put(bare_repo, RUN, (bare_repo.root / RUN).read_text() + "Mine.\n")
@@ -236,14 +236,14 @@ def test_a_worker_may_not_install(task_repo: Repo) -> None:
     assert not (task_repo.root / ".claude").exists()
 
 
-def test_without_a_home_the_user_is_told(bare_repo: Repo) -> None:
-    """--user without HOME is refused, and nothing is written anywhere."""
+def test_user_without_a_home_is_refused(bare_repo: Repo) -> None:
+    """--user without HOME is refused, and nothing is written."""
     result = bare_repo.sow("install", "claude", "--user", HOME="")
     assert result.code == 2 and "HOME is not set" in result.err and files(bare_repo.root) == {}
 
 
-def test_doctor_tells_of_a_layer_that_is_not_of_this_version(repo: Repo) -> None:
-    """A layer of another version, or one that was changed, is a warning with the call; none is no finding at all."""
+def test_doctor_warns_about_another_version_of_the_layer(repo: Repo) -> None:
+    """A layer of another version, or a changed one, is a warning with the command; no layer is no finding."""
 
     def findings() -> dict[str, str]:
         messages = repo.sow("doctor", "--json").json["findings"]

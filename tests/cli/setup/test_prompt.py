@@ -44,7 +44,7 @@ def test_a_prompt_is_printed_as_it_is_packaged(repo: Repo) -> None:
 
 
 def test_a_worker_reads_its_own_task_and_the_full_path_of_sow(task_repo: Repo) -> None:
-    """With SOW_TASK the commands are ready to run, since some agent CLIs replace PATH."""
+    """With SOW_TASK the commands have the full path of sow, since some agent CLIs replace PATH."""
     out = task_repo.ok("prompt", "guidance/implementer/base", SOW_TASK="010").out
     line = next(line for line in out.split("\n") if line.endswith("task show 010"))
     sow = line.removesuffix(" task show 010")
@@ -53,13 +53,13 @@ def test_a_worker_reads_its_own_task_and_the_full_path_of_sow(task_repo: Repo) -
 
 
 def test_a_prompt_can_be_read_anywhere(tmp_path: Path, bare_repo: Repo) -> None:
-    """Prompts are in the package: no project, no repository and no home is needed."""
+    """Prompts need no project, no repository and no home."""
     (tmp_path / "empty").mkdir()
     assert bare_repo.ok("prompt", "templates/reviewer", cwd=tmp_path / "empty", HOME="").out.startswith("# Reviewer")
 
 
-def test_the_list_has_every_prompt_and_what_it_is(repo: Repo) -> None:
-    """`--list` shows names that can be given back, with their titles; `--json` is one document."""
+def test_the_list_has_every_prompt_with_its_title(repo: Repo) -> None:
+    """`--list` shows the names that the command accepts, with their titles; `--json` is one document."""
     listed = repo.ok("prompt", "--list").out.split("\n")
     assert listed[0].split() == ["PROMPT", "WHAT", "IT", "IS"]
     assert [line.split()[0] for line in listed[1:-1]] == prompts.names()
@@ -69,8 +69,8 @@ def test_the_list_has_every_prompt_and_what_it_is(repo: Repo) -> None:
     assert all(item["title"] for item in result)
 
 
-def test_a_part_of_the_list_can_be_asked_for(repo: Repo) -> None:
-    """With a folder's name only what is below it is listed."""
+def test_a_folder_limits_the_list(repo: Repo) -> None:
+    """With a folder's name only the prompts below it are listed."""
     prompts = repo.ok("prompt", "guidance/orchestrator", "--list", "--json").json["prompts"]
     assert [prompt["name"].rsplit("/", 1)[1] for prompt in prompts] == [
         "base",
@@ -106,15 +106,15 @@ def test_one_prompt_as_json(repo: Repo) -> None:
     ],
 )
 def test_a_wrong_name_gets_the_nearest(repo: Repo, words: list[str], message: str, hint: str) -> None:
-    """Exit 2, one error with the name, one hint with what was meant."""
+    """Exit 2 with one error that has the name, and one hint with the nearest name."""
     result = repo.sow("prompt", *words)
     assert result.code == 2 and result.out == ""
     assert result.err.startswith("error: ") and message in result.err.split("\n")[0]
     assert hint in result.err.split("\n", 1)[1]
 
 
-def test_a_task_id_that_is_none_is_said(repo: Repo) -> None:
-    """A broken SOW_TASK does not end up in a command that a worker runs."""
+def test_an_invalid_task_id_is_refused(repo: Repo) -> None:
+    """An invalid SOW_TASK never becomes part of a command that a worker runs."""
     result = repo.sow("prompt", "guidance/implementer/base", SOW_TASK="x; rm -rf /")
     assert result.code == 2 and result.out == ""
 
@@ -125,8 +125,8 @@ def test_names_are_completed(repo: Repo) -> None:
     assert offered == [name for name in prompts.names() if name.startswith("guidance/common/")]
 
 
-def test_a_worker_initialises_itself_by_what_it_reads(repo: Repo, tmp_path: Path) -> None:
-    """From the prompt alone a worker finds its guidance, its task and the end of its turn, without a PATH."""
+def test_a_worker_can_start_from_its_prompt_alone(repo: Repo, tmp_path: Path) -> None:
+    """From the prompt a worker finds its guidance, its task and the end of its turn, without a PATH."""
     ledger = tmp_path / "ledger"
     (tmp_path / "bin").mkdir()
     claude = tmp_path / "bin/claude"

@@ -24,8 +24,8 @@ MIGRATION = [
 ]
 
 
-def test_the_versions(bare_repo: Repo):
-    """`--version` and `version` tell the program's version, `version --schema` that of the schemas, anywhere."""
+def test_the_versions_are_printed(bare_repo: Repo):
+    """`--version` and `version` print the program's version, `version --schema` that of the schemas, anywhere."""
     assert bare_repo.ok("--version").out == f"sow {version_text()}\n"
     assert bare_repo.ok("version").out == f"sow {version_text()}\n"
     assert bare_repo.ok("version", "--schema", cwd=bare_repo.root.parent).out == f"{VERSION}\n"
@@ -54,7 +54,7 @@ def test_schema_show(bare_repo: Repo, name: str):
     assert f"#{document['title']}: " in cue
 
 
-def test_schema_show_is_made_for_reading(bare_repo: Repo):
+def test_schema_show_is_readable(bare_repo: Repo):
     """The schema has one field per line, also in a pipe; --json is for programs (B14)."""
     lines = bare_repo.ok("schema", "show", "task").out.splitlines()
     assert len(lines) > 100
@@ -63,14 +63,14 @@ def test_schema_show_is_made_for_reading(bare_repo: Repo):
 
 
 def test_schema_show_of_an_older_version(bare_repo: Repo):
-    """The schema of a version that was shipped once stays available."""
+    """Schemas of released versions stay available."""
     properties = bare_repo.ok("schema", "show", "task", "--version", "v0.9.0").json["properties"]["task"]["properties"]
     assert "assignee" in properties
     assert "priority" not in properties
 
 
 def test_schema_diff(bare_repo: Repo):
-    """The difference of two versions is told as changes and as a suggested migration."""
+    """The difference of two versions is shown as changes and as a suggested migration."""
     assert bare_repo.ok("schema", "diff", "v0.9.0", "v1.0.0").out.splitlines() == [
         "Changes detected:",
         "1. task.assignee → task.assigned_agent (rename)",
@@ -101,7 +101,7 @@ def test_schema_diff(bare_repo: Repo):
     ],
 )
 def test_validate_finds_the_file(task_repo: Repo, path: str):
-    """A path is taken from here, from the root or from the project, and `implement` is `implementation` in it."""
+    """A path is relative to the current folder, the root or the project, and `implement` means `implementation`."""
     task_repo.ok("log", "--task", "010", "x")
     below = task_repo.root / "src"
     below.mkdir()
@@ -110,7 +110,7 @@ def test_validate_finds_the_file(task_repo: Repo, path: str):
 
 
 def test_validate_names_the_bad_field(task_repo: Repo):
-    """A file that does not follow its schema is refused with the path of the field and the nearest name."""
+    """An invalid file is refused with the path of the field and the nearest name."""
     path = task_repo.task_folder("010") / "state.yaml"
     path.write_text(path.read_text().replace("  iteration: 1", "  iteratoin: 1"))
     result = task_repo.sow("validate", str(path))
@@ -152,8 +152,8 @@ def test_validate_names_every_problem_of_an_index(repo: Repo):
     ]
 
 
-def test_validate_knows_a_file_by_its_fields(repo: Repo):
-    """A file with another name is known by what it holds, or by --kind."""
+def test_validate_recognises_a_file_by_its_fields(repo: Repo):
+    """A file with another name is recognised by its fields, or by --kind."""
     copy = repo.root / "copy.yaml"
     copy.write_text((repo.project / "state.yaml").read_text())
     assert repo.ok("validate", "copy.yaml").out == "copy.yaml: valid project\n"
@@ -164,7 +164,7 @@ def test_validate_knows_a_file_by_its_fields(repo: Repo):
 
 
 def test_validate_names_the_file_whose_title_is_missing(task_repo: Repo):
-    """Of two bad descriptions each is told with its own path."""
+    """Of two bad descriptions each error has its own path."""
     for name in ("a", "b"):
         (task_repo.root / name).mkdir()
         (task_repo.root / name / "description.md").write_text("no title\n")
@@ -175,7 +175,7 @@ def test_validate_names_the_file_whose_title_is_missing(task_repo: Repo):
 
 
 def test_an_old_project_is_refused_until_it_is_migrated(old_repo: Repo):
-    """Every command refuses an older project in the words of the seed, and points to migrate."""
+    """Every command refuses an older project and points to migrate."""
     before = old_repo.snapshot()
     for case in (("status",), ("log", "x"), ("task", "set", "--id", "010", "status", "failed"), ("task", "list")):
         result = old_repo.sow(*case)
@@ -189,7 +189,7 @@ def test_an_old_project_is_refused_until_it_is_migrated(old_repo: Repo):
 
 
 def test_a_dry_run_changes_nothing(old_repo: Repo):
-    """--dry-run tells what would be changed, and changes nothing."""
+    """--dry-run shows what would change, and changes nothing."""
     before = old_repo.snapshot()
     result = old_repo.ok("migrate", "--dry-run")
     assert result.out.splitlines() == [*MIGRATION, "Dry run: 2 files would be updated."]
@@ -197,7 +197,7 @@ def test_a_dry_run_changes_nothing(old_repo: Repo):
 
 
 def test_migrate(old_repo: Repo):
-    """The migration is told as in the seed, keeps a backup, and leaves a project that works."""
+    """The migration is reported, keeps a backup, and leaves a project that works."""
     before = {path: data for path, data in old_repo.snapshot().items() if path.startswith(".sow/project/")}
     result = old_repo.ok("migrate", "--yes")
     lines = result.out.splitlines()
@@ -221,8 +221,8 @@ def test_the_project_of_another_branch_is_not_migrated(old_repo: Repo):
     assert old_repo.snapshot() == before
 
 
-def test_migrate_waits_for_a_person(old_repo: Repo):
-    """Without a terminal and without --yes nothing is migrated, and the exit code says that somebody is waited for."""
+def test_migrate_needs_consent(old_repo: Repo):
+    """Without a terminal and without --yes nothing is migrated, and the exit code is 4."""
     before = old_repo.snapshot()
     result = old_repo.sow("migrate", stdin=b"y\n")
     assert result.code == 4
@@ -237,15 +237,15 @@ def test_migrate_waits_for_a_person(old_repo: Repo):
 def test_migrate_asks_on_a_terminal(
     old_repo: Repo, on_terminal: Callable[..., Any], keys: bytes, code: int, migrated: bool
 ):
-    """On a terminal a person is asked, and everything but a yes is a no."""
+    """Only a yes migrates."""
     before = old_repo.snapshot()
     terminal = on_terminal(old_repo, "migrate").until("Change 2 files? [y/N]").type(keys)
     assert terminal.end()[0] == code
     assert (old_repo.snapshot() == before) is not migrated
 
 
-def test_interrupting_the_question(old_repo: Repo, on_terminal: Callable[..., Any]):
-    """Ctrl-C at the question ends with 130, without a traceback and without a change."""
+def test_ctrl_c_at_the_question_changes_nothing(old_repo: Repo, on_terminal: Callable[..., Any]):
+    """Ctrl-C at the question ends with 130 and without a traceback."""
     before = old_repo.snapshot()
     code, shown = on_terminal(old_repo, "migrate", NO_COLOR="1").until("[y/N]").type(b"\x03").end()
     assert code == 130
@@ -254,7 +254,7 @@ def test_interrupting_the_question(old_repo: Repo, on_terminal: Callable[..., An
     assert old_repo.snapshot() == before
 
 
-def test_a_newer_project_is_refused_politely(task_repo: Repo):
+def test_a_newer_project_is_refused(task_repo: Repo):
     """A project of a newer sow is neither read nor migrated, and the hint is to upgrade."""
     path = task_repo.project / "state.yaml"
     path.write_text(path.read_text().replace('"1.2.0"', '"9.1.0"'))
@@ -267,7 +267,7 @@ def test_a_newer_project_is_refused_politely(task_repo: Repo):
     assert task_repo.snapshot() == before
 
 
-def test_json_goes_to_programs_on_one_line(repo: Repo):
+def test_json_in_a_pipe_is_one_line(repo: Repo):
     """A JSON document in a pipe is one line that ends with a line end, and nothing else."""
     out = repo.ok("project", "show", "--json").out
     assert out.count("\n") == 1

@@ -37,12 +37,12 @@ def cli(repo: Repo, folder: Path, *, code: int = 0, name: str = "claude") -> str
 
 
 def fenced(prompt: str) -> list[str]:
-    """The commands with which a new project begins."""
+    """Returns the commands that begin a new project."""
     return [line.strip() for line in prompt.splitlines() if line.startswith("   ") and line.strip()]
 
 
-def test_a_new_goal_is_printed_with_the_way_to_begin(bare_repo: Repo) -> None:
-    """The prompt has the role, the goal and commands that work as they are; nothing is made by --print."""
+def test_the_prompt_of_a_new_goal_has_the_commands(bare_repo: Repo) -> None:
+    """The prompt has the role, the goal and commands that work as printed; --print writes nothing."""
     out = bare_repo.ok("start", "Add a login; don't $(touch x)", "--phases", "design,implement", "--print").out
     assert out.startswith("# Orchestrator\n") and "> Add a login; don't $(touch x)\n" in out
     assert "`sow task create`" in out and "There is no project on this branch yet." in out
@@ -63,25 +63,23 @@ def test_a_new_goal_is_printed_with_the_way_to_begin(bare_repo: Repo) -> None:
         ("A" * 150, "A" * 100, "A" * 150),
     ],
 )
-def test_the_description_has_what_the_name_does_not_say(
-    bare_repo: Repo, goal: str, name: str, description: str
-) -> None:
-    """The name is the goal's first line; the description has the rest, and does not repeat the name (B25)."""
+def test_the_description_does_not_repeat_the_name(bare_repo: Repo, goal: str, name: str, description: str) -> None:
+    """The name is the goal's first line, and the description has the rest (B25)."""
     for line in fenced(bare_repo.ok("start", goal, "--print").out):
         subprocess.run(shlex.split(line), cwd=bare_repo.root, env=bare_repo.environment, check=True)
     shown = bare_repo.ok("project", "show", "--json").json
     assert (shown["name"], shown["description"]) == (name, description)
 
 
-def test_the_branch_is_named(bare_repo: Repo) -> None:
-    """--branch is the one that the prompt makes; on a feature branch without it none is made."""
+def test_the_branch_can_be_named(bare_repo: Repo) -> None:
+    """--branch names the branch that the prompt makes; on a feature branch without it none is made."""
     assert "git switch -c feat/login\n" in bare_repo.ok("start", "Login", "--branch", "feat/login", "--print").out
     bare_repo.git("switch", "-q", "-c", "feat/x")
     assert "git switch" not in bare_repo.ok("start", "Login", "--print").out
 
 
-def test_an_interrupted_project_is_taken_up_from_disk(task_repo: Repo) -> None:
-    """The prompt has the recovery steps of the seed: state, log, branch, next action, context, worker."""
+def test_an_interrupted_project_is_continued_from_disk(task_repo: Repo) -> None:
+    """The prompt has the steps of a recovery: state, log, branch, next action, context, worker."""
     task_repo.ok("project", "remember", "We use RS256")
     out = task_repo.ok("continue", "--print").out
     assert "- Decided: We use RS256" in out
@@ -95,27 +93,27 @@ def test_an_interrupted_project_is_taken_up_from_disk(task_repo: Repo) -> None:
     assert "`sow agent spawn implementer 010`" in out and "full path" not in out
 
 
-def test_a_sow_that_no_shell_finds_is_called_by_its_path(task_repo: Repo) -> None:
-    """Rules of an agent CLI allow the bare name, so the full path is used only where the name finds another sow."""
+def test_sow_is_called_by_path_if_path_finds_another(task_repo: Repo) -> None:
+    """Rules of agent CLIs allow the bare name, so the full path is used only if the name finds another sow."""
     out = task_repo.ok("continue", "--print", PATH="/usr/bin:/bin").out
     assert "`sow " not in out and "Call sow by its full path: /" in out
 
 
-def test_the_branch_is_checked_before_anything_is_told(task_repo: Repo) -> None:
-    """On another branch than the project's there is no prompt, but the way back."""
+def test_continue_checks_the_branch_first(task_repo: Repo) -> None:
+    """On another branch there is no prompt, but the command that switches back."""
     task_repo.git("switch", "-q", "-c", "other")
     result = task_repo.sow("continue", "--print")
     assert result.code == 2 and result.out == "" and "belongs to branch feat/auth" in result.err
 
 
-def test_without_a_project_there_is_nothing_to_go_on_with(bare_repo: Repo) -> None:
+def test_continue_without_a_project_names_start(bare_repo: Repo) -> None:
     """The hint names `sow start`."""
     bare_repo.ok("init")
     result = bare_repo.sow("continue", "--print")
     assert result.code == 2 and "sow start" in result.err
 
 
-def test_a_workflow_without_a_project_is_gone_on_with(bare_repo: Repo) -> None:
+def test_continue_works_for_a_workflow_without_a_project(bare_repo: Repo) -> None:
     """The prompt leads to its next step."""
     bare_repo.git("switch", "-q", "-c", "feat/x")
     bare_repo.ok("workflow", "new", "accounts")
@@ -124,14 +122,14 @@ def test_a_workflow_without_a_project_is_gone_on_with(bare_repo: Repo) -> None:
 
 
 def test_a_second_project_is_not_started(repo: Repo) -> None:
-    """One project per branch: the hint is to continue with it."""
+    """A branch has one project: the hint is to continue it."""
     for more in ([], ["--print"]):
         result = repo.sow("start", "Another", *more)
         assert result.code == 2 and "one project per branch" in result.err and "sow continue" in result.err
 
 
-def test_a_user_may_have_an_orchestrator_of_their_own(task_repo: Repo) -> None:
-    """Its words come from the user's home, and never from the repository, which does not say who judges."""
+def test_the_user_may_define_an_orchestrator(task_repo: Repo) -> None:
+    """Its text comes from the user's home, and never from the repository."""
     text = "---\nname: orchestrator\ndescription: d\n---\nYou are {}.\n"
     for root, who in ((task_repo.root, "theirs"), (Path(task_repo.environment["HOME"]), "mine")):
         (root / ".claude/agents").mkdir(parents=True)
@@ -141,8 +139,8 @@ def test_a_user_may_have_an_orchestrator_of_their_own(task_repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("words", [["start", "Login"], ["continue"]])
-def test_without_a_terminal_the_other_way_is_named(task_repo: Repo, words: list[str]) -> None:
-    """Nobody is waited for who cannot be there, and nothing was made."""
+def test_start_without_a_terminal_names_print(task_repo: Repo, words: list[str]) -> None:
+    """Without a terminal the hint names --print, and nothing is made."""
     repo = task_repo
     if words[0] == "start":
         repo.ok("cleanup", "--yes")
@@ -151,10 +149,8 @@ def test_without_a_terminal_the_other_way_is_named(task_repo: Repo, words: list[
     assert words[0] == "continue" or not repo.project.exists()
 
 
-def test_a_person_starts_a_project_and_talks_to_the_orchestrator(
-    bare_repo: Repo, tmp_path: Path, on_terminal: Any
-) -> None:
-    """Branch, folder and project are made, the CLI is opened with a word that leads to its prompt, and may plan."""
+def test_start_opens_the_orchestrator(bare_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
+    """Branch, folder and project are made, and the CLI is opened with its prompt and may plan."""
     path = cli(bare_repo, tmp_path)
     screen = on_terminal(bare_repo, "start", "Add a login", "--phases", "design", PATH=path)
     code, shown = screen.until("shall I?").type(b"yes\n").end()
@@ -165,7 +161,7 @@ def test_a_person_starts_a_project_and_talks_to_the_orchestrator(
     assert (state["project"]["branch"], state["counts"]) == ("sow/add-a-login", {"pending": 1})
 
 
-def test_a_person_goes_on(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
+def test_continue_opens_the_orchestrator(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
     """continue opens the same CLI, and says how it ended."""
     path = cli(task_repo, tmp_path, code=3)
     code, shown = on_terminal(task_repo, "continue", PATH=path).until("shall I?").type(b"yes\n").end()
@@ -173,7 +169,7 @@ def test_a_person_goes_on(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> 
 
 
 @pytest.mark.full
-def test_the_bound_cli_is_opened_in_its_own_form(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
+def test_the_bound_cli_is_opened(task_repo: Repo, tmp_path: Path, on_terminal: Any) -> None:
     """The CLI that is bound to the orchestrator is opened, with its flag for a first prompt."""
     path = cli(task_repo, tmp_path, name="gemini")
     screen = on_terminal(task_repo, "continue", PATH=path, SOW_AGENTS_ORCHESTRATOR="gemini")
@@ -181,15 +177,15 @@ def test_the_bound_cli_is_opened_in_its_own_form(task_repo: Repo, tmp_path: Path
     assert code == 0 and "opened with: ['--prompt-interactive', " in shown
 
 
-def test_an_executor_that_cannot_be_opened_says_so(bare_repo: Repo, on_terminal: Any) -> None:
+def test_an_executor_without_an_interactive_form_is_refused(bare_repo: Repo, on_terminal: Any) -> None:
     """It is refused before a branch or a project is made."""
     code, shown = on_terminal(bare_repo, "start", "Login", "--executor", "simulated").end()
     assert code == 2 and "cannot be opened" in shown and "--print" in shown
     assert not (bare_repo.root / ".sow").exists() and bare_repo.git("branch", "--show-current") == "main\n"
 
 
-def test_a_missing_program_is_named_before_anything_is_made(bare_repo: Repo, on_terminal: Any) -> None:
-    """The error names the program."""
+def test_a_missing_program_is_reported_first(bare_repo: Repo, on_terminal: Any) -> None:
+    """The error names the program before anything is made."""
     code, shown = on_terminal(bare_repo, "start", "Login", "--executor", "codex").end()
     assert code == 2 and "codex" in shown and not (bare_repo.root / ".sow").exists()
 
@@ -208,14 +204,14 @@ def test_a_missing_program_is_named_before_anything_is_made(bare_repo: Repo, on_
         (["@missing.md", "--print"], "missing.md"),
     ],
 )
-def test_bad_words_are_refused(bare_repo: Repo, words: list[str], said: str) -> None:
-    """What cannot be a goal, a branch or a phase is named, and nothing is made."""
+def test_bad_arguments_make_nothing(bare_repo: Repo, words: list[str], said: str) -> None:
+    """A bad goal, branch or phase is named, and nothing is made."""
     result = bare_repo.sow("start", *words)
     assert result.code == 2 and said in result.err, result
     assert not (bare_repo.root / ".sow").exists()
 
 
 def test_a_worker_may_not_open_the_orchestrator(task_repo: Repo) -> None:
-    """A worker may read the prompt, and nothing more."""
+    """A worker may only read the prompt."""
     result = task_repo.sow("continue", SOW_TASK="010", SOW_AGENT="implementer")
     assert result.code == 2 and "may not open the orchestrator" in result.err

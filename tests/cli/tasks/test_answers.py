@@ -18,7 +18,7 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 @pytest.fixture
 def asking(plan_repo: PlanRepo) -> PlanRepo:
-    """Two tasks, one after the other, whose workers ask the same, and work when they have an answer."""
+    """Two tasks in sequence whose workers ask the same and work when they have an answer."""
     for task in ("010", "020"):
         plan_repo.act(f"implementer-{task}-1", ASK)
         plan_repo.act(f"implementer-{task}", WORK)
@@ -29,7 +29,7 @@ def asking(plan_repo: PlanRepo) -> PlanRepo:
 
 @pytest.fixture
 def paused(task_repo: Repo) -> Repo:
-    """A task that asks something."""
+    """A task with a question."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", QUESTION)
     return task_repo
 
@@ -38,8 +38,8 @@ def file_of(repo: Repo) -> Path:
     return Path(repo.environment["HOME"], ".config", "sow", "answers.yaml")
 
 
-def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
-    """The answer to the first task settles the same question of the second, in the same run, and says so."""
+def test_a_saved_answer_is_used_at_once(asking: PlanRepo):
+    """The answer to the first task settles the same question of the second in the same run, and the output says so."""
     out = asking.repo.ok("answer", "1", "Postgres", "--always").out
     assert "saved the answer" in out
     result = asking.run()
@@ -55,8 +55,8 @@ def test_the_next_one_who_asks_gets_it_at_once(asking: PlanRepo):
 
 
 @pytest.mark.full
-def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
-    """The answer is used in the next run of the repository, whose report says that it was a standing one."""
+def test_a_saved_answer_is_used_in_later_runs(asking: PlanRepo):
+    """The next run of the repository uses the answer, and its report names it as a saved one."""
     asking.repo.ok("answer", "1", "Postgres", "--always")
     assert asking.run().code == 0
     asking.act("implementer-030-1", ASK)
@@ -72,7 +72,7 @@ def test_a_later_run_of_another_plan_gets_it_too(asking: PlanRepo):
 
 
 @pytest.mark.full
-def test_without_always_the_next_one_waits(asking: PlanRepo):
+def test_without_always_an_answer_is_used_once(asking: PlanRepo):
     """An ordinary answer is for its own question."""
     asking.repo.ok("answer", "1", "Postgres")
     assert asking.run().code == 4
@@ -81,8 +81,8 @@ def test_without_always_the_next_one_waits(asking: PlanRepo):
 
 
 @pytest.mark.full
-def test_another_question_waits(asking: PlanRepo):
-    """A question in other words is not the same: it waits for its person."""
+def test_another_question_is_not_answered(asking: PlanRepo):
+    """A question in other words waits for a person."""
     asking.act("implementer-020-1", 'sow task set status paused --reason "Which colour has the button?"\n')
     asking.repo.ok("answer", "1", "Postgres", "--always")
     assert asking.run().code == 4
@@ -90,8 +90,8 @@ def test_another_question_waits(asking: PlanRepo):
 
 
 @pytest.mark.full
-def test_the_same_question_for_ever_is_a_loop(asking: PlanRepo):
-    """A worker that asks the same again and again gets the standing answer twice, and then a person."""
+def test_a_repeated_question_is_a_loop(asking: PlanRepo):
+    """A worker that asks the same again gets the saved answer twice, and then a person decides."""
     asking.act("implementer-020", ASK)
     asking.repo.ok("answer", "1", "Postgres", "--always")
     assert asking.run().code == 4
@@ -100,8 +100,8 @@ def test_the_same_question_for_ever_is_a_loop(asking: PlanRepo):
 
 
 @pytest.mark.full
-def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
-    """A review that stays RED is a question of the run's: no standing answer approves work."""
+def test_questions_of_the_run_are_never_answered(plan_repo: PlanRepo):
+    """A review that stays RED is a question of the run: no saved answer approves work."""
     plan_repo.act("implementer", "echo more >> part_010.txt\n")
     plan_repo.judge("010", "RED", "RED", "RED", "RED")
     plan_repo.plan("First")
@@ -116,8 +116,8 @@ def test_what_the_run_itself_asks_is_never_settled(plan_repo: PlanRepo):
     assert [entry["origin"] for entry in plan_repo.journal("answered")] == ["ada"]
 
 
-def test_they_are_listed_and_forgotten(paused: Repo):
-    """The list has what is in this repository; a forgotten one does not stand any more."""
+def test_saved_answers_are_listed_and_forgotten(paused: Repo):
+    """The list has the answers of this repository, and a forgotten one is no longer used."""
     assert "no saved answers" in paused.ok("answers").out
     paused.ok("answer", "1", "Postgres", "--always")
     (existing,) = paused.ok("answers", "--json").json["answers"]
@@ -135,8 +135,8 @@ def test_a_new_answer_replaces_the_old_one(paused: Repo):
     assert [answer["answer"] for answer in paused.ok("answers", "--json").json["answers"]] == ["SQLite"]
 
 
-def test_they_belong_to_one_repository(paused: Repo, tmp_path: Path):
-    """Another repository of the same user has none of them; the same repository's other worktrees have all."""
+def test_saved_answers_belong_to_one_repository(paused: Repo, tmp_path: Path):
+    """Another repository has none of them; other worktrees of the same one have all."""
     paused.ok("answer", "1", "Postgres", "--always")
     paused.git("worktree", "add", "-q", "--detach", str(tmp_path / "second"))
     (tmp_path / "other").mkdir()
@@ -147,8 +147,8 @@ def test_they_belong_to_one_repository(paused: Repo, tmp_path: Path):
     assert len(paused.ok("answers", "--json").json["answers"]) == 1
 
 
-def test_nothing_of_it_is_in_the_repository(paused: Repo):
-    """It is the user's own file, readable by nobody else: a repository cannot bring answers along."""
+def test_no_repository_can_bring_answers(paused: Repo):
+    """Saved answers are in a private file of the user, outside the repository."""
     paused.ok("answer", "1", "Only-here", "--always")
     assert os.stat(file_of(paused)).st_mode & 0o077 == 0
     assert "Only-here" in file_of(paused).read_text()
@@ -158,8 +158,8 @@ def test_nothing_of_it_is_in_the_repository(paused: Repo):
     assert paused.ok("answers", "--json").json == {"answers": []}
 
 
-def test_only_a_person_lets_an_answer_stand(paused: Repo):
-    """Neither a worker nor the orchestrator decides for all times, and nothing is answered on the way."""
+def test_only_a_person_saves_an_answer(paused: Repo):
+    """Neither a worker nor the orchestrator may save an answer, and the refused call answers nothing."""
     for caller in (WORKER, {"SOW_AGENT": "orchestrator"}):
         result = paused.sow("answer", "1", "Postgres", "--always", **caller)
         assert result.code == 2, result
@@ -168,7 +168,7 @@ def test_only_a_person_lets_an_answer_stand(paused: Repo):
 
 
 def test_a_phase_is_decided_each_time(repo: Repo):
-    """An answer about a phase never stands, and the phase stays proposed."""
+    """An answer about a phase is never saved, and the phase stays proposed."""
     repo.ok("phase", "add", "audit", "--reason", "perhaps")
     result = repo.sow("answer", "1", "yes", "--always")
     assert result.code == 2
@@ -186,8 +186,8 @@ def test_a_phase_is_decided_each_time(repo: Repo):
         ("answers: [\n", "answers.yaml"),
     ],
 )
-def test_a_file_that_was_broken_by_hand(paused: Repo, text: str, said: str):
-    """A broken file is an error with its path and form, and is not overwritten."""
+def test_a_broken_file_is_not_overwritten(paused: Repo, text: str, said: str):
+    """A broken file is an error with its path and form."""
     file_of(paused).parent.mkdir(parents=True)
     file_of(paused).write_text(text)
     for case in (("answers",), ("answers", "forget", "1")):
@@ -199,7 +199,7 @@ def test_a_file_that_was_broken_by_hand(paused: Repo, text: str, said: str):
 
 
 @pytest.mark.parametrize("number", ["0", "2", "-1", "x", "9" * 30])
-def test_numbers_that_are_none(paused: Repo, number: str):
+def test_an_unknown_number_forgets_nothing(paused: Repo, number: str):
     """A number that no answer has forgets nothing."""
     paused.ok("answer", "1", "Postgres", "--always")
     assert paused.sow("answers", "forget", "--", number).code == 2

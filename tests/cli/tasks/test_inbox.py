@@ -1,4 +1,4 @@
-"""sow inbox, answer and approve: what waits for a person, and the person's decision."""
+"""sow inbox, answer and approve: open items for a person, and the person's decision."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SETTINGS: RunSettings = {
 
 
 def test_an_empty_inbox(repo: Repo):
-    """Where nothing waits, the inbox says so."""
+    """An empty inbox says so."""
     assert repo.ok("inbox").out == "nothing needs your answer\n"
     assert repo.ok("inbox", "--json").json == {"items": []}
 
 
-def test_everything_that_waits_is_there(task_repo: Repo):
-    """Questions, reviews, failures, proposals and broken tasks wait, each with the command that settles it."""
+def test_the_inbox_has_everything_that_waits(task_repo: Repo):
+    """Questions, reviews, failures, proposals and broken tasks are listed, each with its command."""
     for name in ("Second", "Third", "Fourth"):
         task_repo.ok("task", "create", "--name", name)
     for task, status in (("010", "paused"), ("020", "needs_review"), ("030", "failed")):
@@ -54,7 +54,7 @@ def test_everything_that_waits_is_there(task_repo: Repo):
 
 
 def test_the_most_blocking_comes_first(repo: Repo):
-    """What holds up the most tasks is asked first."""
+    """The item that blocks the most tasks comes first."""
     for number in range(4):
         arguments = ("--depends-on", "020") if number > 1 else ()
         repo.ok("task", "create", "--name", f"task {number}", *arguments)
@@ -67,8 +67,8 @@ def test_the_most_blocking_comes_first(repo: Repo):
 
 
 @pytest.mark.parametrize("spelling", ["1", "#1", "010"])
-def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
-    """The answer is kept with its question, becomes feedback, and the task continues in its next iteration."""
+def test_an_answer_continues_the_task(task_repo: Repo, spelling: str):
+    """The answer is stored with its question, becomes feedback, and the task enters its next iteration."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "RS256 or HS256?")
     result = task_repo.ok("answer", spelling, "Use RS256")
     status, following = result.out.splitlines()
@@ -84,7 +84,7 @@ def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
 
 
 def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
-    """Every escalated note of the task is resolved with the answer, and the gate opens."""
+    """Every escalated note of the task is resolved with the answer."""
     for text in ("which key?", "which header?"):
         task_repo.ok("note", "add", "--task", "010", "--description", text, "--context", "c")
     for number in ("1", "2"):
@@ -99,8 +99,8 @@ def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
 
 
-def test_numbers_are_never_given_twice(task_repo: Repo):
-    """The next question has another number, so that an old answer cannot hit it."""
+def test_numbers_are_never_reused(task_repo: Repo):
+    """The next question has another number, so that an old answer cannot match it."""
     for number in ("1", "2", "3"):
         task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "again?")
         task_repo.ok("answer", number, "yes")
@@ -109,8 +109,8 @@ def test_numbers_are_never_given_twice(task_repo: Repo):
 
 
 @pytest.mark.parametrize("source", ["words", "file", "stdin"])
-def test_an_answer_comes_from_anywhere(task_repo: Repo, source: str):
-    """An answer is given in words, as a file, or on stdin."""
+def test_an_answer_can_be_a_file_or_stdin(task_repo: Repo, source: str):
+    """An answer is a text, a file or stdin."""
     (task_repo.root / "answer.txt").write_text("Use RS256")
     task_repo.ok("task", "set", "--id", "010", "status", "paused")
     given = {"words": "Use RS256", "file": "@answer.txt", "stdin": "-"}[source]
@@ -118,14 +118,14 @@ def test_an_answer_comes_from_anywhere(task_repo: Repo, source: str):
     assert task_repo.task("010")["questions"][0]["answer"] == "Use RS256"
 
 
-def test_a_worker_that_says_nothing_is_quoted_from_its_log(task_repo: Repo):
-    """A pause without words takes the last entry of the task's log as its question."""
+def test_the_log_is_the_question_of_a_silent_worker(task_repo: Repo):
+    """A pause without a reason takes the last entry of the task's log as its question."""
     task_repo.ok("log", "--task", "010", "Blocked: which algorithm?")
     task_repo.ok("task", "set", "--id", "010", "status", "paused")
     assert task_repo.ok("inbox", "--json").json["items"][0]["text"] == "Blocked: which algorithm?"
 
 
-def test_approve_only_what_was_handed_in(task_repo: Repo):
+def test_only_handed_in_work_can_be_approved(task_repo: Repo):
     """A task that is still in progress cannot be approved."""
     before = task_repo.snapshot()
     result = task_repo.sow("approve", "010")
@@ -134,7 +134,7 @@ def test_approve_only_what_was_handed_in(task_repo: Repo):
     assert task_repo.snapshot() == before
 
 
-def test_approve_twice(task_repo: Repo):
+def test_a_second_approval_changes_nothing(task_repo: Repo):
     """What is approved is approved: the second call changes nothing."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert task_repo.ok("approve", "10").out == "task 010: status is completed\n"
@@ -144,7 +144,7 @@ def test_approve_twice(task_repo: Repo):
 
 
 def test_a_reason_for_pausing_joins_the_question(task_repo: Repo) -> None:
-    """What is given as the reason is in the question beside the notes that were escalated before."""
+    """The reason of a pause is in the question beside the escalated notes."""
     task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "c")
     task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "and which header?")
@@ -152,7 +152,7 @@ def test_a_reason_for_pausing_joins_the_question(task_repo: Repo) -> None:
 
 
 def test_only_a_person_decides_on_phases(repo: Repo) -> None:
-    """The orchestrator proposes a phase; taking it in is a person's word."""
+    """The orchestrator can propose a phase, but not approve it."""
     marks = {"SOW_AGENT": "orchestrator"}
     assert repo.sow("phase", "add", "discovery", "--reason", "a race", "--yes", **marks).code == 2
     repo.ok("phase", "add", "discovery", "--reason", "a race", **marks)
@@ -161,8 +161,8 @@ def test_only_a_person_decides_on_phases(repo: Repo) -> None:
     repo.ok("answer", "1", "yes")
 
 
-def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
-    """A worker that escalates, is answered and only then pauses asks nothing again, and continues with the answer."""
+def test_an_answer_before_the_pause(task_repo: Repo):
+    """A worker that escalates, is answered and then pauses asks nothing again, and continues with the answer."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
     task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
     task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
@@ -175,8 +175,8 @@ def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
     assert "Which size?" in task_repo.ok("inbox").out
 
 
-def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
-    """What a worker says after it was answered is another question, and waits in the inbox."""
+def test_a_question_after_an_answer_is_new(task_repo: Repo):
+    """A reason given after the answer is another question, and waits in the inbox."""
     worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
     task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
     task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
@@ -187,8 +187,8 @@ def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
     assert "Which size?" in task_repo.ok("inbox").out
 
 
-def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: Repo):
-    """While a run has the claim, its tasks are its own to approve; a run that broke off comes first."""
+def test_work_of_a_live_run_is_not_in_the_inbox(task_repo: Repo):
+    """While a run has the claim, it reviews its own tasks; a run that broke off comes first."""
     task_repo.ok("task", "create", "--name", "Beside it")
     for task in ("010", "020"):
         task_repo.sow("task", "set", "--id", task, "status", "in_progress")
@@ -215,7 +215,7 @@ def test_the_end_of_long_check_output_is_shown(plan_repo: PlanRepo):
 
 
 def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
-    """Of a question with many lines the inbox shows the first, how many are left out, and the last."""
+    """Of a long question the inbox shows the first lines, the number of omitted lines, and the last."""
     text = "\n".join(["It failed:", *(f"line {number}." for number in range(1, 41))])
     task_repo.ok("log", "--task", "010", text)
     task_repo.ok("task", "set", "--id", "010", "status", "paused")
@@ -227,7 +227,7 @@ def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
 
 @few_of("number", [signal.SIGINT, signal.SIGKILL], 1)
 def test_a_run_that_broke_off_during_a_check_comes_first(plan_repo: PlanRepo, number: int):
-    """The next step continues the run; an approval before the checks are done is possible, and makes it YELLOW."""
+    """The next step continues the run; approving before the checks are done is possible, and gives YELLOW."""
     begun, go = plan_repo.folder / "begun", plan_repo.folder / "go"
     check = f"test -e {go} || {{ touch {begun}; sleep 60; }}"
     plan_repo.plan({"test_commands": [check]})

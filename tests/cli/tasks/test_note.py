@@ -22,7 +22,7 @@ def notes(repo: Repo) -> list[dict[str, Any]]:
 
 
 def test_a_note_is_numbered_and_open(task_repo: Repo):
-    """A note gets the next number of its task, and is written where the protocol says."""
+    """A note gets the next number of its task, in the documented file."""
     add(task_repo)
     result = task_repo.ok("note", "add", "--description", "d", "--context", "c", "--category", "bug", **WORKER)
     assert result.out == "note_002 is open\n"
@@ -35,7 +35,7 @@ def test_a_note_is_numbered_and_open(task_repo: Repo):
 
 
 @pytest.mark.parametrize("settle", ["nothing", "escalate", "resolve"])
-def test_the_gate(task_repo: Repo, settle: str):
+def test_an_open_note_blocks_the_hand_in(task_repo: Repo, settle: str):
     """A task with an open or escalated note cannot be handed in; with a resolved one it can."""
     add(task_repo)
     if settle == "escalate":
@@ -47,8 +47,8 @@ def test_the_gate(task_repo: Repo, settle: str):
     assert ("task 010 has open notes: note_001" in result.err) is (settle != "resolve")
 
 
-def test_a_note_in_review_stops_the_approval(task_repo: Repo):
-    """A note that comes up during the review gates the approval as well."""
+def test_an_open_note_blocks_the_approval(task_repo: Repo):
+    """A note that is added during the review blocks the approval as well."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     add(task_repo)
     result = task_repo.sow("approve", "010")
@@ -63,8 +63,8 @@ def test_a_note_in_review_stops_the_approval(task_repo: Repo):
     ("marks", "by"),
     [({}, "user"), ({"SOW_AGENT": "orchestrator"}, "workflow_executor"), (WORKER, "agent_self")],
 )
-def test_who_resolved_it_is_recorded(task_repo: Repo, marks: dict[str, str], by: str):
-    """A note says whether a person, the orchestrator or its own agent closed it."""
+def test_a_note_records_who_resolved_it(task_repo: Repo, marks: dict[str, str], by: str):
+    """A note says whether a person, the orchestrator or its own agent resolved it."""
     add(task_repo, "detail")
     result = task_repo.ok("note", "resolve", "note_001", "--resolution", "it is", "--task", "010", **marks)
     assert result.out == f"note_001 is resolved by {by}\n"
@@ -74,7 +74,7 @@ def test_who_resolved_it_is_recorded(task_repo: Repo, marks: dict[str, str], by:
 
 
 @pytest.mark.parametrize("number", ["1", "001", "note_001", "note_1"])
-def test_a_note_has_one_number_with_many_spellings(task_repo: Repo, number: str):
+def test_a_note_number_has_three_forms(task_repo: Repo, number: str):
     """1, 001 and note_001 are the same note."""
     add(task_repo)
     task_repo.ok("note", "resolve", number, "--resolution", "yes", "--task", "010")
@@ -93,7 +93,7 @@ def test_an_escalated_note_is_a_question(task_repo: Repo):
     ("first", "second"),
     [("resolve", "resolve"), ("resolve", "escalate"), ("escalate", "escalate")],
 )
-def test_a_settled_note_stays_settled(task_repo: Repo, first: str, second: str):
+def test_a_settled_note_cannot_be_settled_again(task_repo: Repo, first: str, second: str):
     """A note is resolved once and escalated once."""
     add(task_repo)
     text = {"resolve": ("--resolution", "x"), "escalate": ("--reason", "x")}
@@ -103,7 +103,7 @@ def test_a_settled_note_stays_settled(task_repo: Repo, first: str, second: str):
     assert task_repo.snapshot() == before
 
 
-def test_the_list_for_people(task_repo: Repo):
+def test_the_list_shows_status_and_resolution(task_repo: Repo):
     """A person reads each note with its status, its context and how it was settled."""
     assert task_repo.ok("note", "list", "--task", "010").out == "no notes\n"
     add(task_repo, "requirements")
@@ -115,7 +115,7 @@ def test_the_list_for_people(task_repo: Repo):
 
 
 def test_an_ended_task_takes_no_notes(task_repo: Repo):
-    """A note on an abandoned task would gate nothing: it is refused."""
+    """A note on an abandoned task is refused."""
     task_repo.ok("task", "abandon", "010", "--reason", "no")
     result = task_repo.sow("note", "add", "--task", "010", "--description", "d", "--context", "c")
     assert result.code == 2
@@ -123,8 +123,8 @@ def test_an_ended_task_takes_no_notes(task_repo: Repo):
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"notes": []}', '{"a": 1, "a": 2}'])
-def test_a_broken_file_of_notes_keeps_the_gate_shut(task_repo: Repo, content: str):
-    """Notes that cannot be read are not no notes: the task is not handed in, and the file is named."""
+def test_unreadable_notes_block_the_hand_in(task_repo: Repo, content: str):
+    """A task whose notes cannot be read is not handed in, and the file is named."""
     add(task_repo)
     path = task_repo.task_folder("010") / "completion_drive/session_current.json"
     path.write_text(content)
@@ -134,8 +134,8 @@ def test_a_broken_file_of_notes_keeps_the_gate_shut(task_repo: Repo, content: st
     assert path.read_text() == content
 
 
-def test_a_worker_leaves_security_to_others(task_repo: Repo):
-    """A matter of security is not closed by the agent that met it, and the error says how to hand it up."""
+def test_a_worker_may_not_resolve_a_security_note(task_repo: Repo):
+    """An agent cannot resolve its own note about security, and the error says how to escalate it."""
     add(task_repo, "security")
     result = task_repo.sow("note", "resolve", "1", "--resolution", "my way", **WORKER)
     assert result.code == 2
@@ -143,8 +143,8 @@ def test_a_worker_leaves_security_to_others(task_repo: Repo):
     assert "sow note escalate 1" in result.err
 
 
-def test_resolving_the_last_escalated_note_ends_the_question(task_repo: Repo) -> None:
-    """A person who resolves what was escalated has answered it: nothing is left in the inbox."""
+def test_resolving_the_last_escalated_note_answers_the_question(task_repo: Repo) -> None:
+    """A person who resolves the escalated note has answered it, and the inbox is empty."""
     task_repo.ok("note", "add", "--task", "010", "--description", "Is it unique?", "--context", "the store")
     task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "unknown")
     assert [item["kind"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["question"]

@@ -20,7 +20,7 @@ WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 
 @pytest.fixture
 def library(repo: Repo) -> Repo:
-    """A repository with a few documents, one of which is about the pending task 010."""
+    """A repository with a few documents, one of which fits the pending task 010."""
     shelve(repo.root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}})
     arguments = ("--name", "Rotate refresh tokens", "--description", "A replayed token must be refused.")
     repo.ok("task", "create", *arguments, "--reference", "docs/api.md")
@@ -31,8 +31,8 @@ def state(repo: Repo, task: str = "010") -> Any:
     return yaml.safe_load(repo.state(task))["task"]
 
 
-def test_the_choice_is_shown_and_written(library: Repo) -> None:
-    """A person sees kind, size, path and reason; the task refers to what was chosen besides what it had."""
+def test_the_choice_is_shown_and_stored(library: Repo) -> None:
+    """Kind, size, path and reason are shown; the task refers to the chosen documents besides its earlier ones."""
     result = library.ok("context", "010")
     first, head, given, row, last, *_ = result.out.splitlines()
     assert first == "1 of 5 documents, about 24 of 8000 tokens"
@@ -47,8 +47,8 @@ def test_the_choice_is_shown_and_written(library: Repo) -> None:
     library.ok("validate", str(library.task_folder("010") / "state.yaml"))
 
 
-def test_what_may_fit_is_shown_apart(library: Repo) -> None:
-    """It has its own count and takes no tokens."""
+def test_possible_documents_are_shown_apart(library: Repo) -> None:
+    """They have their own count and take no tokens."""
     write(library.root / ".sow/knowledge", {"designs/login.md": "# Login\nA family logs in with one token.\n"})
     first, *rows = library.ok("context", "010").out.splitlines()
     assert first == "1 of 6 documents and 1 that may fit, about 24 of 8000 tokens"
@@ -57,7 +57,7 @@ def test_what_may_fit_is_shown_apart(library: Repo) -> None:
 
 
 def test_a_chosen_document_can_be_pinned(library: Repo) -> None:
-    """A reference that a person sets is theirs, also if sow had chosen it; a later choice keeps it."""
+    """A reference that a person sets is kept by a later choice, even if sow had chosen it before."""
     library.ok("context", "010")
     library.ok("task", "set", "--id", "010", "references", DOCUMENT)
     assert (state(library)["references"], state(library)["context"]) == (["docs/api.md", DOCUMENT], [])
@@ -65,8 +65,8 @@ def test_a_chosen_document_can_be_pinned(library: Repo) -> None:
     assert state(library)["references"] == ["docs/api.md", DOCUMENT]
 
 
-def test_the_document_for_programs(library: Repo) -> None:
-    """--json has the budget, the choice with its sizes, what was given, and whether it was written."""
+def test_the_json_document_of_a_choice(library: Repo) -> None:
+    """--json has the budget, the choice with its sizes, given documents, and whether it was stored."""
     document = library.ok("context", "010", "--budget", "4k", "--json").json
     reason = document["references"][0].pop("reason")
     assert reason.startswith("about ")
@@ -99,8 +99,8 @@ def test_goal_and_decisions_are_shown(library: Repo) -> None:
         assert document["memories"] == ["Tokens are signed with RS256"]
 
 
-def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
-    """What was chosen goes, what was given by hand stays, and the same choice changes no reference."""
+def test_a_second_choice_replaces_the_first(library: Repo) -> None:
+    """Chosen references are replaced, references given by hand stay, and the same choice changes none."""
     library.ok("context", "010")
     library.ok("context", "010")
     assert state(library)["references"] == ["docs/api.md", DOCUMENT]
@@ -111,7 +111,7 @@ def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
     assert (state(library)["references"], state(library)["context"]) == (["docs/api.md"], [])
 
 
-def test_what_was_given_by_hand_is_not_chosen_again(repo: Repo) -> None:
+def test_a_given_document_is_not_chosen_again(repo: Repo) -> None:
     """A document that the task has already is named once, and stays when others are chosen."""
     shelve(repo.root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}})
     repo.ok("task", "create", "--name", "Rotate refresh tokens that are replayed", "--reference", DOCUMENT)
@@ -121,21 +121,21 @@ def test_what_was_given_by_hand_is_not_chosen_again(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(("words", "marks"), [(("--dry-run",), {}), ((), WORKER)], ids=["dry run", "worker"])
-def test_a_look_changes_no_state(library: Repo, words: tuple[str, ...], marks: dict[str, str]) -> None:
-    """With --dry-run, and for a worker, the choice is shown and no file of .sow is changed."""
+def test_a_dry_run_changes_no_state(library: Repo, words: tuple[str, ...], marks: dict[str, str]) -> None:
+    """With --dry-run, and for a worker, the choice is shown and no file of .sow changes."""
     before = library.snapshot()
     document = library.ok("context", "010", *words, "--json", **marks).json
     assert ([reference["path"] for reference in document["references"]], document["written"]) == ([DOCUMENT], False)
     assert library.snapshot() == before
 
 
-def test_a_worker_asks_about_its_own_task(library: Repo) -> None:
-    """Without an id, SOW_TASK is meant."""
+def test_the_default_task_is_the_workers(library: Repo) -> None:
+    """Without an id, SOW_TASK names the task."""
     assert library.ok("context", "--json", **WORKER).json["task"] == "010"
 
 
-def test_outputs_of_the_tasks_before_it_come_first(library: Repo) -> None:
-    """What a task builds on is chosen with that reason; while its task is open, that is reported."""
+def test_outputs_of_dependencies_come_first(library: Repo) -> None:
+    """Outputs of dependencies are chosen with that reason; while their task is open, the output says so."""
     library.ok("task", "create", "--name", "Paint the fence", "--depends-on", "010")
     write(library.task_folder("010") / "task_output", {"report.md": "# Report\n", "data/numbers.csv": "1,2\n"})
     result = library.ok("context", "020", "--json")
@@ -148,8 +148,8 @@ def test_outputs_of_the_tasks_before_it_come_first(library: Repo) -> None:
     assert result.json["warnings"] == ["task 010 is not completed, so its outputs may change; run this again later"]
 
 
-def test_files_that_the_tasks_before_it_wrote(repo: Repo) -> None:
-    """Files that an imported plan gives a task are chosen for those that depend on it, if they are there."""
+def test_files_of_dependencies_are_chosen(repo: Repo) -> None:
+    """Files that an imported plan gives a task are chosen for its dependents, if they exist."""
     tasks = [
         {"task_number": 1, "name": "Types", "files": ["src/types.py", "src/gone.py", "src/both.py"]},
         {"task_number": 2, "name": "Screens", "files": ["src/both.py"], "depends_on": [1]},
@@ -172,7 +172,7 @@ def test_a_broken_index_is_a_warning(library: Repo) -> None:
 
 
 def test_the_budget_of_the_user_s_settings(library: Repo) -> None:
-    """context.budget of the config is the budget where the call names none, and 'config show' has it."""
+    """context.budget of the config is used if the call names no budget, and 'config show' has it."""
     path = Path(library.environment["HOME"], ".config", "sow", "config.yaml")
     write(path.parent, {path.name: 'context: {budget: "10"}\n'})
     document = library.ok("context", "010", "--json").json
@@ -184,7 +184,7 @@ def test_the_budget_of_the_user_s_settings(library: Repo) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "much", "8K", "-1"])
-def test_a_budget_that_is_none_is_refused_in_the_settings(library: Repo, value: str) -> None:
+def test_an_invalid_budget_in_the_settings_is_refused(library: Repo, value: str) -> None:
     """A budget in the config follows the rule of --budget."""
     path = Path(library.environment["HOME"], ".config", "sow", "config.yaml")
     write(path.parent, {path.name: f'context: {{budget: "{value}"}}\n'})
@@ -194,7 +194,7 @@ def test_a_budget_that_is_none_is_refused_in_the_settings(library: Repo, value: 
 
 
 def test_no_control_byte_of_a_document_is_shown(repo: Repo) -> None:
-    """Names and tags of a hostile sink reach neither the terminal nor the state with control characters."""
+    """Control characters of names and tags in a hostile sink reach neither the terminal nor the state."""
     files = {"to\x1bkens.md": TOKENS, "tokens.md": TOKENS, "b.md": "# B\n", "c.md": "# C\n", "d.md": "# D\n"}
     sink = {"name": "s", "summary": "\x1b[2J", "when_to_use": "\u202e", "tags": ["tokens"], "files": files}
     shelve(repo.root, {"sinks": [sink]})
@@ -204,8 +204,8 @@ def test_no_control_byte_of_a_document_is_shown(repo: Repo) -> None:
     assert not {"\x1b", "\u202e"} & set(result.out + result.err + repo.state("010"))
 
 
-def test_many_calls_at_once(library: Repo) -> None:
-    """Calls that meet at the index all give the same answer."""
+def test_parallel_calls_agree(library: Repo) -> None:
+    """Parallel calls that build the index give the same answer."""
     text = [SOW, "context", "010", "--dry-run", "--json"]
     calls = [
         subprocess.Popen(text, cwd=library.root, env=library.environment, stdout=subprocess.PIPE) for _ in range(6)
@@ -215,8 +215,8 @@ def test_many_calls_at_once(library: Repo) -> None:
     assert len(answers) == 1
 
 
-def test_a_disk_without_room_for_the_index(library: Repo) -> None:
-    """Where the index cannot be written, the choice is made without it, and the task's state is whole."""
+def test_a_full_disk_does_not_stop_the_choice(library: Repo) -> None:
+    """If the index cannot be written, the choice is made without it, and the task's state is valid."""
     script = f"ulimit -f 16; exec {SOW} context 010 --json"
     result = subprocess.run(["bash", "-c", script], cwd=library.root, env=library.environment, capture_output=True)
     assert (result.returncode, result.stderr) == (0, b"")

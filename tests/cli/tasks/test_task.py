@@ -14,7 +14,7 @@ from sow.store.files.checkout_home import find
 
 
 def test_create_applies_the_defaults(repo: Repo):
-    """A task with nothing but a name is pending, in its first iteration, for an implementer, in the active phase."""
+    """A task with only a name is pending, in iteration 1, for an implementer, in the active phase."""
     result = repo.ok("task", "create", "--name", "Add login")
     assert result.out == "task 010 in implementation: .sow/project/phases/implementation/tasks/010\n"
     task = repo.task("010")
@@ -38,8 +38,8 @@ def test_create_applies_the_defaults(repo: Repo):
     repo.ok("validate", "phases/implementation/tasks/010/state.yaml")
 
 
-def test_create_takes_everything_in(repo: Repo):
-    """Every option of create reaches the state or the description."""
+def test_create_stores_every_option(repo: Repo):
+    """Every option of create is in the state or the description."""
     repo.ok("task", "create", "--name", "First")
     result = repo.ok(
         "task", "create", "--name", "Second", "--agent", "architect", "--description", "Think first.",
@@ -64,8 +64,8 @@ def test_create_takes_everything_in(repo: Repo):
         ("-", b"From a pipe.\n", "# T\n\nFrom a pipe.\n"),
     ],
 )
-def test_a_description_comes_from_anywhere(repo: Repo, given: str, stdin: bytes, described: str):
-    """A description is a text, a file or stdin, and brings its own title if it likes."""
+def test_a_description_can_be_a_file_or_stdin(repo: Repo, given: str, stdin: bytes, described: str):
+    """A description is a text, a file or stdin, and may have its own title."""
     (repo.root / "task.md").write_text("# Own title\n\nFrom a file.\n")
     repo.ok("task", "create", "--name", "T", "--description", given, stdin=stdin)
     assert (repo.task_folder("010") / "description.md").read_text() == described
@@ -77,8 +77,8 @@ def test_add_is_create(repo: Repo):
     assert repo.task("010")["name"] == "Same"
 
 
-def test_ids_have_gaps_and_room_between(repo: Repo):
-    """New tasks get the next ten, --after gets the next free id behind, and a full gap is refused."""
+def test_ids_have_gaps(repo: Repo):
+    """New tasks get the next ten, --after the next free id behind it, and a full gap is refused."""
     for _ in range(2):
         repo.ok("task", "create", "--name", "x")
     ids = [repo.ok("task", "create", "--name", "x", "--after", "010", "--json").json["id"] for _ in range(9)]
@@ -90,7 +90,7 @@ def test_ids_have_gaps_and_room_between(repo: Repo):
 
 
 def test_a_task_goes_to_the_named_phase(repo: Repo):
-    """A unique prefix of the phase is enough, and `implement` is `implementation`."""
+    """A unique prefix of the phase is enough, and `implement` means `implementation`."""
     repo.ok("phase", "add", "discovery", "--reason", "look", "--yes")
     repo.ok("task", "create", "--name", "a", "--phase", "disc")
     repo.ok("task", "create", "--name", "b", "--phase", "implement")
@@ -98,15 +98,15 @@ def test_a_task_goes_to_the_named_phase(repo: Repo):
 
 
 def test_a_refused_task_leaves_no_folder(repo: Repo):
-    """A task that cannot be created leaves nothing behind."""
+    """A task that cannot be created leaves no file behind."""
     before = repo.snapshot()
     assert repo.sow("task", "create", "--name", "x", "--depends-on", "990").code == 2
     assert repo.snapshot() == before
     assert list((repo.project / "phases/implementation/tasks").iterdir()) == []
 
 
-def test_list_for_people_and_programs(task_repo: Repo):
-    """The list shows every task with its agent and what it waits for, and can be narrowed."""
+def test_the_list_can_be_filtered(task_repo: Repo):
+    """The list shows every task with its agent and its dependencies, and has filters."""
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
     assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "DEPENDS", "ON", "NAME"]
@@ -123,7 +123,7 @@ def test_list_for_people_and_programs(task_repo: Repo):
 
 
 def test_a_broken_task_is_listed_as_broken(task_repo: Repo):
-    """A task that cannot be read is in the list with its problem, beside the readable ones."""
+    """A task that cannot be read is listed with its problem, beside the others."""
     task_repo.ok("task", "create", "--name", "Second")
     (task_repo.task_folder("010") / "state.yaml").write_text("nonsense\n")
     document = task_repo.ok("task", "list", "--json").json
@@ -132,8 +132,8 @@ def test_a_broken_task_is_listed_as_broken(task_repo: Repo):
     assert "broken" in task_repo.ok("task", "list").out
 
 
-def test_show_tells_a_newcomer_everything(task_repo: Repo):
-    """The page of a task holds its facts, description, feedback, notes, answers and log, and what comes next."""
+def test_show_prints_everything_about_a_task(task_repo: Repo):
+    """Facts, description, feedback, notes, answers, log and the next step."""
     task_repo.ok("log", "--task", "010", "--file", "a.py", "--action", "tried", "--result", "failed", "first try")
     task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "signing")
     task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine to say")
@@ -165,7 +165,7 @@ def test_the_usage_has_the_everyday_form(task_repo: Repo):
     assert task_repo.task("010")["priority"] == "high"
 
 
-def test_show_without_an_id_is_the_workers_own_task(task_repo: Repo):
+def test_the_default_of_show_is_the_workers_task(task_repo: Repo):
     """A worker asks for its own task with no words at all."""
     assert task_repo.ok("task", "show", "--json", SOW_TASK="010", SOW_AGENT="implementer").json["id"] == "010"
     assert task_repo.sow("task", "show").code == 2
@@ -173,12 +173,12 @@ def test_show_without_an_id_is_the_workers_own_task(task_repo: Repo):
 
 @pytest.mark.parametrize("ident", ["10", "010"])
 def test_an_id_may_lack_its_zeros(task_repo: Repo, ident: str):
-    """`10` is 010."""
+    """`10` means 010."""
     assert task_repo.ok("task", "show", ident, "--json").json["id"] == "010"
 
 
-def test_the_long_way_of_a_task(repo: Repo):
-    """Through review, rework and approval: iteration and timestamps follow, and the approval says who and when."""
+def test_a_task_through_review_rework_and_approval(repo: Repo):
+    """Iteration and timestamps follow, and the approval has the person and the time."""
     repo.ok("task", "create", "--name", "Long")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
     assert "started_at" in repo.task("010")
@@ -200,7 +200,7 @@ def test_the_long_way_of_a_task(repo: Repo):
     assert repo.state("010").count("revision: 8\n") == 1
 
 
-def test_completed_is_the_same_as_approve(task_repo: Repo):
+def test_completed_equals_approve(task_repo: Repo):
     """`task set … status completed` records the same approval as `sow approve`."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     task_repo.ok("task", "set", "--id", "010", "status", "completed", SOW_AGENT="orchestrator")
@@ -222,23 +222,23 @@ def test_the_session_ends_with_the_task(task_repo: Repo, status: str, kept: bool
     assert ("session_id" in task_repo.task("010")) is kept
 
 
-def test_a_question_comes_with_a_pause(task_repo: Repo):
-    """--reason of a pause is the question, and its number is told."""
+def test_a_pause_stores_the_question(task_repo: Repo):
+    """The reason of a pause is the question, and its number is printed."""
     result = task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which colour?")
     assert result.out == "task 010: status is paused (question 1)\n"
     assert task_repo.task("010")["question"]["text"] == "Which colour?"
 
 
-def test_a_paused_task_goes_on_only_with_an_answer(task_repo: Repo):
-    """Nobody moves a paused task past its question."""
+def test_a_paused_task_needs_an_answer(task_repo: Repo):
+    """A paused task cannot start again before its question is answered."""
     task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which colour?")
     result = task_repo.sow("task", "set", "--id", "010", "status", "in_progress")
     assert result.code == 2
     assert "sow answer 1" in result.err
 
 
-def test_dependencies_are_kept(repo: Repo):
-    """A task starts when those that it depends on are completed, and not before."""
+def test_dependencies_are_enforced(repo: Repo):
+    """A task can start only when its dependencies are completed."""
     repo.ok("task", "create", "--name", "First")
     repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     result = repo.sow("task", "set", "--id", "020", "status", "in_progress")
@@ -269,7 +269,7 @@ def test_other_fields_can_be_set(task_repo: Repo, field: str, value: str, stored
 
 
 def test_a_circle_of_dependencies_is_refused(task_repo: Repo):
-    """A task cannot wait for itself, near or far, and the error shows the circle."""
+    """A task cannot depend on itself, directly or not, and the error shows the circle."""
     task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
     task_repo.ok("task", "create", "--name", "Third", "--depends-on", "020")
     result = task_repo.sow("task", "set", "--id", "010", "depends_on", "030")
@@ -278,7 +278,7 @@ def test_a_circle_of_dependencies_is_refused(task_repo: Repo):
 
 
 def test_an_abandoned_task_is_kept(task_repo: Repo):
-    """A task is given up with a reason, its folder stays, and nothing brings it back."""
+    """The folder of an abandoned task stays with the reason, and the task cannot be reopened."""
     before = {path.name for path in task_repo.task_folder("010").iterdir()}
     task_repo.ok("task", "abandon", "010", "--reason", "wrong way")
     task = task_repo.task("010")
@@ -288,7 +288,7 @@ def test_an_abandoned_task_is_kept(task_repo: Repo):
     assert task_repo.ok("task", "create", "--name", "Next", "--json").json["id"] == "020"
 
 
-def test_there_is_no_way_to_delete_a_task(repo: Repo):
+def test_there_is_no_command_to_delete_a_task(repo: Repo):
     """Tasks are abandoned, not deleted: there is no such command."""
     for word in ("delete", "remove", "rm"):
         result = repo.sow("task", word, "010")
@@ -296,8 +296,8 @@ def test_there_is_no_way_to_delete_a_task(repo: Repo):
         assert f"unknown command: sow task {word}" in result.err
 
 
-def test_a_broken_state_is_set_aside_with_a_warning(task_repo: Repo):
-    """When a task's file is broken, the next move goes from the last good state and tells where the broken file is."""
+def test_a_broken_state_file_is_set_aside(task_repo: Repo):
+    """The next move starts from the last good state, and a warning names the path of the broken file."""
     (task_repo.task_folder("010") / "state.yaml").write_text("task: {id: 010, status: completed\n")
     result = task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     assert result.err.startswith("warning: .sow/project/phases/implementation/tasks/010/state.yaml")
@@ -315,7 +315,7 @@ def test_a_broken_state_is_set_aside_with_a_warning(task_repo: Repo):
     ],
     ids=" ".join,
 )
-def test_a_second_writer_waits_its_turn(task_repo: Repo, words: tuple[str, ...]):
+def test_a_second_writer_waits(task_repo: Repo, words: tuple[str, ...]):
     """While another process holds the lock, a change waits, and nothing is written."""
     before = task_repo.snapshot()
     home = find(option=str(task_repo.root), environment={}, cwd="/")
@@ -328,20 +328,20 @@ def test_a_second_writer_waits_its_turn(task_repo: Repo, words: tuple[str, ...])
     assert task_repo.snapshot() != before
 
 
-def test_a_reason_is_kept_in_the_tasks_log(task_repo: Repo) -> None:
-    """Why a worker gave up is in the log of its task, signed by the worker."""
+def test_a_reason_is_in_the_tasks_log(task_repo: Repo) -> None:
+    """The reason of a failed worker is in the log of its task, signed by the worker."""
     task_repo.ok("task", "set", "--id", "010", "status", "failed", "--reason", "The API is gone")
     (entry,) = task_repo.task("010")["log"]
     assert (entry["agent"], entry["action"], entry["text"]) == ("implementer-1", "fail", "The API is gone")
 
 
-def test_the_page_of_a_blocked_task_says_what_it_waits_for(task_repo: Repo) -> None:
-    """The next step of a task that may not start yet is not a start that would be refused."""
+def test_a_blocked_task_names_its_dependency(task_repo: Repo) -> None:
+    """The next step of a blocked task is not a start that would be refused."""
     task_repo.ok("task", "create", "--name", "Later", "--depends-on", "010")
     assert task_repo.task("020")["next"].startswith("task 020 waits for 010 (in_progress)")
 
 
-def test_a_text_may_begin_with_an_at(task_repo: Repo) -> None:
+def test_a_text_may_begin_with_an_at_sign(task_repo: Repo) -> None:
     """@@ stands for a text that begins with @, and a file may be reached through a link."""
     for text in ("@@media query fixed", "@media query fixed"):  # the second is no file, since it is several words (B21)
         task_repo.ok("log", "--task", "010", text)
@@ -354,14 +354,14 @@ def test_a_text_may_begin_with_an_at(task_repo: Repo) -> None:
     assert task_repo.task("010")["log"][-1]["text"] == "from a file"
 
 
-def test_endless_input_is_refused(task_repo: Repo) -> None:
+def test_the_size_of_stdin_is_limited(task_repo: Repo) -> None:
     """A text on standard input is bounded."""
     result = task_repo.sow("log", "--task", "010", "-", stdin=b"x" * (5 << 20))
     assert (result.code, "larger than 4 MiB" in result.err) == (2, True)
 
 
-def test_a_task_may_allow_a_result_without_changes(repo: Repo):
-    """--allow-empty is kept on the task; without it the field is not there."""
+def test_allow_empty_is_stored(repo: Repo):
+    """--allow-empty is stored in the task; without it the field is missing."""
     repo.ok("task", "create", "--name", "Look around", "--allow-empty")
     repo.ok("task", "create", "--name", "Add login")
     assert repo.task("010")["allow_empty"] is True
@@ -369,7 +369,7 @@ def test_a_task_may_allow_a_result_without_changes(repo: Repo):
 
 
 def test_criteria_references_and_tests_are_added_later(task_repo: Repo):
-    """A value of these fields is added; a criterion is in the description too, which the worker reads (B10)."""
+    """A value of these fields is added; a criterion is also in the description, which the worker reads (B10)."""
     description = task_repo.task_folder("010") / "description.md"
     before = description.read_text()
     for value in ("it is short", "it is true", "it is true"):
@@ -398,8 +398,8 @@ def test_create_records_test_commands(repo: Repo):
     assert repo.sow("task", "create", "--name", "T", "--test", "").code == 2
 
 
-def test_a_test_command_typed_on_a_terminal_is_agreed_to(repo: Repo, on_terminal: Callable[..., Any]):
-    """A person who types a test command on a terminal has agreed to it; there nobody else can have typed it (A1)."""
+def test_a_typed_test_command_has_consent(repo: Repo, on_terminal: Callable[..., Any]):
+    """A test command that a person types on a terminal has consent (A1)."""
     code, shown = on_terminal(repo, "task", "create", "--name", "T", "--test", "./check.sh").end()
     assert code == 0, shown
     assert [consent["command"] for consent in repo.ok("consent", "list", "--json").json["consents"]] == ["./check.sh"]
@@ -409,7 +409,7 @@ def test_a_test_command_typed_on_a_terminal_is_agreed_to(repo: Repo, on_terminal
     "words", [("create", "--name", "T", "--agent", "implmenter"), ("set", "--id", "010", "agent", "implmenter")]
 )
 def test_an_unknown_role_is_refused_with_the_nearest_name(task_repo: Repo, words: tuple[str, ...]):
-    """A role that does not exist is refused when it is named, not when it is spawned (B16)."""
+    """A role that does not exist is refused when it is named, not later when it is spawned (B16)."""
     before = task_repo.snapshot()
     result = task_repo.sow("task", *words)
     assert (result.code, task_repo.snapshot()) == (2, before)
@@ -417,7 +417,7 @@ def test_an_unknown_role_is_refused_with_the_nearest_name(task_repo: Repo, words
 
 
 def test_the_next_step_of_a_task_starts_or_resumes_its_worker(worker: WorkerRepo) -> None:
-    """The orchestrator and a person are led to spawn and resume, the worker to its own work (A12)."""
+    """The next step of a person is spawn or resume, that of the worker its own work (A12)."""
     repo = worker.repo
     assert repo.task("010")["next"] == "start a worker on it: sow agent spawn implementer 010"
     assert repo.ok("status", "--json").json["next"]["command"] == "sow agent spawn implementer 010"

@@ -28,8 +28,8 @@ def design(flow: WorkflowRepo, *arguments: str, **options: Any) -> Any:
     return flow.repo.sow("workflow", "design", "--headless", "--executor", "script", *arguments, **options)
 
 
-def test_the_architect_works_by_itself(flow: WorkflowRepo) -> None:
-    """What it wrote is checked, has the contract in it, and is the crew of shared_status.json."""
+def test_the_architect_works_alone(flow: WorkflowRepo) -> None:
+    """Its design is checked, gets the contract, and becomes the crew of shared_status.json."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     result = design(flow)
     assert result.code == 0, result
@@ -42,8 +42,8 @@ def test_the_architect_works_by_itself(flow: WorkflowRepo) -> None:
     assert contract_block.START in text
 
 
-def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_path: Path) -> None:
-    """A summary that nobody filled in tells an architect that works by itself nothing: the person hears of that."""
+def test_an_empty_form_is_reported_first(bare_repo: Repo, tmp_path: Path) -> None:
+    """An unfilled summary is reported before the architect works."""
     bare_repo.ok("workflow", "new", "user_management")
     flow = WorkflowRepo(bare_repo, tmp_path)
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
@@ -54,7 +54,7 @@ def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_p
 
 
 def test_findings_go_back_to_the_architect(flow: WorkflowRepo) -> None:
-    """A design with an error is sent back in the same session, with its place; a fixed one is taken."""
+    """A design with an error is sent back in the same session, with the line; a fixed one is accepted."""
     flow.scripted(
         {
             "workflow_architect": [
@@ -76,16 +76,16 @@ def test_findings_go_back_to_the_architect(flow: WorkflowRepo) -> None:
     assert "# 1 finding sent back to workflow-architect (iteration 1 of 3)" in result.err
 
 
-def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: WorkflowRepo) -> None:
-    """An architect that never fixes its plan ends with exit 1, and what it wrote stays for a person."""
+def test_three_failed_turns_are_a_failure(flow: WorkflowRepo) -> None:
+    """An architect that never fixes its plan ends with exit 1, and its files stay for a person."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": "sed -i s/1727539200/x/ " + PLAN}]]})
     result = design(flow)
     assert result.code == 1 and "after 3 iterations the design still has errors: orchestration/" in result.err
     assert "iteration 3 of 3" in result.err and (flow.repo.root / PLAN).exists()
 
 
-def test_a_refused_architect_is_named_before_it_is_asked_again(flow: WorkflowRepo) -> None:
-    """What the CLI refused is told after each turn and in the final error; a second refused turn is the last (C11)."""
+def test_a_refused_architect_is_named_before_its_next_turn(flow: WorkflowRepo) -> None:
+    """Refusals of the CLI are named after each turn and in the final error; a second refused turn is the last (C11)."""
     flow.scripted({"workflow_architect": [[{"refuse": "tee plan.md"}]]})
     result = design(flow)
     messages = "1 command refused: tee plan.md; "
@@ -95,7 +95,7 @@ def test_a_refused_architect_is_named_before_it_is_asked_again(flow: WorkflowRep
     assert "(iteration 2 of 3)" not in result.err
 
 
-def test_an_architect_that_writes_nothing_is_told_so(flow: WorkflowRepo) -> None:
+def test_a_missing_plan_is_a_finding(flow: WorkflowRepo) -> None:
     """No plan at all is a finding like any other."""
     flow.scripted({"workflow_architect": [[{"say": "I think about it"}], [{"run": COPY}, {"say": "here"}]]})
     assert design(flow).code == 0
@@ -103,7 +103,7 @@ def test_an_architect_that_writes_nothing_is_told_so(flow: WorkflowRepo) -> None
 
 @pytest.mark.full
 def test_the_verifiers_findings_reach_the_architect(flow: WorkflowRepo) -> None:
-    """A RED report is in the architect's next prompt, and a design that stays as it was is called unchanged (C2)."""
+    """A RED report is in the architect's next prompt, and an unchanged design is called unchanged (C2)."""
     gap = [[{"say": "Quality Control: RED\n\nFeedback: nobody tests the API"}]]
     fix = {"run": f"sed -i 's/^# .*/&, and tests of the API/' {PLAN}"}
     messages = {"if": {"told": "nobody tests the API", "then": [fix, {"say": "fixed"}], "else": [{"say": "as it is"}]}}
@@ -155,7 +155,7 @@ def delegating(flow: WorkflowRepo) -> WorkflowRepo:
     return flow.scripted({"workflow_architect": [first, second], **parts})
 
 
-def test_five_agents_are_worked_out_by_sub_roles(flow: WorkflowRepo) -> None:
+def test_five_agents_are_designed_by_sub_roles(flow: WorkflowRepo) -> None:
     """From five agents on, three sub-roles write their parts in turn, and the architect integrates them."""
     result = design(delegating(flow))
     assert result.code == 0, result
@@ -167,7 +167,7 @@ def test_five_agents_are_worked_out_by_sub_roles(flow: WorkflowRepo) -> None:
 
 @pytest.mark.full
 def test_delegation_can_be_asked_for(flow: WorkflowRepo) -> None:
-    """With --delegate a small crew is worked out the same way, and the architect is told so first."""
+    """With --delegate a small crew is designed the same way, and the architect's prompt says so."""
     part = [[{"append": {"path": "order.txt", "text": "{agent}\n"}}]]
     roles = ("file_structure_designer", "checkpoint_designer", "instruction_writer")
     messages = {"if": {"told": "The details are delegated", "then": [{"run": COPY}]}}
@@ -177,8 +177,8 @@ def test_delegation_can_be_asked_for(flow: WorkflowRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_project_s_goal_is_in_every_prompt_of_the_design(flow: WorkflowRepo) -> None:
-    """The architect, its sub-roles and the Design Verifier know the goal and the decisions of the project (B3)."""
+def test_the_goal_of_the_project_is_in_every_prompt_of_the_design(flow: WorkflowRepo) -> None:
+    """The architect, its sub-roles and the Design Verifier get the goal and the decisions of the project (B3)."""
     repo = flow.repo
     goal = f"| Goal: {repo.ok('project', 'show', '--json').json['name']}\n"
     repo.ok("project", "remember", "Gates open inwards")
@@ -198,13 +198,13 @@ def test_the_project_s_goal_is_in_every_prompt_of_the_design(flow: WorkflowRepo)
 
 
 def test_few_agents_are_not_delegated(flow: WorkflowRepo) -> None:
-    """Up to four agents the architect writes everything itself."""
+    """Up to four agents are designed by the architect alone."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]], "instruction_writer": [[{"exit": 9}]]})
     assert design(flow).code == 0
 
 
 def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: WorkflowRepo) -> None:
-    """An architect that cannot be had leaves nothing behind but what it wrote, and says why."""
+    """An architect that cannot start leaves only its files behind, and the error has the reason."""
     flow.scripted({"workflow_architect": [[{"limit": 3600}]]})
     assert design(flow).code == 4
     flow.scripted({"workflow_architect": [[{"exit": 3}]]})
@@ -213,7 +213,7 @@ def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: WorkflowRepo) -> None:
 
 
 def test_a_fallback_takes_over_from_a_limited_architect(flow: WorkflowRepo) -> None:
-    """Where the bound executor has reached its limit, the role's fallback designs."""
+    """If the bound executor has reached its limit, the role's fallback designs."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     limited = flow.folder / "limited.yaml"
     limited.write_text("tasks: {default: [[{limit: 3600}]]}\n")
@@ -231,7 +231,7 @@ def test_a_fallback_takes_over_from_a_limited_architect(flow: WorkflowRepo) -> N
 
 
 def test_a_missing_fallback_does_not_stop_a_design(flow: WorkflowRepo) -> None:
-    """A fallback of the architect that is not installed is named, and the architect designs (A18)."""
+    """A missing fallback of the architect is named, and the architect designs (A18)."""
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
     config = Path(flow.repo.environment["HOME"]) / ".config/sow/config.yaml"
     settings = yaml.safe_load(config.read_text())
@@ -241,16 +241,16 @@ def test_a_missing_fallback_does_not_stop_a_design(flow: WorkflowRepo) -> None:
     assert result.code == 0 and "the fallback codex is left out" in result.err, result
 
 
-def test_an_architect_cannot_approve_its_own_design_by_hand(flow: WorkflowRepo) -> None:
-    """What it edits in state.yaml is restored after its turn."""
+def test_an_architect_cannot_approve_its_own_design(flow: WorkflowRepo) -> None:
+    """An edit of state.yaml is undone after its turn."""
     forge = ["sh", "-c", "printf '  approval: {}\\n' >> orchestration/state.yaml"]
     flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": forge}, {"sow": "workflow approve"}]]})
     assert design(flow).code == 0
     assert "approval" not in flow.state
 
 
-def test_an_approved_design_is_not_made_anew_by_accident(flow: WorkflowRepo) -> None:
-    """After an approval --yes is needed; the crew's state stays."""
+def test_an_approved_design_is_not_replaced_by_accident(flow: WorkflowRepo) -> None:
+    """After an approval a new design needs --yes; the crew's state stays."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]]})
     flow.design()
     flow.repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
@@ -259,14 +259,14 @@ def test_an_approved_design_is_not_made_anew_by_accident(flow: WorkflowRepo) -> 
     assert design(flow, "--yes").code == 0
 
 
-def test_without_a_terminal_the_ways_are_named(flow: WorkflowRepo) -> None:
-    """A person who is not there is not waited for: the hint names --headless and --print."""
+def test_without_a_terminal_the_options_are_named(flow: WorkflowRepo) -> None:
+    """The hint names --headless and --print."""
     result = flow.repo.sow("workflow", "design")
     assert result.code == 2 and "--headless" in result.err and "--print" in result.err
 
 
-def test_the_prompt_can_be_taken_elsewhere(flow: WorkflowRepo) -> None:
-    """--print shows all that an architect needs, with full paths, and starts nothing."""
+def test_the_prompt_can_be_printed(flow: WorkflowRepo) -> None:
+    """--print shows everything that an architect needs, with full paths, and starts nothing."""
     out = flow.repo.ok("workflow", "design", "--print").out
     assert out.startswith("# Workflow architect\n")
     assert str(flow.orchestration / "conversation_summary_user_management.md") in out
@@ -289,10 +289,10 @@ assert subprocess.run(["sow", "workflow", "approve"], capture_output=True).retur
 
 
 @pytest.mark.full
-def test_a_person_talks_with_the_architect_in_the_terminal(
+def test_a_person_designs_with_the_architect_in_the_terminal(
     flow: WorkflowRepo, tmp_path: Path, on_terminal: Any
 ) -> None:
-    """The CLI is opened in front of the person with a first word that leads to its prompt; its design is checked."""
+    """The CLI is opened with a first prompt, and its design is checked."""
     (tmp_path / "bin").mkdir()
     claude = tmp_path / "bin/claude"
     claude.write_text(OPENED.format(python=sys.executable, copy=COPY))
@@ -306,8 +306,8 @@ def test_a_person_talks_with_the_architect_in_the_terminal(
     assert "database_agent" in flow.status["agents"]
 
 
-def test_an_executor_that_cannot_be_opened_says_so(flow: WorkflowRepo, on_terminal: Any) -> None:
-    """A CLI without an interactive form is refused with the other ways."""
+def test_an_executor_without_an_interactive_form_is_refused(flow: WorkflowRepo, on_terminal: Any) -> None:
+    """The error names the other ways."""
     flow.scripted({"workflow_architect": [[{"run": COPY}]]})
     code, shown = on_terminal(flow.repo, "workflow", "design", "--executor", "script").end()
     assert code == 2 and "cannot be opened" in shown and "--print" in shown
@@ -329,8 +329,8 @@ def required(flow: WorkflowRepo) -> None:
     flow.plan(head, text.split("---\n", 2)[2])
 
 
-def test_missing_agent_types_are_listed_and_can_be_written(flow: WorkflowRepo) -> None:
-    """verify lists what does not exist with its specification; `sow agent new --from-workflow` writes it, once."""
+def test_missing_agent_types_are_listed_and_written(flow: WorkflowRepo) -> None:
+    """verify lists missing types with their specification; `sow agent new --from-workflow` writes each once."""
     repo = flow.repo
     required(flow)
     result = repo.sow("workflow", "verify", "--executor", "simulated")
@@ -352,8 +352,8 @@ def test_missing_agent_types_are_listed_and_can_be_written(flow: WorkflowRepo) -
 
 
 @pytest.mark.full
-def test_a_design_may_need_agent_types_that_do_not_exist(flow: WorkflowRepo, on_terminal: Any) -> None:
-    """The architect is not asked to fix that: the person gets the command, and on a terminal an offer (C17)."""
+def test_a_design_may_need_new_agent_types(flow: WorkflowRepo, on_terminal: Any) -> None:
+    """The architect is not asked to fix that; the person gets the command, and on a terminal an offer (C17)."""
     required(flow)
     flow.scripted({"workflow_architect": [[{"say": "it is designed"}]]})
     write_first = "sow agent new --from-workflow && sow workflow verify --executor script"
@@ -367,8 +367,8 @@ def test_a_design_may_need_agent_types_that_do_not_exist(flow: WorkflowRepo, on_
     assert "database-specialist" in flow.repo.ok("agent", "list").out
 
 
-def test_a_role_is_written_from_words(repo: Repo) -> None:
-    """`sow agent new` writes a file that the registry reads; one that is there stays as it is."""
+def test_a_role_is_written_from_a_text(repo: Repo) -> None:
+    """`sow agent new` writes a file that the registry reads; an existing one stays as it is."""
     repo.ok("agent", "new", "db-tuner", "--description", "Tunes: slowly", "--prompt", "You tune.")
     shown = repo.ok("agent", "show", "db-tuner", "--json").json
     assert shown["description"] == "Tunes: slowly" and shown["prompt"] == "You tune."
@@ -390,14 +390,14 @@ def test_a_role_is_written_from_words(repo: Repo) -> None:
     ],
 )
 def test_a_bad_role_is_refused(repo: Repo, words: list[str], mention: str) -> None:
-    """What makes no role is exit 2 with a hint, and writes nothing."""
+    """An invalid role is exit 2 with a hint, and writes nothing."""
     result = repo.sow("agent", "new", *words)
     assert result.code == 2 and mention in result.err and "hint: " in result.err
     assert not (repo.root / ".claude").exists()
 
 
-def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
-    """A .claude that leads out of the repository is refused."""
+def test_a_linked_folder_is_refused(repo: Repo, tmp_path: Path) -> None:
+    """A .claude that links out of the repository is refused."""
     (tmp_path / "elsewhere").mkdir()
     (repo.root / ".claude").symlink_to(tmp_path / "elsewhere")
     assert repo.sow("agent", "new", "x", "--description", "d").code != 0

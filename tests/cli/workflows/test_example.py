@@ -18,7 +18,7 @@ EXAMPLE = ROOT / "examples" / "workflow-user-management"
 
 
 class Played:
-    """What one run of the example left."""
+    """The results of one run of the example."""
 
     def __init__(self, folder: Path, out: str) -> None:
         self.out = out
@@ -46,7 +46,7 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """The example's script, run once, as a person calls it."""
+    """Runs the example's script once, as a person calls it."""
     folder = tmp_path_factory.mktemp("example") / "place"
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "SOW": SOW, "USER": "ada", "HOME": str(folder)}
     result = subprocess.run(
@@ -58,8 +58,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 @pytest.mark.full
-def test_the_workflow_is_complete_and_put_away(played: Played) -> None:
-    """Every agent's session is complete, the gate is clear, and the whole workflow is in the archive."""
+def test_the_workflow_is_complete_and_archived(played: Played) -> None:
+    """Every agent's session is complete, no note is open, and the whole workflow is in the archive."""
     assert played.workflow["status"] == "completed"
     assert {member["status"] for member in played.workflow["members"].values()} == {"session_complete"}
     shown = json.loads((played.archive / "shared_status.json").read_text())
@@ -67,7 +67,7 @@ def test_the_workflow_is_complete_and_put_away(played: Played) -> None:
     assert "workflow user_management is in orchestration/archive/user_management/" in played.out
 
 
-def test_what_the_crew_built_is_in_the_repository(played: Played) -> None:
+def test_the_outputs_are_in_the_repository(played: Played) -> None:
     """The outputs are real files, each with its version in the state."""
     for path in ("src/users_api.py", "web/sign_up.html", "docs/users.md"):
         assert (played.repo / path).is_file(), path
@@ -77,7 +77,7 @@ def test_what_the_crew_built_is_in_the_repository(played: Played) -> None:
     assert list(versions.values()) == [2]
 
 
-def test_one_escalation_went_to_the_person(played: Played) -> None:
+def test_one_escalation_is_answered_by_a_person(played: Played) -> None:
     """The database agent's question was asked as w1, answered, checked by the architect, and is in its note."""
     assert "sow answer w1" in played.out
     note = played.notes("database_agent")[0]
@@ -85,7 +85,7 @@ def test_one_escalation_went_to_the_person(played: Played) -> None:
     assert "COLLATE NOCASE" in note["resolution"]
 
 
-def test_one_escalation_went_to_the_solution_architect(played: Played) -> None:
+def test_one_escalation_is_decided_by_the_solution_architect(played: Played) -> None:
     """Its decision was verified and became the resolution, which the API follows."""
     (note,) = played.notes("api_agent")
     assert note["resolved_by"] == "workflow_executor" and "scrypt" in note["resolution"]
@@ -96,8 +96,8 @@ def test_one_escalation_went_to_the_solution_architect(played: Played) -> None:
     ] == ["passed"]
 
 
-def test_one_verification_failed_and_was_mended(played: Played) -> None:
-    """Verification 1 failed with missing evidence, verification 2 passed, both are kept, and no open result is left."""
+def test_one_failed_verification_is_fixed(played: Played) -> None:
+    """Verification 1 failed with missing evidence, verification 2 passed, and both are kept."""
     history = played.member_folder("database_agent") / "verification_history"
     rounds = [json.loads(path.read_text()) for path in sorted(history.iterdir())]
     assert [item["result"] for item in rounds] == ["failed", "passed"]
@@ -105,8 +105,8 @@ def test_one_verification_failed_and_was_mended(played: Played) -> None:
     assert not (played.member_folder("database_agent") / "verification_results.json").exists()
 
 
-def test_one_loop_was_seen_and_ended_by_the_person(played: Played) -> None:
-    """When the form's agent asked the same a third time, normal resolution stopped, and the person had the history."""
+def test_one_loop_is_ended_by_a_person(played: Played) -> None:
+    """When the form's agent asked the same a third time, the person got the question with its history."""
     routes = [
         escalation.get("route")
         for escalation in played.workflow["escalations"]
@@ -118,8 +118,8 @@ def test_one_loop_was_seen_and_ended_by_the_person(played: Played) -> None:
     assert played.notes("frontend_agent")[2]["resolved_by"] == "user"
 
 
-def test_the_last_group_worked_side_by_side(played: Played) -> None:
-    """Nobody started before its dependencies were verified; the form and the page were begun together."""
+def test_the_last_group_works_in_parallel(played: Played) -> None:
+    """No agent started before its dependencies were verified; the form and the page were started together."""
     started = [entry["task"] for entry in played.journal("task_started")]
     assert list(dict.fromkeys(started)) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
     begun = {entry["task"]: entry["t"] for entry in reversed(played.journal("task_started"))}
@@ -128,7 +128,7 @@ def test_the_last_group_worked_side_by_side(played: Played) -> None:
 
 
 def test_every_session_is_archived_and_listed(played: Played) -> None:
-    """Each agent's notes are under their last name, in the index and in the clean-up log."""
+    """Each agent's notes are under their final name, in the index and in the clean-up log."""
     archivist = played.member_folder("archival_agent")
     index = (archivist / "archive_index.json").read_text()
     for name in played.workflow["members"]:
@@ -138,7 +138,7 @@ def test_every_session_is_archived_and_listed(played: Played) -> None:
     assert json.loads((archivist / "cleanup_log.json").read_text())
 
 
-def test_the_script_answers_with_the_commands_that_the_inbox_names(played: Played) -> None:
-    """A reader of the example sees how a question is found and answered."""
+def test_the_script_answers_with_the_commands_of_the_inbox(played: Played) -> None:
+    """The example shows how a question is found and answered."""
     for text in ("$ sow inbox", "$ sow answer w1 ", "$ sow answer w2 ", "$ sow workflow archive"):
         assert text in played.out

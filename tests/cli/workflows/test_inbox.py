@@ -18,7 +18,7 @@ AGENT = {"SOW_TASK": "database_agent", "SOW_AGENT": "implementer"}
 
 @pytest.fixture
 def flow(repo: Repo) -> StoredWorkflow:
-    """A workflow beside a project, its database agent at work."""
+    """A workflow beside a project, with its database agent in progress."""
     made = begun(repo)
     made.start()
     return made
@@ -26,7 +26,7 @@ def flow(repo: Repo) -> StoredWorkflow:
 
 @pytest.fixture
 def alone(bare_repo: Repo) -> StoredWorkflow:
-    """The same in a repository with .sow, but without a project."""
+    """The same in a repository with .sow and without a project."""
     bare_repo.ok("init")
     made = begun(bare_repo)
     made.start()
@@ -39,7 +39,7 @@ def ask(flow: StoredWorkflow, text: str = "Should an address be unique?") -> Non
 
 
 def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: StoredWorkflow):
-    """SOW_TASK tells whose folder it is, and the command says how to end the turn."""
+    """SOW_TASK names the agent's folder, and the command says how to end the turn."""
     arguments = ("--description", "Is it unique?", "--context", "creating the table")
     assert repo.ok("note", "add", *arguments, "--category", "requirements", **AGENT).out == "note_001 is open\n"
     assert "sow workflow set status blocked" in repo.ok("note", "escalate", "1", "--reason", "not mine", **AGENT).out
@@ -51,7 +51,7 @@ def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: Sto
 
 
 def test_an_agent_writes_in_no_other_folder(repo: Repo, flow: StoredWorkflow):
-    """Neither on another agent's nor on a task's, and a task's worker not on an agent's."""
+    """An agent cannot write for another agent or a task, nor a task's worker for an agent."""
     arguments = ("--description", "d", "--context", "c")
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     for task, environment in (("api_agent", AGENT), ("010", AGENT), ("database_agent", {"SOW_TASK": "010"})):
@@ -60,14 +60,14 @@ def test_an_agent_writes_in_no_other_folder(repo: Repo, flow: StoredWorkflow):
     assert flow.view()["agents"]["database_agent"]["completion_drive_notes_count"] == 0
 
 
-def test_nobody_else_has_notes(repo: Repo, flow: StoredWorkflow):
-    """A name that is in no crew is refused with the names that are."""
+def test_an_unknown_agent_has_no_notes(repo: Repo, flow: StoredWorkflow):
+    """A name that is in no crew is refused with the existing names."""
     refused = repo.sow("note", "add", "--task", "nobody", "--description", "d", "--context", "c")
     assert (refused.code, "its agents are: database_agent, api_agent" in refused.err) == (2, True)
 
 
-def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: StoredWorkflow):
-    """Below a sow that supervises one agent, another agent's name is no name."""
+def test_a_changed_environment_names_no_other_agent(repo: Repo, flow: StoredWorkflow):
+    """Below a sow that supervises one agent, another agent's name is refused."""
     call = (
         "import subprocess, sys; from sow.system.process_table import supervisor_name, set_process_name\n"
         "set_process_name(supervisor_name('api_agent'))\n"
@@ -88,8 +88,8 @@ def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flo
 
 
 @pytest.mark.parametrize("where", ["flow", "alone"])
-def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where: str, request: pytest.FixtureRequest):
-    """With a project and without one: w1, what it holds up, the command, and never straight into the note."""
+def test_an_answer_waits_for_the_architect(where: str, request: pytest.FixtureRequest):
+    """With and without a project: w1, what it blocks, the command; the answer does not go straight into the note."""
     flow: StoredWorkflow = request.getfixturevalue(where)
     repo: Repo = request.getfixturevalue("repo" if where == "flow" else "bare_repo")
     ask(flow)
@@ -105,7 +105,7 @@ def test_a_question_is_in_the_inbox_and_its_answer_waits_for_the_architect(where
 
 
 def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: StoredWorkflow):
-    """The most blocking item comes first, whichever agent asks."""
+    """The most blocking item comes first, for tasks and agents together."""
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
     repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "why?")
@@ -118,23 +118,23 @@ def test_a_question_is_ranked_with_those_of_tasks(repo: Repo, flow: StoredWorkfl
 
 @pytest.mark.parametrize("number", ["w2", "w", "w1x", "1"])
 def test_an_answer_to_no_question_is_refused(repo: Repo, flow: StoredWorkflow, number: str):
-    """The open ones are named, and nothing changes."""
+    """The error names the open questions, and nothing changes."""
     ask(flow)
     refused = repo.sow("answer", number, "Yes")
     assert (refused.code, "the open questions are: w1" in refused.err) == (2, True)
     assert "pending_answer" not in flow.member()
 
 
-def test_no_worker_answers(repo: Repo, flow: StoredWorkflow):
-    """An agent cannot answer its own question, nor let an answer stand."""
+def test_an_agent_may_not_answer(repo: Repo, flow: StoredWorkflow):
+    """An agent cannot answer its own question, nor save an answer."""
     ask(flow)
     assert "a worker may not answer a question" in repo.sow("answer", "w1", "Yes", **AGENT).err
     assert repo.sow("answer", "w1", "Yes", "--always", **AGENT).code == 2
     assert "question" in flow.member()
 
 
-def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: StoredWorkflow):
-    """--always keeps what was asked, so that the same is found under another number; it still passes the architect."""
+def test_a_saved_answer_ignores_the_numbers_of_notes(repo: Repo, flow: StoredWorkflow):
+    """--always stores the question's text, so that it matches under another number; the architect still checks it."""
     ask(flow, "note_001: Should an address be unique?")
     assert "saved the answer" in repo.ok("answer", "w1", "Yes", "--always").out
     (kept,) = repo.ok("answers", "--json").json["answers"]
@@ -142,8 +142,8 @@ def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: StoredW
     assert flow.member()["pending_answer"] == "Yes"
 
 
-def test_no_answer_about_a_failure_stands(repo: Repo, flow: StoredWorkflow):
-    """What is about a failure, a loop or a budget is decided each time."""
+def test_answers_about_failures_are_not_saved(repo: Repo, flow: StoredWorkflow):
+    """A failure, a loop or a budget is decided each time."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
     refused = repo.sow("answer", "w1", "Again", "--always")
@@ -151,8 +151,8 @@ def test_no_answer_about_a_failure_stands(repo: Repo, flow: StoredWorkflow):
     assert not repo.ok("answers", "--json").json["answers"]
 
 
-def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: StoredWorkflow):
-    """A failed agent is answered, or sent back; a design that passed its check waits for a person's word."""
+def test_failures_and_approvals_are_in_the_inbox(repo: Repo, flow: StoredWorkflow):
+    """A failed agent is answered or sent back; a design that passed its check waits for approval."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
     design_state.record_check(flow.home, digest="0" * 64, sections={}, passed=True, by="sow")
@@ -163,8 +163,8 @@ def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: 
     assert flow.member()["status"] == "working"
 
 
-def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: StoredWorkflow):
-    """Approved away, it is in no inbox, whether its question was withdrawn yet or not; nor can that be answered."""
+def test_a_dropped_failed_agent_is_not_in_the_inbox(repo: Repo, flow: StoredWorkflow):
+    """After an approval without it, it is in no inbox, and its question cannot be answered."""
     for _ in range(3):
         members.fail_try(flow.home, "database_agent", "it crashed")
     design: Any = {"digest": "0" * 64, "sections": {"api_agent": "1" * 64}}
@@ -182,7 +182,7 @@ def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: Stor
 
 
 def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: StoredWorkflow):
-    """One line for people, a few facts in the document, and the way on."""
+    """One line for people, a few facts in the document, and the next step."""
     assert "workflow user_management: pending" in bare_repo.ok("status").out
     document = bare_repo.ok("status", "--json").json
     facts = {"name": "user_management", "status": "pending", "agents": 2, "done": 0}
@@ -191,7 +191,7 @@ def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: 
 
 
 def test_doctor_looks_at_every_file(repo: Repo, flow: StoredWorkflow):
-    """A broken file of one agent is a problem with its place, missing instructions and an old view are warnings."""
+    """A broken file of one agent is a problem with its path; missing instructions and an old view are warnings."""
     healthy = {finding["what"]: finding["state"] for finding in repo.sow("doctor", "--json").json["findings"]}
     assert healthy["workflow user_management is pending, with 2 agents"] == "ok"
     flow.hand_in()
@@ -210,7 +210,7 @@ def test_doctor_looks_at_every_file(repo: Repo, flow: StoredWorkflow):
 
 
 def test_saving_a_project_saves_the_workflow(repo: Repo, flow: StoredWorkflow):
-    """The workflow's files are in the same commit, and nothing else of the user's is."""
+    """The workflow's files are in the same commit, and no other file of the user."""
     (repo.root / "mine.txt").write_text("mine")
     repo.ok("project", "save")
     files = repo.git("show", "--name-only", "--format=", "HEAD").split()
@@ -218,8 +218,8 @@ def test_saving_a_project_saves_the_workflow(repo: Repo, flow: StoredWorkflow):
     assert "mine.txt" not in files
 
 
-def test_a_folder_of_that_name_which_is_not_ours_is_left_alone(repo: Repo):
-    """Without a workflow in it, orchestration/ is the user's."""
+def test_an_orchestration_folder_of_the_user_is_left_alone(repo: Repo):
+    """Without a workflow in it, orchestration/ belongs to the user."""
     (repo.root / "orchestration").mkdir()
     (repo.root / "orchestration/mine.txt").write_text("mine")
     repo.ok("project", "save")
@@ -227,14 +227,14 @@ def test_a_folder_of_that_name_which_is_not_ours_is_left_alone(repo: Repo):
     assert not any("orchestration" in finding["what"] for finding in repo.sow("doctor", "--json").json["findings"])
 
 
-def test_cleanup_says_what_stays(repo: Repo, flow: StoredWorkflow):
-    """The project goes, the workflow stays, and the way to put it away is told."""
+def test_cleanup_keeps_the_workflow(repo: Repo, flow: StoredWorkflow):
+    """The project is removed, the workflow stays, and the command that archives it is named."""
     assert "sow workflow archive" in repo.ok("cleanup", "--yes").out
     assert flow.folder.exists()
 
 
 def test_an_agent_logs_in_its_own_folder(bare_repo: Repo, alone: StoredWorkflow):
-    """sow log and sow agent log know the agents of a workflow, with a project or without; no other folder is open."""
+    """sow log and sow agent log know the agents of a workflow, with or without a project."""
     assert (
         bare_repo.ok("log", "made the table", **AGENT).out == "logged to orchestration/agents/database_agent/log.md\n"
     )
@@ -251,7 +251,7 @@ def test_an_agent_logs_in_its_own_folder(bare_repo: Repo, alone: StoredWorkflow)
 
 
 def test_a_workflow_is_saved_without_a_project(bare_repo: Repo, alone: StoredWorkflow):
-    """sow project save commits orchestration/ and nothing of the user's, also where there is only a workflow."""
+    """sow project save commits orchestration/ and no file of the user, also if there is only a workflow."""
     (bare_repo.root / "mine.txt").write_text("mine\n")
     assert bare_repo.ok("project", "save").out.startswith("saved as ")
     assert bare_repo.git("log", "-1", "--format=%s").strip() == "sow: save workflow user_management"

@@ -30,7 +30,7 @@ def work(name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def flow(repo: Repo, tmp_path: Path) -> WorkflowRepo:
-    """Two agents, one after the other, approved; each does its work in its first turn."""
+    """Two agents in sequence, approved; each does its work in its first turn."""
     made = WorkflowRepo(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
     made.scripted(
         {"first": [work("first")], "second": [work("second")], "first_verifier": PASS, "second_verifier": PASS}
@@ -45,7 +45,7 @@ def run(flow: WorkflowRepo, *arguments: str, **options: Any) -> Any:
 
 @pytest.mark.full
 def test_a_run_ends_with_the_status_and_exit_0(flow: WorkflowRepo) -> None:
-    """A person sees the turns as lines, then where everybody stands, then the next step."""
+    """The output has a line per turn, then the status of all agents, then the next step."""
     result = run(flow)
     assert result.code == 0, result
     assert "agent first: started, implementer on script" in result.out
@@ -57,7 +57,7 @@ def test_a_run_ends_with_the_status_and_exit_0(flow: WorkflowRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: WorkflowRepo) -> None:
+def test_a_broken_file_of_an_agent_is_reported_once(flow: WorkflowRepo) -> None:
     """(C9) One line says that the agent's file is kept aside, and it ends with the path."""
     notes = "orchestration/agents/first/completion_drive/session_current.json"
     broken = [*work("first"), {"sleep": 1}, {"write": {"path": notes, "text": "{"}}]
@@ -68,15 +68,15 @@ def test_a_broken_file_of_an_agent_is_told_once_and_whole(flow: WorkflowRepo) ->
 
 
 @pytest.mark.full
-def test_a_workflow_counts_in_plain_words(flow: WorkflowRepo) -> None:
-    """An agent that ended is completed, and not "completed passed"."""
+def test_a_workflow_counts_completed_agents(flow: WorkflowRepo) -> None:
+    """An ended agent is counted as completed, not as "completed passed"."""
     result = run(flow)
     assert "completed passed" not in result.out and "agent first: completed after" in result.out
 
 
 @pytest.mark.full
-def test_a_planted_hook_is_told(flow: WorkflowRepo) -> None:
-    """What an agent changes in the git folder is told with the end of its turn, and stays until the user decides."""
+def test_a_planted_hook_is_reported(flow: WorkflowRepo) -> None:
+    """A change of an agent in the git folder is reported at the end of its turn, until the user decides."""
     plant = {"write": {"path": ".git/hooks/post-commit", "text": "#!/bin/sh\n"}}
     turns = {"first": [[plant, *work("first")]], "second": [work("second")]}
     flow.scripted({**turns, "first_verifier": PASS, "second_verifier": PASS})
@@ -103,7 +103,7 @@ def test_the_journal_is_a_stream_for_programs(flow: WorkflowRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_run_is_among_the_runs(flow: WorkflowRepo) -> None:
+def test_runs_list_and_show_know_workflows(flow: WorkflowRepo) -> None:
     """`sow runs list` and `sow runs show` tell of a workflow's run, too."""
     assert run(flow).code == 0
     assert "user_management" in flow.repo.ok("runs", "list").out
@@ -112,8 +112,8 @@ def test_the_run_is_among_the_runs(flow: WorkflowRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_design_that_nobody_verified_or_approved_waits(repo: Repo, tmp_path: Path) -> None:
-    """Exit 4 with the command that is missing, and no agent is started; --yes approves what was verified."""
+def test_a_design_without_verification_or_approval_is_not_run(repo: Repo, tmp_path: Path) -> None:
+    """Exit 4 with the missing command, and no agent starts; --yes approves a verified design."""
     made = WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     made.scripted({"first": [work("first")], "first_verifier": PASS})
     result = run(made)
@@ -156,7 +156,7 @@ def asked(repo: Repo) -> dict[str, str]:
 
 
 def drop(flow: WorkflowRepo, *left: str) -> None:
-    """Let a design without the others be verified and approved."""
+    """Verifies and approves a design without the other agents."""
     flow.crew({name: [] for name in left}, groups=[list(left)])
     flow.repo.ok("workflow", "verify", "--executor", "simulated")
     assert "first" in asked(flow.repo), "nobody has said yes to it"
@@ -164,7 +164,7 @@ def drop(flow: WorkflowRepo, *left: str) -> None:
 
 
 @pytest.mark.full
-def test_a_dropped_agent_asks_nothing_any_more(asking: WorkflowRepo, repo: Repo) -> None:
+def test_a_dropped_agent_has_no_question(asking: WorkflowRepo, repo: Repo) -> None:
     """With the approval its question leaves the inbox, the log says so, and a late answer is refused; others stay."""
     gone, other = asked(repo)["first"], asked(repo)["second"]
     drop(asking, "second", "third")
@@ -182,8 +182,8 @@ def test_a_dropped_agent_asks_nothing_any_more(asking: WorkflowRepo, repo: Repo)
 
 
 @pytest.mark.full
-def test_the_run_tells_that_a_dropped_agent_is_out(asking: WorkflowRepo, repo: Repo) -> None:
-    """Its journal has the withdrawal and the agent's end once, and its report waits for nobody."""
+def test_the_run_reports_a_dropped_agent(asking: WorkflowRepo, repo: Repo) -> None:
+    """Its journal has the withdrawal and the agent's end once, and its report waits for no one."""
     gone = asked(repo)["first"]
     drop(asking, "second", "third")
     shown = {task["id"]: task["outcome"] for task in repo.ok("runs", "show", "--json").json["tasks"]}
@@ -207,7 +207,7 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: WorkflowRepo, repo: R
 
 @pytest.mark.full
 def test_a_run_of_an_archived_workflow_is_over(asking: WorkflowRepo, repo: Repo) -> None:
-    """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
+    """It is listed as ended without open questions, and its times do not change."""
     facts = facts_of(repo)
     assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
         "waiting",
@@ -237,8 +237,8 @@ def test_a_run_of_an_archived_workflow_is_over(asking: WorkflowRepo, repo: Repo)
     assert repo.ok("runs", "show", "--json").json["next"] == []
 
 
-def test_a_missing_program_is_said_before_anything_starts(flow: WorkflowRepo) -> None:
-    """Every role that may be needed is looked for first."""
+def test_a_missing_program_is_reported_first(flow: WorkflowRepo) -> None:
+    """Every role that the run may need is checked before the start."""
     result = flow.repo.sow("workflow", "run", "--executor", "codex", PATH="/usr/bin:/bin")
     assert result.code == 2 and "codex" in result.err
     assert flow.status["agents"]["first"]["status"] == "pending"
@@ -246,7 +246,7 @@ def test_a_missing_program_is_said_before_anything_starts(flow: WorkflowRepo) ->
 
 @pytest.mark.full
 def test_two_runs_at_once_are_refused(flow: WorkflowRepo) -> None:
-    """The second one names the holder and starts nobody; verify, design and archive wait for the same claim."""
+    """The second one names the holder and starts no agent; verify, design and archive wait for the same claim."""
     flow.scripted({"first": [[{"stand": "completion_drive_review"}, {"hang": True}]]})
     first = subprocess.Popen(
         [SOW, "workflow", "run", "--executor", "script"],
@@ -268,8 +268,8 @@ def test_two_runs_at_once_are_refused(flow: WorkflowRepo) -> None:
 
 
 @few_of("stopped", [False, True], 1)
-def test_a_killed_run_goes_on(flow: WorkflowRepo, stopped: bool) -> None:
-    """After a kill the same command goes on, and no try was counted; `sow runs stop` ends what was left before that."""
+def test_a_killed_run_continues(flow: WorkflowRepo, stopped: bool) -> None:
+    """After a kill the same command continues without a lost iteration; `sow runs stop` ends leftovers before."""
     flow.scripted(
         {
             "first": [[{"stand": "completion_drive_review"}, {"hang": True}], work("first")[:1] + work("first")[2:]],
@@ -296,8 +296,8 @@ def test_a_killed_run_goes_on(flow: WorkflowRepo, stopped: bool) -> None:
     assert flow.state["members"]["first"]["tries"] == 0
 
 
-def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: WorkflowRepo) -> None:
-    """An architect that cannot be read leaves the question to the person; inbox, answer and run lead on."""
+def test_a_question_is_exit_4_and_its_answer_is_used(flow: WorkflowRepo) -> None:
+    """If the architect's reply is unreadable, the person gets the question; inbox, answer and run continue it."""
     ask = [
         {"note": {"description": "Which colour?", "category": "requirements"}},
         {"sow": ["note", "escalate", "1", "--reason", "open"]},
@@ -350,7 +350,7 @@ def puzzled(flow: WorkflowRepo) -> WorkflowRepo:
 
 
 @pytest.mark.full
-def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: WorkflowRepo) -> None:
+def test_an_answer_counts_without_a_readable_architect(puzzled: WorkflowRepo) -> None:
     """The person's own words become the resolution, and the question is not asked again (C8)."""
     assert run(puzzled).code == 4
     answered = puzzled.repo.ok("answer", "w1", "Use blue").out
@@ -363,7 +363,7 @@ def test_an_answer_counts_although_the_architect_cannot_be_read(puzzled: Workflo
 
 @pytest.mark.full
 def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: WorkflowRepo, on_terminal: Any) -> None:
-    """One call asks, takes the answer and completes the workflow; Ctrl-C leaves the question open (C15)."""
+    """One call asks, reads the answer and completes the workflow; Ctrl-C leaves the question open (C15)."""
     arguments, prompt = ("workflow", "run", "--executor", "script"), "Your answer to w1"
     code, shown = on_terminal(puzzled.repo, *arguments).until(prompt).type(b"\x03").end()
     assert code == 130 and "sow answer w1" in shown[shown.index(prompt) :], shown
@@ -372,8 +372,8 @@ def test_a_workflow_asks_on_its_terminal_and_continues(puzzled: WorkflowRepo, on
     assert "w1 is answered\r\n" in shown
 
 
-def test_a_second_terminal_answers_but_does_not_take_over(puzzled: WorkflowRepo, on_terminal: Any) -> None:
-    """While a workflow run asks, a second run is refused; an answer from there lets the first one continue (C15)."""
+def test_a_second_terminal_answers_but_does_not_start_a_run(puzzled: WorkflowRepo, on_terminal: Any) -> None:
+    """While a workflow run asks, a second run is refused; an answer from there continues the first one (C15)."""
     screen = on_terminal(puzzled.repo, "workflow", "run", "--executor", "script").until("Your answer to w1")
     second = run(puzzled)
     assert (second.code, "sow workflow run is in progress (pid " in second.err) == (4, True), second
@@ -384,8 +384,8 @@ def test_a_second_terminal_answers_but_does_not_take_over(puzzled: WorkflowRepo,
 
 
 @pytest.mark.full
-def test_a_failed_agent_is_answered_by_the_report(flow: WorkflowRepo) -> None:
-    """(C10) A run that fails with an open question names the answer in its report, as the inbox does."""
+def test_the_report_names_the_answer_for_a_failed_agent(flow: WorkflowRepo) -> None:
+    """(C10) A run that fails with an open question names the answer command in its report, as the inbox does."""
     flow.scripted({"first": [[{"exit": 9}]]})
     assert run(flow).code == 1
     (item,) = flow.repo.ok("inbox", "--json").json["items"]
@@ -395,7 +395,7 @@ def test_a_failed_agent_is_answered_by_the_report(flow: WorkflowRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: WorkflowRepo) -> None:
+def test_notes_of_an_agent_are_listed_by_its_name(flow: WorkflowRepo) -> None:
     """`sow note list --task NAME` shows an agent's notes to a person, and completion knows the agents."""
     flow.scripted({"first": [[{"note": {"description": "Odd", "category": "detail"}}, {"hang": True}]]})
     started = subprocess.Popen(
@@ -417,7 +417,7 @@ def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: WorkflowRepo)
 
 
 @pytest.mark.full
-def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: WorkflowRepo) -> None:
+def test_only_changed_parts_of_the_plan_are_repeated(flow: WorkflowRepo) -> None:
     """After a new approval the agent whose section changed works and is verified again; the others stay as they are."""
     again = [*work("first")[1:3], {"say": "again"}]
     flow.scripted(

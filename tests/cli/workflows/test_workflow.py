@@ -14,7 +14,7 @@ from sow.domain.workflows import contract_block
 
 @pytest.fixture
 def flow(repo: Repo, tmp_path: Path) -> WorkflowRepo:
-    """A workflow that has just begun."""
+    """A workflow without a design."""
     return WorkflowRepo(repo, tmp_path).begin()
 
 
@@ -27,8 +27,8 @@ def designed(flow: WorkflowRepo) -> WorkflowRepo:
 AGENT = {"SOW_AGENT": "implementer"}
 
 
-def test_new_makes_the_folder_and_offers_the_form(bare_repo: Repo) -> None:
-    """Without a summary the seed's form is there to be filled in, with the workflow's name; no project is needed."""
+def test_new_makes_the_folder_and_the_form(bare_repo: Repo) -> None:
+    """Without a summary the empty form is written, with the workflow's name; no project is needed."""
     out = bare_repo.ok("workflow", "new", "user_management").out
     assert "fill in orchestration/conversation_summary_user_management.md, then: sow workflow design" in out
     text = (bare_repo.root / "orchestration/conversation_summary_user_management.md").read_text()
@@ -43,7 +43,7 @@ def test_new_makes_the_folder_and_offers_the_form(bare_repo: Repo) -> None:
 
 
 def test_new_takes_a_summary_from_a_file_or_from_stdin(repo: Repo) -> None:
-    """What is given is written as it is, whatever it is called."""
+    """The given text is written unchanged, whatever its file is called."""
     (repo.root / "@odd.md").write_text("# Conversation Summary: odd\n")
     document = repo.ok("workflow", "new", "odd", "--summary", "@odd.md", "--json").json
     assert document["workflow"] == "odd"
@@ -54,12 +54,12 @@ def test_new_takes_a_summary_from_a_file_or_from_stdin(repo: Repo) -> None:
 
 
 def test_a_second_workflow_is_refused(flow: WorkflowRepo) -> None:
-    """One checkout has one workflow; the hint names both ways on."""
+    """A checkout has one workflow; the hint names both next steps."""
     result = flow.repo.sow("workflow", "new", "another")
     assert result.code == 2 and "user_management" in result.err and "sow workflow archive" in result.err
 
 
-def test_status_starts_with_what_to_do_next(flow: WorkflowRepo) -> None:
+def test_status_starts_with_the_next_step(flow: WorkflowRepo) -> None:
     """From new to run, status names the next command."""
     repo = flow.repo
     assert "Next: sow workflow design" in repo.ok("workflow", "status").out
@@ -74,7 +74,7 @@ def test_status_starts_with_what_to_do_next(flow: WorkflowRepo) -> None:
 
 
 def test_verify_fills_the_view_and_writes_a_report(designed: WorkflowRepo) -> None:
-    """After a passed check shared_status.json has the crew, all of it pending, and the report says what was seen."""
+    """After a passed check shared_status.json has the crew, all pending, and the report has the findings."""
     out = designed.repo.ok("workflow", "verify", "--executor", "simulated").out
     assert "PASSED: user_management, 4 agents, 3 verifiers, 0 errors" in out
     agents = designed.status["agents"]
@@ -91,7 +91,7 @@ def test_verify_fills_the_view_and_writes_a_report(designed: WorkflowRepo) -> No
 
 
 def test_no_design_passes_without_the_design_verifier(designed: WorkflowRepo) -> None:
-    """--no-agent shows what code finds; the design stays unverified, cannot be approved and is not run (C17)."""
+    """--no-agent shows the findings of the code; the design stays unverified, and is neither approved nor run (C17)."""
     repo = designed.repo
     before = designed.state
     out = repo.ok("workflow", "verify", "--no-agent").out
@@ -105,7 +105,7 @@ def test_no_design_passes_without_the_design_verifier(designed: WorkflowRepo) ->
 
 
 def test_verify_puts_the_contract_into_every_agents_instructions(designed: WorkflowRepo) -> None:
-    """The contract is at the end of each, once, and is replaced where it is an old one."""
+    """The contract is at the end of each file once, and replaces an old one."""
     repo = designed.repo
     path = designed.orchestration / "agents/api_agent/agent_instructions.md"
     before = path.read_text()
@@ -135,8 +135,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_plan_is_refused_with_its_place(designed: WorkflowRepo, what: str) -> None:
-    """Each fault of a plan is one error with file, line and hint, exit 2, and nothing can be approved."""
+def test_a_broken_plan_is_refused(designed: WorkflowRepo, what: str) -> None:
+    """Each fault of a plan is one error with file, line and hint; the exit code is 2, and nothing can be approved."""
     change, mention = BROKEN[what]
     head = designed.head()
     change(head)
@@ -155,15 +155,15 @@ def test_a_broken_plan_is_refused_with_its_place(designed: WorkflowRepo, what: s
 
 @pytest.mark.parametrize("section", ["Success Criteria", "Output Requirements", "Completion Drive"])
 def test_instructions_without_a_section_are_refused(designed: WorkflowRepo, section: str) -> None:
-    """Instructions that lack criteria, outputs or guidance on notes are an error at their file."""
+    """Instructions without criteria, outputs or guidance on notes are an error with their path."""
     path = designed.orchestration / "agents/docs_agent/agent_instructions.md"
     path.write_text(path.read_text().replace(f"## {section}", "Also:"))
     result = designed.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2 and "orchestration/agents/docs_agent/agent_instructions.md" in result.err
 
 
-def test_findings_are_a_document_for_programs(designed: WorkflowRepo) -> None:
-    """--json has every finding with rule, file, line, text and hint, and nothing else is on stdout."""
+def test_findings_as_json(designed: WorkflowRepo) -> None:
+    """--json has every finding with rule, file, line, text and hint, and stdout has nothing else."""
     head = designed.head()
     head["agents"][1]["dependencies"] = ["ghost"]
     designed.plan(head)
@@ -174,7 +174,7 @@ def test_findings_are_a_document_for_programs(designed: WorkflowRepo) -> None:
     )
 
 
-def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: WorkflowRepo) -> None:
+def test_a_name_with_a_path_is_refused(designed: WorkflowRepo) -> None:
     """An agent called ../../x is an error, and no file of that name is read or made."""
     outside = designed.repo.root / "x"
     outside.mkdir()
@@ -186,8 +186,8 @@ def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Workf
     assert (outside / "agent_instructions.md").read_text() == "mine\n"
 
 
-def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: WorkflowRepo) -> None:
-    """A plan that changed after its check is not approved, and says so."""
+def test_an_approval_is_bound_to_the_verified_plan(designed: WorkflowRepo) -> None:
+    """A plan that changed after its check is not approved."""
     repo = designed.repo
     assert "is not verified" in repo.sow("workflow", "approve").err
     repo.ok("workflow", "verify", "--executor", "simulated")
@@ -201,15 +201,15 @@ def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: WorkflowR
     assert designed.state["approval"]["how"] == "--yes" and designed.state["approval"]["by"] == "ada"
 
 
-def test_a_person_at_the_terminal_is_asked_to_approve(designed: WorkflowRepo, on_terminal) -> None:
-    """A passed check asks once; yes approves."""
+def test_verify_asks_for_approval_on_a_terminal(designed: WorkflowRepo, on_terminal) -> None:
+    """After a passed check the question is asked once, and yes approves."""
     screen = on_terminal(designed.repo, "workflow", "verify", "--executor", "simulated")
     code, shown = screen.until("Approve this design").type(b"y\n").end()
     assert code == 0 and "approved: " in shown
     assert designed.state["approval"]["by"] == "ada"
 
 
-def test_an_agent_may_look_but_not_record_or_approve(designed: WorkflowRepo) -> None:
+def test_an_agent_may_not_record_or_approve(designed: WorkflowRepo) -> None:
     """An agent's verify prints findings and writes nothing; approve, new, archive, design and run are refused."""
     repo, mark = designed.repo, {"SOW_TASK": "workflow_architect", **AGENT}
     before = designed.orchestration / "state.yaml"
@@ -221,8 +221,8 @@ def test_an_agent_may_look_but_not_record_or_approve(designed: WorkflowRepo) -> 
         assert result.code == 2 and "a worker may not" in result.err, item
 
 
-def test_the_design_verifier_has_its_say(designed: WorkflowRepo) -> None:
-    """A GREEN word passes, and the report has it; RED is exit 1, with the findings, and nothing can be approved."""
+def test_the_design_verifier_decides(designed: WorkflowRepo) -> None:
+    """GREEN passes and is in the report; RED is exit 1 with the findings, and nothing can be approved."""
     good = [[{"say": "Quality Control: GREEN\n\nFeedback: it fits"}]]
     designed.scripted({"design_verifier": good})
     out = designed.repo.ok("workflow", "verify", "--executor", "script").out
@@ -242,8 +242,8 @@ def test_the_design_verifier_has_its_say(designed: WorkflowRepo) -> None:
     assert "did not pass" in designed.repo.sow("workflow", "approve").err
 
 
-def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(designed: WorkflowRepo) -> None:
-    """No verdict leads to one repair turn in the same session; a clear second answer counts, none is RED."""
+def test_an_unclear_design_verifier_is_asked_once_more(designed: WorkflowRepo) -> None:
+    """Without a verdict there is one more turn in the same session; a clear answer counts, otherwise it is RED."""
     designed.scripted({"design_verifier": [[{"say": "nice"}], [{"say": "Quality Control: YELLOW\n\nFeedback: fine"}]]})
     assert "YELLOW" in designed.repo.ok("workflow", "verify", "--executor", "script").out
     designed.scripted({"design_verifier": [[{"say": "nice"}]]})
@@ -252,7 +252,7 @@ def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(
 
 
 def test_a_failing_design_verifier_is_no_pass(designed: WorkflowRepo) -> None:
-    """A turn that crashes is exit 1 with what happened, and records no check."""
+    """A turn that crashes is exit 1 with the reason, and records no check."""
     designed.scripted({"design_verifier": [[{"exit": 3}]]})
     result = designed.repo.sow("workflow", "verify", "--executor", "script")
     assert result.code == 1 and "design-verifier" in result.err
@@ -260,7 +260,7 @@ def test_a_failing_design_verifier_is_no_pass(designed: WorkflowRepo) -> None:
 
 
 def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: WorkflowRepo) -> None:
-    """The state of the workflow is restored after the verifier's turn."""
+    """The verifier's edits of the state are undone after its turn."""
     spoiled = [
         {"run": ["sh", "-c", "echo broken > orchestration/state.yaml"]},
         {"say": "Quality Control: GREEN\n\nFeedback: ok"},
@@ -270,8 +270,8 @@ def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: WorkflowRepo
     assert designed.state["verified"]["passed"] is True
 
 
-def test_list_shows_what_is_here_and_what_was_put_away(flow: WorkflowRepo) -> None:
-    """The present workflow comes first, then the archive; a second one of the same name is kept beside the first."""
+def test_list_shows_the_workflow_and_the_archive(flow: WorkflowRepo) -> None:
+    """The present workflow comes first; two archived ones of the same name are both kept."""
     repo = flow.repo
     assert "user_management" in repo.ok("workflow", "list").out
     refused = repo.sow("workflow", "archive")
@@ -295,14 +295,14 @@ def test_an_empty_list_says_how_to_begin(repo: Repo) -> None:
     assert repo.ok("workflow", "list", "--json").json == {"workflows": []}
 
 
-def test_archive_wants_the_right_name(flow: WorkflowRepo) -> None:
+def test_archive_needs_the_right_name(flow: WorkflowRepo) -> None:
     """A name that is not the workflow's is refused."""
     result = flow.repo.sow("workflow", "archive", "other", "--yes")
     assert result.code == 2 and "user_management" in result.err
 
 
-def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: WorkflowRepo) -> None:
-    """Only `working`, only for a failed agent; and a person must say which."""
+def test_a_person_can_only_send_back_a_failed_agent(designed: WorkflowRepo) -> None:
+    """Only `working` for a failed agent is allowed, and the agent must be named."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     assert "no agent is named" in repo.sow("workflow", "set", "status", "working").err
@@ -313,7 +313,7 @@ def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Wo
 
 
 def test_an_agent_sets_only_its_own_status_and_never_verified(designed: WorkflowRepo) -> None:
-    """Another folder, a task of a project, and statuses that are not an agent's are refused."""
+    """Another folder, a task of a project, and statuses that an agent may not set are refused."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     mark = {"SOW_TASK": "api_agent", **AGENT}
@@ -327,7 +327,7 @@ def test_an_agent_sets_only_its_own_status_and_never_verified(designed: Workflow
 
 
 def test_without_a_workflow_every_command_says_how_to_begin(repo: Repo) -> None:
-    """Commands about a workflow that is not there are exit 2 with the way to one."""
+    """Without a workflow each command is exit 2 with the command that makes one."""
     for item in (
         ["status"], ["verify", "--no-agent"], ["approve"], ["archive"], ["design", "--print"], ["run"],
         ["set", "status", "working", "--agent", "a"],
@@ -336,14 +336,14 @@ def test_without_a_workflow_every_command_says_how_to_begin(repo: Repo) -> None:
         assert result.code == 2 and "sow workflow new NAME" in result.err, (item, result)
 
 
-def test_a_plan_that_is_not_there_yet_is_said(flow: WorkflowRepo) -> None:
-    """Verify before design names the file and the command."""
+def test_verify_without_a_plan_names_the_file(flow: WorkflowRepo) -> None:
+    """Verify before design names the missing file and the command."""
     result = flow.repo.sow("workflow", "verify", "--executor", "simulated")
     assert result.code == 2 and PLAN in result.err and "sow workflow design" in result.err
 
 
-def test_a_change_after_approval_is_shown_with_the_way_on(designed: WorkflowRepo) -> None:
-    """Instructions that were edited after approval: status names whose they are, and verify comes next."""
+def test_a_change_after_approval_is_shown(designed: WorkflowRepo) -> None:
+    """If instructions were edited after the approval, status names their agent, and verify comes next."""
     repo = designed.repo
     repo.ok("workflow", "verify", "--executor", "simulated", "--yes")
     path = repo.root / "orchestration/agents/api_agent/agent_instructions.md"
@@ -354,8 +354,8 @@ def test_a_change_after_approval_is_shown_with_the_way_on(designed: WorkflowRepo
     assert "is not verified" in repo.sow("workflow", "approve").err
 
 
-def test_findings_about_instructions_have_their_place(designed: WorkflowRepo) -> None:
-    """The file of a finding is one that is there, as it is written from the root."""
+def test_findings_about_instructions_have_a_path(designed: WorkflowRepo) -> None:
+    """The path of the finding exists, relative to the root."""
     path = designed.repo.root / "orchestration/agents/api_agent/agent_instructions.md"
     path.write_text("# Instructions\n\nDo it.\n")
     findings = designed.repo.sow("workflow", "verify", "--executor", "simulated", "--json").json["findings"]
@@ -364,8 +364,8 @@ def test_findings_about_instructions_have_their_place(designed: WorkflowRepo) ->
     }
 
 
-def test_a_summary_that_is_not_there_is_refused(repo: Repo) -> None:
-    """The option takes a file, and the hint says so; nothing is begun."""
+def test_a_missing_summary_is_refused(repo: Repo) -> None:
+    """The option takes a file, as the hint says, and nothing is made."""
     refused = repo.sow("workflow", "new", "user_management", "--summary", "nope.md")
     assert refused.code == 2 and "there is no file 'nope.md'" in refused.err and "- for standard input" in refused.err
     assert not (repo.root / "orchestration").exists()
