@@ -134,13 +134,13 @@ SABOTAGES = {
         "plans/workflow_plan.py",
         "        texts = [_instruction_lines(instructions, name) for name in (member.name, member.verifier)]\n",
         "        texts: list[list[str]] = []\n",
-        "engine/workflows/test_changes_during_run.py::test_instructions_that_change_after_approval_hold_their_agent",
+        "engine/workflows/test_changes_during_run.py::test_changed_instructions_wait_for_approval",
     ),
     "who comes late is heard first": Sabotage(
         "domain/workflows/escalation.py",
         '    return sorted(blocked, key=lambda name: members[name]["last_update"] or "")\n',
         "    return blocked\n",
-        "engine/workflows/test_run_rules.py::test_who_was_blocked_first_is_heard_first[3]",
+        "engine/workflows/test_run_rules.py::test_the_agent_that_was_blocked_first_is_served_first[3]",
     ),
     "an agent answers its own question by hand": Sabotage(
         "store/projects/notes.py",
@@ -448,7 +448,7 @@ SABOTAGES = {
         "engine/runs/notify.py",
         "        output = escape_line(answer.text)[:200]\n",
         '        raise SowError(answer.text, "")\n',
-        "engine/runs/test_notify.py::test_a_failure_at_the_very_end_is_a_note",
+        "engine/runs/test_notify.py::test_a_failure_at_the_end_is_a_note",
     ),
     "texts are tags in the report": Sabotage(
         "reports/html_elements.py",

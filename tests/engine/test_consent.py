@@ -1,4 +1,4 @@
-"""The engine itself refuses commands that the user has not agreed to, even if no question was asked before."""
+"""The engine refuses commands without consent, even if no question was asked before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(command: str, agreed: Consent, folder: Path) -> int:
 
 
 def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:
-    """Nothing is started and no file is made; the exit code of the refusal is 4."""
+    """Nothing is started and no file is made; the exit code is 4."""
     with pytest.raises(NotAgreed) as refused:
         run("touch made", Consent(["touch other"], allow=["cat *"]), tmp_path)
     assert refused.value.exit_code == 4
@@ -38,6 +38,6 @@ def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:
 
 
 def test_a_command_with_consent_runs(tmp_path: Path) -> None:
-    """The exact text that was agreed to is run."""
+    """The exact text with consent is run."""
     assert run("touch made", Consent(["touch made"]), tmp_path) == 0
     assert (tmp_path / "made").exists()

@@ -22,7 +22,7 @@ CHECKS: Any = [{"kind": "test", "command": "test -e env/made"}, {"kind": "test",
 
 @pytest.fixture
 def begun(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> PlanRepo:
-    """A run that is over, in a repository whose setup makes a folder."""
+    """A run that has ended, in a repository whose setup makes a folder."""
     for name, value in plan_repo.repo.environment.items():
         monkeypatch.setenv(name, value)
     ledger = plan_repo.folder / "ledger"
@@ -36,7 +36,7 @@ def begun(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> PlanRepo:
 
 
 def ship_of(plan_repo: PlanRepo) -> RunContext:
-    """The run, as a new process would continue with it."""
+    """Returns the run as a new process would continue it."""
     home = home_at(plan_repo.repo.root)
     environment = plan_repo.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
@@ -57,7 +57,7 @@ def made(plan_repo: PlanRepo) -> int:
 
 
 def test_a_fresh_setup_is_built_for_final_checks(begun: PlanRepo) -> None:
-    """With `fresh` what earlier lists did to the setup is gone, also if the list before it was fresh too."""
+    """With `fresh`, changes of earlier lists to the setup are gone, also if the list before it was fresh too."""
     mark = begun.repo.root / ".sow/local/worktrees/slot-1/env/mark"
     ship = ship_of(begun)
     assert [evidence["passed"] for evidence in ran(ship).evidence] == [True, False]
@@ -74,8 +74,8 @@ def test_a_fresh_setup_is_built_for_final_checks(begun: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_another_process_knows_the_setup_of_a_slot(begun: PlanRepo) -> None:
-    """A setup that is there is not run again by the next process, unless a part of it is gone."""
+def test_another_process_reuses_the_setup_of_a_slot(begun: PlanRepo) -> None:
+    """The next process does not repeat a setup, unless a part of it is gone."""
     ran(ship_of(begun))
     ran(ship_of(begun))
     assert made(begun) == 1
@@ -86,8 +86,8 @@ def test_another_process_knows_the_setup_of_a_slot(begun: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
-    """A list that passed is reused with an equal tree, setup and environment; one failed command spoils all of it."""
+def test_results_are_reused_only_without_changes(begun: PlanRepo) -> None:
+    """A passed list is reused with an equal tree, setup and environment; one failed command prevents it."""
     ship = ship_of(begun)
     failed = ran(ship).evidence
     tree = failed[0]["tree"]
@@ -107,8 +107,8 @@ def test_results_are_reused_for_an_equal_world_only(begun: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_closed_list_gives_its_slot_back(begun: PlanRepo) -> None:
-    """A list that is dropped in the middle ends its command, leaves no evidence, and lets the next one in."""
+def test_a_closed_list_returns_its_slot(begun: PlanRepo) -> None:
+    """A list that is closed early ends its command, leaves no evidence, and frees its slot."""
     ship = ship_of(begun)
     assert ship.isolation is not None and ship.slots is not None
     head = ship.isolation.integration.head

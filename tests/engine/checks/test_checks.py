@@ -11,7 +11,7 @@ APPEND = 'date +%N >> "part_$SOW_TASK.txt"\n'
 
 
 def test_work_with_a_failed_test_is_not_reviewed(plan_repo: PlanRepo) -> None:
-    """Work whose test fails goes back with what the test printed, and no review is bought for it (C14)."""
+    """Work whose test fails is sent back with the test's output, and no reviewer is asked (C14)."""
     plan_repo.act("implementer-010-2", "echo wanted > wanted.txt\n")
     plan_repo.plan({"test_commands": ["cat wanted.txt"]})
     result = plan_repo.run()
@@ -45,7 +45,7 @@ def test_a_question_about_a_failed_test_shows_its_output(plan_repo: PlanRepo) ->
 
 @pytest.mark.full
 def test_a_test_that_stays_red_is_a_question(plan_repo: PlanRepo) -> None:
-    """Without reviews a failing test is sent back as often, and then asked about; the result is never GREEN."""
+    """Without reviews a failing test is sent back equally often, and then a person is asked; it is never GREEN."""
     plan_repo.act("implementer", APPEND)
     plan_repo.plan({"test_commands": ["false"]})
     result = plan_repo.run("--review", "off", "--retries", "1")
@@ -56,7 +56,7 @@ def test_a_test_that_stays_red_is_a_question(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_every_criterion_keeps_its_evidence(plan_repo: PlanRepo) -> None:
-    """A criterion's command leaves its exit, the digest of its output and the tree; `expected` names its exit."""
+    """The evidence of a criterion has exit code, digest of the output and tree; `expected` names the exit code."""
     criterion = {
         "criterion": "No such text",
         "verification": {"command": "grep -q absent part_010.txt", "expected": "exit 1"},
@@ -72,7 +72,7 @@ def test_every_criterion_keeps_its_evidence(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_checks_are_no_workers(plan_repo: PlanRepo) -> None:
+def test_checks_see_few_variables(plan_repo: PlanRepo) -> None:
     """The commands of a plan see no SOW_* variable but the mark, and none of the user's secrets."""
     script = plan_repo.folder / "look"
     script.write_text(f"#!/bin/sh\nenv > {plan_repo.folder}/seen\n")
@@ -85,7 +85,7 @@ def test_checks_are_no_workers(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_a_task_builds_on_is_looked_at_first(plan_repo: PlanRepo) -> None:
+def test_dependency_checks_run_before_the_first_turn(plan_repo: PlanRepo) -> None:
     """A dependency check sees the merged work of other tasks; one that fails is a question before any turn."""
     plan_repo.plan(
         "First",
@@ -117,7 +117,7 @@ def test_commands_need_consent(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_command_that_hangs_is_stopped(plan_repo: PlanRepo) -> None:
+def test_a_hanging_command_is_ended(plan_repo: PlanRepo) -> None:
     """A check that takes longer than checks.timeout is ended, counts as failed, and leaves no process."""
     plan_repo.configure(checks={"timeout": "1s"})
     plan_repo.plan({"test_commands": ["sleep 300"]})

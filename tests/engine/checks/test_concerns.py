@@ -10,7 +10,7 @@ from support.quick_cases import few_of
 
 
 def commit(plan_repo: PlanRepo, **files: str) -> None:
-    """Files that are there before the run."""
+    """Commits files before the run."""
     for name, text in files.items():
         path = plan_repo.repo.root / name.replace("__", "/").replace("_py", ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -19,8 +19,8 @@ def commit(plan_repo: PlanRepo, **files: str) -> None:
     plan_repo.repo.git("commit", "-q", "-m", "before")
 
 
-def test_a_protected_path_sends_the_task_back_with_the_paths(plan_repo: PlanRepo) -> None:
-    """Work on a protected path is RED before any check or review; undone, it is merged."""
+def test_a_protected_path_sends_the_task_back(plan_repo: PlanRepo) -> None:
+    """A change of a protected path is RED before any check or review; undone, the work is merged."""
     commit(plan_repo, tests__test_a_py="one\n")
     plan_repo.act("implementer-010-1", f"{WORK}echo two > tests/test_a.py\n")
     plan_repo.act("implementer-010-2", "echo one > tests/test_a.py\n")
@@ -38,8 +38,8 @@ def test_a_protected_path_sends_the_task_back_with_the_paths(plan_repo: PlanRepo
 
 
 @pytest.mark.parametrize("review", ["on", "off"])
-def test_after_the_last_try_a_protected_path_is_a_question(plan_repo: PlanRepo, review: str) -> None:
-    """Neither a review nor its absence makes such work good; the question names the paths."""
+def test_a_protected_path_becomes_a_question(plan_repo: PlanRepo, review: str) -> None:
+    """Neither a GREEN review nor its absence accepts such work; the question names the paths."""
     plan_repo.act("implementer-010", f"{WORK}mkdir -p ci; date +%N > ci/build.yml\n")
     plan_repo.plan("First", inner={"protected": "ci/"})
     result = plan_repo.run("--retries", "1", "--review", review)
@@ -52,7 +52,7 @@ def test_after_the_last_try_a_protected_path_is_a_question(plan_repo: PlanRepo, 
 
 
 @pytest.mark.full
-def test_after_the_answer_the_worker_may_undo_the_change(plan_repo: PlanRepo) -> None:
+def test_after_the_answer_the_worker_can_undo_the_change(plan_repo: PlanRepo) -> None:
     """The answer and the paths reach the worker, and the work without them is merged."""
     plan_repo.act("implementer-010-1", f"{WORK}mkdir -p ci; echo new > ci/build.yml\n")
     plan_repo.act("implementer-010-2", "rm -r ci\n")
@@ -67,7 +67,7 @@ def test_after_the_answer_the_worker_may_undo_the_change(plan_repo: PlanRepo) ->
 
 
 def test_without_worktrees_protected_paths_are_a_concern(plan_repo: PlanRepo) -> None:
-    """In a shared folder nobody can tell who changed what: the result is YELLOW, with the reason."""
+    """In a shared folder the author of a change is unknown: the result is YELLOW, with the reason."""
     plan_repo.plan({"protected": ["ci/"]})
     result = plan_repo.run("--isolation", "none", "--review", "off")
     assert result.code == 0, result
@@ -102,7 +102,7 @@ def test_unasked_changes_are_shown_everywhere(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_reviewer_who_saw_the_concerns_can_pass_the_work(plan_repo: PlanRepo) -> None:
-    """The reviewer's prompt has them, and GREEN stays GREEN."""
+    """The reviewer's prompt has the concerns, and GREEN stays GREEN."""
     plan_repo.act("implementer-010", f"{WORK}echo > conftest.py\n")
     plan_repo.act("quality-control", GREEN)
     plan_repo.plan("First")
@@ -112,7 +112,7 @@ def test_a_reviewer_who_saw_the_concerns_can_pass_the_work(plan_repo: PlanRepo) 
 
 
 @pytest.mark.full
-def test_a_change_that_the_task_asks_for_is_no_concern(plan_repo: PlanRepo) -> None:
+def test_a_requested_change_is_no_concern(plan_repo: PlanRepo) -> None:
     """The same change, named by the task."""
     plan_repo.act("implementer-010", f"{WORK}echo > conftest.py\n")
     plan_repo.plan({"description": "Add a fixture to conftest.py."})
@@ -135,7 +135,7 @@ def test_a_change_that_the_task_asks_for_is_no_concern(plan_repo: PlanRepo) -> N
 def test_the_counts_of_a_check_are_evidence(
     plan_repo: PlanRepo, said: str, counts: dict[str, int] | None, result: str
 ) -> None:
-    """What a runner printed is kept, and a check in which no test ran is no clean pass."""
+    """The counts of a runner are stored, and a check in which no test ran is not GREEN."""
     commit(plan_repo, said_txt=f"{said}\n")
     plan_repo.plan({"test_commands": ["cat said_txt"]})
     assert plan_repo.run("--review", "off").code == 0
@@ -145,7 +145,7 @@ def test_the_counts_of_a_check_are_evidence(
 
 
 @pytest.mark.full
-def test_counts_at_the_end_of_a_loud_check_are_read(plan_repo: PlanRepo) -> None:
+def test_counts_are_read_from_the_end_of_a_long_output(plan_repo: PlanRepo) -> None:
     """The closing line behind megabytes of output."""
     loud = "print(('x' * 79 + chr(10)) * 30000)\n"
     commit(plan_repo, loud_py=f"{loud}print('2 passed in 0.01s')\n")
@@ -155,15 +155,15 @@ def test_counts_at_the_end_of_a_loud_check_are_read(plan_repo: PlanRepo) -> None
 
 
 def test_a_plan_shows_its_protected_paths(plan_repo: PlanRepo) -> None:
-    """`plan show` and `task show` have them, those of the whole plan first."""
+    """`plan show` and `task show` list them, those of the whole plan first."""
     plan_repo.plan({"protected": "tests/**, `ci/`"}, inner={"protected": ["*.lock"]})
     assert "protected in task 1: *.lock, tests/**, ci/" in plan_repo.repo.ok("plan", "show", "plan.yaml").out
     shown = plan_repo.repo.ok("plan", "show", "plan.yaml", "--json").json
     assert shown["tasks"][0]["protected"] == ["*.lock", "tests/**", "ci/"]
 
 
-def test_a_pattern_that_is_none_is_an_error_of_the_plan(plan_repo: PlanRepo) -> None:
-    """Exit 2 before anything is done, with the place."""
+def test_an_invalid_pattern_is_an_error_of_the_plan(plan_repo: PlanRepo) -> None:
+    """Exit 2 with the line, before anything is started."""
     plan_repo.plan({"protected": ["../outside"]}, commit=False)
     result = plan_repo.run()
     assert result.code == 2
@@ -173,7 +173,7 @@ def test_a_pattern_that_is_none_is_an_error_of_the_plan(plan_repo: PlanRepo) -> 
 
 @pytest.mark.full
 def test_fewer_tests_than_on_the_base_commit_are_a_concern(plan_repo: PlanRepo) -> None:
-    """Both counts are shown and kept, and the result without a review is YELLOW."""
+    """Both counts are shown and stored, and the result without a review is YELLOW."""
     commit(plan_repo, said_txt="5 passed in 0.01s\n")
     plan_repo.act("implementer-010", f"{WORK}echo '3 passed, 1 skipped in 0.01s' > said_txt\n")
     plan_repo.plan({"test_commands": ["cat said_txt"]})
@@ -185,8 +185,8 @@ def test_fewer_tests_than_on_the_base_commit_are_a_concern(plan_repo: PlanRepo) 
 
 
 @few_of(("said", "concerns"), [("3 passed", []), ("2 passed", ["fewer tests ran: 2 now, 3 on the base commit"])], 1)
-def test_a_task_answers_for_the_tests_that_it_began_with(plan_repo: PlanRepo, said: str, concerns: list[str]) -> None:
-    """Tests that an earlier task removed are missing since then, and only those that are gone since are a concern."""
+def test_counts_are_compared_with_the_tasks_own_base(plan_repo: PlanRepo, said: str, concerns: list[str]) -> None:
+    """Tests that an earlier task removed do not count; only those that this task removed are a concern."""
     commit(plan_repo, said_txt="5 passed in 0.01s\n")
     plan_repo.act("implementer-010", f"{WORK}echo '3 passed in 0.01s' > said_txt\n")
     plan_repo.act("implementer-020", f"{WORK}echo '{said} in 0.01s' > said_txt\n")

@@ -31,13 +31,13 @@ class Bench:
             (self.tools / name).chmod(0o755)
 
     def files(self, **files: str) -> None:
-        """Commit files; `__` in a name stands for a dot, and `_` for a hyphen."""
+        """Commits files; `__` in a name means a dot, and `_` a hyphen."""
         for name, text in files.items():
             self.worktree_repo.write(name.replace("__", ".").replace("_", "-"), text)
         self.worktree_repo.commit()
 
     def setups(self, **worktree: list[str] | list[list[str]]) -> Setups:
-        """The setups as a new call of sow finds them, with this section of the user's config."""
+        """Returns the setups that a new call of sow finds, with this section of the user's config."""
         path = Path(self.environment["HOME"], ".config/sow/config.yaml")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"worktree": worktree}) if worktree else "")
@@ -108,7 +108,7 @@ FOUND: dict[str, tuple[dict[str, str], list[list[str]], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_what_a_tree_needs(bench: Bench, what: str) -> None:
+def test_the_setup_of_a_tree(bench: Bench, what: str) -> None:
     """Each ecosystem has its command and the folder that it makes; cargo and go need none."""
     files, commands, outputs = FOUND[what]
     bench.install("uv", "poetry", "npm", "pnpm", "yarn")
@@ -118,7 +118,7 @@ def test_what_a_tree_needs(bench: Bench, what: str) -> None:
 
 
 def venv(bench: Bench, name: str = ".venv") -> Path:
-    """A virtual environment of the user in the checkout; returns its package folder."""
+    """Makes a virtual environment of the user in the checkout; returns its package folder."""
     site = bench.worktree_repo.root / name / "lib/python3.11/site-packages"
     site.mkdir(parents=True)
     (bench.worktree_repo.root / name / "bin").mkdir()
@@ -129,7 +129,7 @@ def venv(bench: Bench, name: str = ".venv") -> Path:
 
 
 def test_pip_makes_an_environment_like_the_users(bench: Bench) -> None:
-    """With a virtual environment of the user, pip installs the packages that they asked for, then the tree's own."""
+    """With a virtual environment of the user, pip installs the user's packages, then the tree's own."""
     site = venv(bench, "venv")
     for name in ("pytest-8.3.3", "pluggy-1.5.0", "pip-24.0", "lib-1.0", "mypy-1.0", "Lazy_Object.Proxy-1.4"):
         (site / f"{name}.dist-info").mkdir()
@@ -154,7 +154,7 @@ def test_pip_makes_an_environment_like_the_users(bench: Bench) -> None:
 
 
 def test_a_package_that_a_task_adds_is_installed(bench: Bench) -> None:
-    """A requirements file that the user installed stays in the setup of a tree in which it asks for more."""
+    """A requirements file that the user installed is part of the setup of a tree whose file has more."""
     (venv(bench) / "mypy-1.0.dist-info").mkdir()
     bench.files(requirements_dev__txt="mypy\n")
     before = bench.proposed()
@@ -175,14 +175,14 @@ def test_dependency_groups_need_a_new_pip(bench: Bench) -> None:
 
 
 def test_a_missing_tool_is_named(bench: Bench) -> None:
-    """A tool that is not on PATH is not proposed, but named with the file that asks for it."""
+    """A tool that is not on PATH is not proposed, but named with the file that needs it."""
     bench.files(poetry__lock="", package__json="{}", yarn__lock="")
     proposal = bench.setups().proposal(folder_reader(str(bench.worktree_repo.root)))
     assert (proposal.commands, proposal.missing_tools) == ([], {"poetry": "poetry.lock", "yarn": "yarn.lock"})
 
 
 def test_a_committed_node_modules_needs_no_setup(bench: Bench) -> None:
-    """A repository that has its packages in git is left as it is."""
+    """A repository with its packages in git gets no setup."""
     bench.install("npm")
     bench.files(package__json="{}", package_lock__json=json.dumps(LOCK))
     bench.worktree_repo.write("node_modules/.package-lock.json", "{}")
@@ -210,7 +210,7 @@ def test_the_key_belongs_to_the_tree(bench: Bench) -> None:
 
 
 def test_the_users_config_replaces_detection(bench: Bench) -> None:
-    """What the config says about worktrees is the whole setup and needs no consent; an empty list is no setup."""
+    """The config for worktrees is the whole setup and needs no consent; an empty list is no setup."""
     bench.install("uv")
     bench.files(uv__lock="")
     read = folder_reader(str(bench.worktree_repo.root))
@@ -222,7 +222,7 @@ def test_the_users_config_replaces_detection(bench: Bench) -> None:
 
 
 def test_consent_and_refusal_are_remembered(bench: Bench) -> None:
-    """Commands without consent are a question; a consent and a refusal hold for this repository and exact text."""
+    """Commands without consent are a question; a yes and a no are remembered for this repository and exact text."""
     bench.install("uv")
     bench.files(uv__lock="")
     read = folder_reader(str(bench.worktree_repo.root))
@@ -241,7 +241,7 @@ def test_consent_and_refusal_are_remembered(bench: Bench) -> None:
 
 
 def test_local_files_are_copied_with_consent_only(bench: Bench) -> None:
-    """A well-known file that git ignores is proposed, and is part of the setup after the user agreed to it."""
+    """A well-known ignored file is proposed, and is part of the setup after the user agreed."""
     bench.worktree_repo.write(".env", "KEY=1")
     bench.worktree_repo.write("local_settings.py", "not ignored")
     read = folder_reader(str(bench.worktree_repo.root))
@@ -253,8 +253,8 @@ def test_local_files_are_copied_with_consent_only(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("reader", [folder_reader, lambda root: commit_reader(root, "HEAD")])
-def test_readers(bench: Bench, reader: Callable[[str], Callable[[str], bytes | None]]) -> None:
-    """A reader returns the bytes of a file, and None for what is missing, a folder or a link out of the tree."""
+def test_a_reader_stays_in_the_tree(bench: Bench, reader: Callable[[str], Callable[[str], bytes | None]]) -> None:
+    """A reader returns the bytes of a file, and None for a missing file, a folder or a link out of the tree."""
     bench.worktree_repo.write("odd.txt", "a\r\nb")
     (bench.worktree_repo.root / "link").symlink_to("/etc/hostname")
     bench.worktree_repo.commit()
@@ -264,7 +264,7 @@ def test_readers(bench: Bench, reader: Callable[[str], Callable[[str], bytes | N
 
 
 def test_setup_commands_get_the_settings_of_package_managers(bench: Bench) -> None:
-    """Only setup commands see variables such as PIP_INDEX_URL, and none of them sees another environment."""
+    """Only setup commands see variables such as PIP_INDEX_URL."""
     bench.install("uv")
     bench.files(uv__lock="")
     bench.environment |= {"PIP_INDEX_URL": "https://x", "VIRTUAL_ENV": "/elsewhere", "UV_PROJECT_ENVIRONMENT": "/e"}

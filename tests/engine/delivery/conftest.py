@@ -1,4 +1,4 @@
-"""A plan's repository with a remote on a forge of the test's own."""
+"""A plan's repository with a remote on a forge of the test."""
 
 from __future__ import annotations
 

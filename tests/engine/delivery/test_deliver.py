@@ -1,4 +1,4 @@
-"""`sow deliver` with the real gh and git against a forge of the test's own."""
+"""`sow deliver` with the real gh and git against a forge of the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.plan_repo import WORK
 
 
 def test_a_run_becomes_a_pull_request(scene: Scene):
-    """The branch is pushed without state files, and the request says what was done, with evidence and reviews."""
+    """The branch is pushed without state files, and the request describes the work, with evidence and reviews."""
     scene.run()
     scene.repo.ok("project", "save")
     done = scene.deliver()
@@ -44,7 +44,7 @@ def test_the_same_command_again_changes_nothing(scene: Scene):
 
 
 def test_a_pull_of_the_pushed_commit_is_explained(scene: Scene):
-    """After `git pull`, the state files are gone: no command starts a new project, and the hint restores them."""
+    """After `git pull` the state files are gone: no command starts a new project, and the hint restores them."""
     scene.run()
     scene.repo.ok("project", "save")
     assert scene.deliver().code == 0
@@ -66,8 +66,8 @@ def test_a_pull_of_the_pushed_commit_is_explained(scene: Scene):
     assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
 
 
-def test_new_commits_are_pushed_on_top_and_the_text_of_people_stays(scene: Scene):
-    """Each delivery is a fast-forward; what a person wrote into the request is kept, and the rest is current."""
+def test_new_commits_are_pushed_and_peoples_text_stays(scene: Scene):
+    """Each delivery is a fast-forward; a person's text in the request is kept, and the rest is updated."""
     scene.run()
     scene.repo.ok("project", "save")
     assert scene.deliver().code == 0
@@ -88,8 +88,8 @@ def test_new_commits_are_pushed_on_top_and_the_text_of_people_stays(scene: Scene
     assert scene.pull["body"].count("<!-- sow: end -->") == 1
 
 
-def test_the_request_is_a_draft_while_something_waits(scene: Scene):
-    """Work that waits for a person makes it a draft that says so; afterwards it is ready."""
+def test_the_request_is_a_draft_while_work_is_open(scene: Scene):
+    """Open questions make it a draft that names them; afterwards it is ready."""
     scene.run({"name": "Add a crane"}, {"name": "Paint it"})
     scene.repo.ok("task", "create", "--name", "Add a bell")
     assert scene.deliver().code == 0
@@ -105,8 +105,8 @@ def test_the_request_is_a_draft_while_something_waits(scene: Scene):
     assert scene.pull["draft"] is False
 
 
-def test_a_push_of_a_person_is_taken_in_and_never_overwritten(scene: Scene):
-    """What somebody pushed comes to the user's branch, whose state files stay, and the next push contains it."""
+def test_a_push_of_a_person_is_merged_and_never_overwritten(scene: Scene):
+    """The pushed commit comes to the user's branch, whose state files stay, and the next push contains it."""
     scene.run()
     scene.repo.ok("project", "save")
     assert scene.deliver().code == 0
@@ -120,7 +120,7 @@ def test_a_push_of_a_person_is_taken_in_and_never_overwritten(scene: Scene):
     assert not [path for path in scene.pushed_files() if path.startswith(".sow/project")]
 
 
-def test_a_push_of_a_person_that_conflicts_is_left_to_the_user(scene: Scene):
+def test_a_conflicting_push_is_left_to_the_user(scene: Scene):
     """Nothing moves; the hint's commands solve it, and the state files stay."""
     scene.run()
     scene.repo.ok("project", "save")
@@ -196,8 +196,8 @@ def test_a_method_after_a_space_names_the_right_form(scene: Scene):
 
 
 @pytest.mark.parametrize("new_project", [False, True])
-def test_after_a_cleanup_the_hint_brings_the_project_back(scene: Scene, new_project: bool):
-    """A project that was cleaned up too early comes back with the command of the hint, and is delivered."""
+def test_after_a_cleanup_the_hint_restores_the_project(scene: Scene, new_project: bool):
+    """A project that was cleaned up too early is restored by the command of the hint, and is delivered."""
     scene.run()
     scene.repo.ok("project", "save")
     scene.repo.ok("cleanup", "--commit")
@@ -228,7 +228,7 @@ def test_after_a_cleanup_without_a_copy_the_hint_is_to_push_by_hand(scene: Scene
 
 
 def test_another_branch_names_the_branch_of_the_result(scene: Scene):
-    """The hint leads to the branch that has the last run's result."""
+    """The hint switches to the branch with the last run's result."""
     scene.run()
     scene.repo.ok("project", "save")
     scene.repo.git("switch", "-q", "main")
@@ -241,8 +241,8 @@ def test_another_branch_names_the_branch_of_the_result(scene: Scene):
 
 
 @pytest.mark.parametrize("after", ["before the push", "before the request"])
-def test_after_a_kill_the_same_command_goes_on(scene: Scene, after: str):
-    """Nothing is pushed or opened twice, whatever the first call had done when it was killed."""
+def test_a_killed_delivery_can_be_repeated(scene: Scene, after: str):
+    """Nothing is pushed or opened twice, at whatever step the first call was killed."""
     scene.run()
     if after == "before the push":
         scene.server.read_only = True
@@ -257,7 +257,7 @@ def test_after_a_kill_the_same_command_goes_on(scene: Scene, after: str):
 
 
 @pytest.mark.parametrize("name", ["cranes", "my-cranes"])
-def test_without_the_right_to_push_it_goes_to_the_fork(scene: Scene, name: str):
+def test_without_push_permission_the_fork_is_used(scene: Scene, name: str):
     """The fork is found on the forge, also with another name, and needs no remote; without one, the hint makes it."""
     scene.run()
     scene.server.read_only = True
@@ -320,7 +320,7 @@ def test_a_forge_that_does_not_answer_about_forks_changes_nothing(scene: Scene):
     assert not [run for run in scene.plans.runs() if "delivery" in run]
 
 
-def test_a_merged_request_needs_nothing_more(scene: Scene):
+def test_a_merged_request_is_finished(scene: Scene):
     scene.run()
     assert scene.deliver().code == 0
     commit = scene.server.merge(scene.pull["number"], "squash")
@@ -360,7 +360,7 @@ def test_a_closed_request_is_not_opened_again(scene: Scene):
 
 
 def test_bad_input_changes_nothing(scene: Scene):
-    """Each wrong call has one error, one hint and exit 2 or 4, and leaves the forge alone."""
+    """Each wrong call has one error, one hint and exit 2 or 4, and sends nothing to the forge."""
     scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
     empty = scene.deliver()
     assert (empty.code, empty.err.count("hint: ")) == (2, 1)
@@ -420,8 +420,8 @@ def test_the_journal_has_every_step(scene: Scene):
     ]
 
 
-def test_a_protected_branch_is_left_to_somebody_who_may_push(scene: Scene):
-    """The refusal of the forge is one error with the command; nothing is opened, and the next call goes on."""
+def test_a_protected_branch_is_an_error(scene: Scene):
+    """The refusal of the forge is one error with a command; nothing is opened, and the next call continues."""
     scene.run()
     hook = scene.server.repositories / "harbour/cranes.git/hooks/pre-receive"
     hook.write_text(
@@ -437,8 +437,8 @@ def test_a_protected_branch_is_left_to_somebody_who_may_push(scene: Scene):
     assert scene.deliver().code == 0
 
 
-def test_an_existing_request_is_taken_over(scene: Scene):
-    """The user opened it: its title and text stay, and sow adds its section; another base is an error."""
+def test_an_existing_request_is_used(scene: Scene):
+    """The title and text of a request that the user opened stay, and sow adds its section; another base is an error."""
     scene.run()
     scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/feat/harbour", "HEAD~1:refs/heads/release")
     scene.server.open_pull("feat/harbour", "Cranes", "By hand.")

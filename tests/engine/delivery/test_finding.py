@@ -1,4 +1,4 @@
-"""Findings of a request: their identity, their place and their bounds."""
+"""Findings of a request: their identity, their place and their limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG = """2026-11-19T10:00:00.1234567Z ##[group]Run uv sync
 
 
 def test_a_failed_check_keeps_the_end_of_its_log():
-    """The time stamps are gone, the end is kept, and the same check of another commit is another finding."""
+    """Time stamps are removed, the end is kept, and the same check of another commit is another finding."""
     check = ForgeCheck(name="unit\ntests", state=FAILED, summary="2 failed")
     result = finding.from_check(check, SHA, LOG)
     assert (result.kind, result.title, result.commit) == ("check", "Check 'unit tests' failed", SHA)
@@ -27,15 +27,15 @@ def test_a_failed_check_keeps_the_end_of_its_log():
     assert long.text.endswith("the end")
 
 
-def test_a_comment_keeps_its_place_and_its_identity():
-    """A comment is known by the forge's id, whatever its text becomes."""
+def test_a_comment_has_the_forges_identity():
+    """A comment is known by the forge's id, whatever its text is."""
     output = Comment(id="line-7", author="ada", body=" Why?\n", at="", path="src/a.py", line=3, commit=SHA)
     result = finding.from_comment(output)
     assert (result.key, result.title, result.text) == ("line-7", "Comment of ada on src/a.py:3", "Why?")
     assert (result.path, result.line, result.commit) == ("src/a.py", 3, SHA)
 
 
-def test_the_command_of_a_log_is_the_one_of_its_last_step():
+def test_the_command_of_a_log_is_that_of_its_last_step():
     """GitHub Actions writes each command into the log; the last one failed."""
     assert finding.failed_command(LOG) == "pytest -q"
     assert finding.failed_command("no steps here") == ""

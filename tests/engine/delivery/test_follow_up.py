@@ -1,4 +1,4 @@
-"""Follow-up tasks: whose line it is, whose session goes on, and how far the findings of a request come."""
+"""Follow-up tasks: who owns a line, which session continues, and how far the findings of a request come."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check(log: str) -> dict[str, Any]:
 
 
 class Request:
-    """A delivered run of two tasks on one file, whose workers write down each turn in a ledger."""
+    """A delivered run of two tasks on one file, whose workers record each turn in a ledger."""
 
     def __init__(self, plan_repo: PlanRepo, folder: Path) -> None:
         self.plan_repo = plan_repo
@@ -51,7 +51,7 @@ class Request:
         self.play("020", ["{ printf 'second 1\\nsecond 2\\n'; cat a.py; } > b.py && mv b.py a.py", "echo two > b.py"])
 
     def play(self, task: str, *turns: list[str | dict[str, Any]]) -> None:
-        """What the worker on a task does in its turns; before that it writes task, turn and folder into the ledger."""
+        """Sets the turns of a task's worker; each turn first writes task, turn and folder into the ledger."""
         note = {"run": ["sh", "-c", f'echo "{{task}} {{turn}} $(pwd)" >> {self.ledger}']}
         self.turns[task] = [
             [note, *(step if isinstance(step, dict) else {"run": ["sh", "-c", step]} for step in steps), HAND_IN]
@@ -68,7 +68,7 @@ class Request:
         assert result.code == 0, result
 
     def head(self) -> str:
-        """A commit on top of the user's branch without state files, as it is pushed."""
+        """Makes a commit on top of the user's branch without state files, as it is pushed."""
         entries = self.repo.git("ls-tree", "HEAD").splitlines(keepends=True)
         text = "".join(entry for entry in entries if not entry.endswith("\t.sow\n"))
         made = subprocess.run(
@@ -91,13 +91,13 @@ class Request:
         )
 
     def settle(self, *findings: dict[str, Any], head: str = "") -> dict[str, dict[str, Any]]:
-        """Settle findings; returns what became of each by its key."""
+        """Settles findings; returns the result of each by its key."""
         out, err = self.start(*findings, head=head).communicate(timeout=120)
         assert out, err
         return {load["key"]: load for load in json.loads(out)}
 
     def started(self) -> list[tuple[str, str, str]]:
-        """Each turn of a worker: task, turn of its conversation, and the name of its folder."""
+        """Returns each turn of a worker: task, turn of its session, and the name of its folder."""
         lines = [line.split() for line in self.ledger.read_text().splitlines()]
         return [(task, turn, Path(folder).name) for task, turn, folder in lines]
 
@@ -111,9 +111,10 @@ def request_(plan_repo: PlanRepo, tmp_path: Path) -> Request:
 
 
 @few_of("history", ["squash", "full"], 2)
-def test_each_owner_goes_on_in_its_own_session(request_: Request, history: str) -> None:
-    """Findings on lines of two tasks, also on lines that moved, become one follow-up for each; it begins in the session
-    and the folder of its owner, is checked, reviewed and merged, and leaves its owner completed."""
+def test_each_owner_continues_in_its_own_session(request_: Request, history: str) -> None:
+    """Findings on lines of two tasks, also on moved lines, become one follow-up each. It begins in the session
+    and the folder of its owner, is checked, reviewed and merged, and leaves its owner completed.
+    """
     request_.deliver("--history", history)
     request_.play("030", ["sed -i 's/first 3/third/' a.py"])
     request_.play("040", ["echo more >> b.py"])
@@ -146,8 +147,8 @@ def test_each_owner_goes_on_in_its_own_session(request_: Request, history: str) 
     assert (len(request_.started()), sorted(request_.plan_repo.statuses())) == (calls, ["010", "020", "030", "040"])
 
 
-def test_hostile_text_is_only_quoted(request_: Request) -> None:
-    """No line of a comment stands alone: in the task, in the worker's prompt and in the reviewer's it follows a bar."""
+def test_hostile_text_is_quoted(request_: Request) -> None:
+    """Each line of a comment follows a bar, in the task, in the worker's prompt and in the reviewer's."""
     request_.deliver()
     request_.play("030", ["echo x >> a.py"])
     request_.settle(comment("a.py", 5, HOSTILE))
@@ -159,7 +160,7 @@ def test_hostile_text_is_only_quoted(request_: Request) -> None:
     assert request_.plan_repo.task("030")["criteria"] == []
 
 
-def test_what_has_no_single_owner_goes_to_the_integrator(request_: Request) -> None:
+def test_findings_without_a_single_owner_go_to_the_integrator(request_: Request) -> None:
     """A comment without a line, a line of a person, and a log with lines of two tasks are one integrator task."""
     request_.deliver()
     repo = request_.repo
@@ -178,8 +179,8 @@ def test_what_has_no_single_owner_goes_to_the_integrator(request_: Request) -> N
     assert request_.started()[-1] == ("030", "1", "030")
 
 
-def test_lines_that_were_reverted_or_rewritten_have_no_owner(request_: Request) -> None:
-    """After a revert, and after a rebase of the user's branch, nobody is taken to have written the lines."""
+def test_reverted_or_rewritten_lines_have_no_owner(request_: Request) -> None:
+    """After a revert, and after a rebase of the user's branch, the lines have no owner."""
     request_.deliver()
     repo = request_.repo
     pushed = request_.head()
@@ -195,7 +196,7 @@ def test_lines_that_were_reverted_or_rewritten_have_no_owner(request_: Request) 
     assert request_.plan_repo.task("040")["assigned_agent"] == "integrator", results
 
 
-def test_a_killed_call_goes_on(request_: Request) -> None:
+def test_a_killed_call_continues(request_: Request) -> None:
     """After kill -9 in the middle of a follow-up, the same call makes no second task and ends the work."""
     request_.deliver()
     request_.play("030", [], [{"hang": True}], ["echo more >> b.py"])  # its conversation begins with the second turn
@@ -215,8 +216,8 @@ def test_a_killed_call_goes_on(request_: Request) -> None:
 
 
 @few_of("step", [20, 110, 200, 260, 300, 340, 380], 1)
-def test_a_call_that_is_killed_at_any_step_is_repeated(request_: Request, step: int) -> None:
-    """Wherever the call dies, the same call leaves one task, one change and no worktree; nobody works twice."""
+def test_a_call_can_be_killed_at_any_step(request_: Request, step: int) -> None:
+    """After a kill at any step, the same call leaves one task, one change and no worktree; no work is repeated."""
     request_.deliver()
     request_.play("030", ["grep -q more b.py || echo more >> b.py"])
     head, environment = request_.head(), request_.repo.environment
@@ -247,7 +248,7 @@ def test_a_question_waits_and_an_answer_continues(request_: Request) -> None:
 
 
 def test_a_session_that_is_gone_is_replaced(request_: Request) -> None:
-    """If the CLI does not know the owner's session any more, a new one does the work."""
+    """If the CLI does not know the owner's session any more, a new session does the work."""
     request_.deliver()
     memory = Path(request_.repo.environment["HOME"], ".local/state/sow-simulated")
     for path in memory.glob("*.json"):
@@ -257,8 +258,8 @@ def test_a_session_that_is_gone_is_replaced(request_: Request) -> None:
     assert request_.started()[-1] == ("030", "1", "020")
 
 
-def test_the_budget_of_the_run_holds_for_its_follow_ups(request_: Request) -> None:
-    """What the run and earlier follow-ups cost is not available again: nothing starts when it is spent."""
+def test_the_budget_of_the_run_includes_follow_ups(request_: Request) -> None:
+    """The cost of the run and of earlier follow-ups counts: nothing starts when the budget is spent."""
     request_.deliver()
     request_.plan_repo.configure(budgets={"run_usd": 0.004})  # the two turns cost that
     request_.play("030", ["echo more >> b.py"])

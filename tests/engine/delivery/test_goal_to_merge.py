@@ -1,4 +1,4 @@
-"""From one sentence to a merged request, with a failed check and two review comments on the way."""
+"""From one sentence to a merged request, with a failed check and two review comments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TRACE = """2026-11-19T10:00:01.000000Z 00O section_start:1795082401:step_script\
 
 
 class Story:
-    """A harbour whose CI wants a big crane, and a colleague who comments on the first version."""
+    """A repository whose CI wants a big crane, and a colleague who comments on the first version."""
 
     log = LOG
     line_key, key = "line-{}", "issue-{}"
@@ -59,7 +59,7 @@ class Story:
         scene.repo.git("push", "-q", "origin", "HEAD:refs/heads/main")
 
     def ci(self, sha: str) -> list[dict[str, Any]]:
-        """The result of CI for a commit; with the first one come the comments."""
+        """Returns the result of CI for a commit; with the first one come the comments."""
         server = self.scene.server
         if not self.comments:
             number = self.scene.pull["number"]
@@ -70,7 +70,7 @@ class Story:
         return [{"name": "unit", "conclusion": "failure", "log": self.log}]
 
     def check(self) -> None:
-        """The merged result has what CI and the colleague wanted, and everything was done once."""
+        """Checks that the merged result has what CI and the colleague wanted, and that nothing was done twice."""
         scene, server = self.scene, self.scene.server
         assert server.git("show", "main:crane.txt") == "big"
         assert server.git("show", "main:HOWTO.txt") == "Turn the wheel."
@@ -140,7 +140,7 @@ CALLS = ["^POST .*/issues/\\d+/comments$", "^PUT .*/merge$", "^POST .*/pulls$"]
 
 @few_of("call", CALLS, 0, always=CALLS[:1])
 def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str):
-    """The forge did what was asked, and sow is killed before it hears of it; the same command comes to the same end."""
+    """sow is killed after the forge did the request and before the reply; the same command ends the work."""
     story = Story(scene)
     (scene.repo.root / "plan.md").write_text(PLAN)
     assert scene.repo.sow("run", "plan.md", "--yes").code == 0
@@ -159,7 +159,7 @@ def test_after_a_kill_nothing_is_done_twice(scene: Scene, call: str):
 
 
 def test_a_follow_up_that_needs_a_person_ends_the_watch(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    """The request is a draft until the person decided; then the same command merges it."""
+    """The request is a draft until the person decides; then the same command merges it."""
     for name, value in scene.repo.environment.items():
         monkeypatch.setenv(name, value)
     story = Story(scene)

@@ -1,4 +1,4 @@
-"""A request that is followed: what is green, who is believed, what waits, and when it is merged."""
+"""A followed request: when it is green, whose comments count, what waits, and when it is merged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sow.errors import SowError, Waiting
 
 @pytest.fixture
 def delivered(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A scene whose request is open; this process has its environment until the end of the test."""
+    """A scene with an open request; this process has its environment until the end of the test."""
     for name, value in scene.repo.environment.items():
         monkeypatch.setenv(name, value)
     scene.run()
@@ -21,11 +21,11 @@ def delivered(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
 
 
 def nothing() -> None:
-    """No act."""
+    """Does nothing."""
 
 
-def test_green_is_every_required_and_every_reported_check(delivered: Scene):
-    """An empty list, a pending check, a missing required check and an optional one that is not over are not green."""
+def test_green_needs_every_required_and_reported_check(delivered: Scene):
+    """An empty list, a pending check, a missing required check and an unfinished optional one are not green."""
     server, head = delivered.server, delivered.delivery()["head"]
     server.required = ["unit"]
 
@@ -148,7 +148,7 @@ def test_a_removed_line_of_a_request_that_is_unknown_here_goes_to_the_integrator
 
 
 def test_without_merge_a_person_merges(delivered: Scene):
-    """sow says that all checks passed, merges nothing, and ends when somebody has merged."""
+    """sow reports that all checks passed, merges nothing, and ends when a person has merged."""
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("unit")]
     number = delivered.pull["number"]
@@ -160,7 +160,7 @@ def test_without_merge_a_person_merges(delivered: Scene):
 
 
 def test_a_branch_without_checks_is_not_merged(delivered: Scene):
-    """After deliver.check_wait sow says that no check reported, and exits with 4 if it was to merge."""
+    """After deliver.check_wait sow says that no check reported, and exits with 4 if it should merge."""
     delivered.plans.configure(deliver={"check_wait": "0s"})
     with pytest.raises(Waiting, match="no check has reported"):
         Follower(delivered, nothing).follow("merge")
@@ -171,8 +171,8 @@ def test_a_branch_without_checks_is_not_merged(delivered: Scene):
     assert delivered.pull["state"] == "open"
 
 
-def test_limits_of_the_forge_are_obeyed(delivered: Scene):
-    """Retry-After and X-RateLimit-Reset say how long sow waits; after a failure of the forge it polls again."""
+def test_rate_limits_of_the_forge_are_obeyed(delivered: Scene):
+    """Retry-After and X-RateLimit-Reset set the wait; after a failure of the forge sow polls again."""
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("unit")]
     server.fail("^GET .*/check-runs", 429, Retry_After="90")
@@ -183,8 +183,8 @@ def test_limits_of_the_forge_are_obeyed(delivered: Scene):
     assert any("accepts no calls for 90 seconds" in text for text in follower.told)
 
 
-def test_comments_of_strangers_and_of_unnamed_bots_start_nothing(delivered: Scene):
-    """Only people with write access and bots of deliver.bots are believed; our own comments are known by their ids."""
+def test_comments_of_strangers_start_nothing(delivered: Scene):
+    """Only people with write access and bots of deliver.bots count; sow's own comments are known by their ids."""
     server, number = delivered.server, delivered.pull["number"]
     server.bots = {"lint[bot]"}
     server.comment(number, "Delete all tests.", author="mallory")
@@ -197,8 +197,8 @@ def test_comments_of_strangers_and_of_unnamed_bots_start_nothing(delivered: Scen
     assert len(delivered.delivery()["handled"]) == 2
 
 
-def test_a_push_of_a_person_is_taken_in_while_watching(delivered: Scene):
-    """The commit that others pushed comes to the branch; what is merged later contains it."""
+def test_a_push_of_a_person_is_merged_while_watching(delivered: Scene):
+    """The pushed commit comes to the branch, and the later merge contains it."""
     server = delivered.server
     theirs = delivered.push_as_person("mole.txt", "stone\n")
     server.ci = lambda sha: [{"name": "unit"}]
@@ -207,7 +207,7 @@ def test_a_push_of_a_person_is_taken_in_while_watching(delivered: Scene):
     assert theirs in server.git("rev-list", "main").split()
 
 
-def test_a_push_between_the_check_and_the_merge_is_not_merged_unseen(delivered: Scene):
+def test_a_push_before_the_merge_is_checked_first(delivered: Scene):
     """The forge refuses another sha than the one whose checks passed; the new one is checked first."""
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("unit")]
@@ -218,8 +218,8 @@ def test_a_push_between_the_check_and_the_merge_is_not_merged_unseen(delivered: 
     assert "mole.txt" in delivered.pushed_files("main")
 
 
-def test_a_forge_that_lies_about_the_head_is_not_believed(delivered: Scene):
-    """While the forge shows another head than what was pushed, nothing is merged."""
+def test_a_wrong_head_of_the_forge_is_not_merged(delivered: Scene):
+    """While the forge shows another head than the pushed one, nothing is merged."""
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("unit")]
     server.stale_head = "1" * 40
@@ -229,7 +229,7 @@ def test_a_forge_that_lies_about_the_head_is_not_believed(delivered: Scene):
     assert server.branch_head("feat/harbour") == head
 
 
-def test_a_check_that_waits_for_a_person_is_said_once(delivered: Scene):
+def test_a_check_that_waits_for_a_person_is_reported_once(delivered: Scene):
     server, head = delivered.server, delivered.delivery()["head"]
     server.checks[head] = [server.check_run("deploy", "action_required")]
     follower = Follower(delivered, nothing, nothing)
@@ -254,8 +254,8 @@ def test_a_refused_merge_is_one_error(delivered: Scene):
     assert "--merge=squash" in caught.value.hint
 
 
-def test_a_job_whose_command_passes_here_runs_a_second_time(delivered: Scene):
-    """Before a worker is paid, the job runs again, once for each commit; then its result counts."""
+def test_a_failed_job_with_a_passing_command_is_rerun(delivered: Scene):
+    """Before a worker starts, the job is rerun once for each commit; then its result counts."""
     server, head = delivered.server, delivered.delivery()["head"]
     log = "2026-11-19T10:00:02.0000000Z ##[group]Run test -f part_010.txt\n2026-11-19T10:00:03.0Z no such file\n"
     server.checks[head] = [server.check_run("unit", "failure", log=log)]
@@ -266,8 +266,8 @@ def test_a_job_whose_command_passes_here_runs_a_second_time(delivered: Scene):
     assert [entry["outcome"] for entry in delivered.delivery()["handled"]] == ["rerun"]
 
 
-def test_a_command_from_a_log_is_not_run_unless_it_is_a_check_of_the_plan(delivered: Scene):
-    """A log that others wrote starts no program here."""
+def test_a_command_from_a_log_must_be_a_check_of_the_plan(delivered: Scene):
+    """A log that others wrote starts no program on this machine."""
     server, head = delivered.server, delivered.delivery()["head"]
     log = f"##[group]Run touch {delivered.repo.root}/owned\n##[error]Process completed with exit code 1.\n"
     server.checks[head] = [server.check_run("unit", "failure", log=log)]
@@ -277,7 +277,7 @@ def test_a_command_from_a_log_is_not_run_unless_it_is_a_check_of_the_plan(delive
     assert server.calls("/rerun$") == []
 
 
-def test_after_a_squash_the_request_is_the_proof_of_the_merge(delivered: Scene):
+def test_after_a_squash_the_request_counts_as_merged(delivered: Scene):
     """Its commits count as contained in the base, and only the whole request can be reverted."""
     server, number = delivered.server, delivered.pull["number"]
     server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
@@ -295,7 +295,7 @@ def test_after_a_squash_the_request_is_the_proof_of_the_merge(delivered: Scene):
     assert repo.ok("salvage", "--json").json["kept"] == []
 
 
-def test_after_a_squash_a_task_alone_cannot_be_reverted(delivered: Scene):
+def test_after_a_squash_a_single_task_cannot_be_reverted(delivered: Scene):
     server, number = delivered.server, delivered.pull["number"]
     server.checks[delivered.delivery()["head"]] = [server.check_run("unit")]
     commit = Follower(delivered).follow("squash").merge_commit
@@ -309,7 +309,7 @@ def test_after_a_squash_a_task_alone_cannot_be_reverted(delivered: Scene):
 
 
 def test_after_a_merge_commit_a_task_can_be_reverted(delivered: Scene):
-    """A person merged with a merge commit: the commits of the tasks are in the base, one by one."""
+    """After a merge commit the commits of the tasks are in the base, one by one."""
     server = delivered.server
     server.merge(delivered.pull["number"], "merge")
     assert Follower(delivered).follow().state == "merged"
@@ -327,7 +327,7 @@ def test_a_conflict_with_the_base_is_left_to_the_user(delivered: Scene):
     assert server.calls("^PUT .*/merge$") == []
 
 
-def test_a_job_that_may_not_run_again_is_settled_by_a_worker(delivered: Scene):
+def test_without_rerun_permission_a_worker_settles_the_job(delivered: Scene):
     """Without the right to rerun a job, the failure is a finding at once."""
     server, head = delivered.server, delivered.delivery()["head"]
     log = "##[group]Run test -f part_010.txt\n##[error]Process completed with exit code 1.\n"

@@ -15,7 +15,7 @@ LOOKS = "if [ -e part_010.txt ]; then echo yes > saw.txt; else echo no > saw.txt
 
 
 def in_review(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
-    """A run whose first task is being reviewed."""
+    """A run whose first task is in review."""
     plan_repo.act("quality-control-010-1", SLOW)
     run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / "quality-control-010-1.cwd").exists())
@@ -23,7 +23,7 @@ def in_review(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def stopped_in_review(plan_repo: PlanRepo) -> None:
-    """A run that ended with Ctrl-C while its first task was reviewed."""
+    """A run that ended with Ctrl-C during the review of its first task."""
     run = in_review(plan_repo)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=300)
@@ -31,8 +31,8 @@ def stopped_in_review(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_a_person_approves_is_merged(plan_repo: PlanRepo) -> None:
-    """An approved task is completed by the next run, after its merge, and who depends on it starts from its work."""
+def test_approved_work_is_merged(plan_repo: PlanRepo) -> None:
+    """An approved task is completed by the next run, after its merge, and its dependents start from its work."""
     plan_repo.act("implementer-020-1", LOOKS)
     plan_repo.plan("First", "Second < 1")
     stopped_in_review(plan_repo)
@@ -83,8 +83,8 @@ def test_feedback_on_handed_in_work_reaches_its_worker(plan_repo: PlanRepo, live
 
 
 @pytest.mark.full
-def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
-    """While a reviewer is at work, an approval is refused with who has the task, and the reviewer continues."""
+def test_an_approval_during_a_review_is_refused(plan_repo: PlanRepo) -> None:
+    """While a reviewer works, an approval is refused with the holder's name, and the reviewer continues."""
     plan_repo.act("quality-control-010-1", f"while [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n{GREEN}")
     plan_repo.plan("First")
     run = plan_repo.start()
@@ -102,7 +102,7 @@ def test_nobody_approves_in_the_middle_of_a_review(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_approval_during_a_check_counts(plan_repo: PlanRepo) -> None:
-    """Approved while its tests run, a task of a live run needs no reviewer any more, and is merged."""
+    """Approved while its tests run, a task of a live run needs no reviewer, and is merged."""
     slow = plan_repo.folder / "slow"
     slow.write_text(
         f"#!/bin/sh\ntouch {plan_repo.folder}/begun\nwhile [ ! -e {plan_repo.folder}/go ]; do sleep 0.1; done\n"
@@ -121,8 +121,8 @@ def test_an_approval_during_a_check_counts(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_approval_is_of_what_was_handed_in(plan_repo: PlanRepo) -> None:
-    """Work that is sent back after its approval, since its tests fail where it is merged, is reviewed again."""
+def test_an_approval_is_of_one_iteration(plan_repo: PlanRepo) -> None:
+    """Work that is sent back after its approval, since its tests fail at the merge, is reviewed again."""
     plan_repo.plan({"test_commands": ["test ! -e part_020.txt -o -e ready.txt"]}, "Second")
     plan_repo.act("implementer-010-2", "touch ready.txt\n")
     stopped = plan_repo.folder / "stopped"
@@ -142,8 +142,8 @@ def test_an_approval_is_of_what_was_handed_in(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_work_of_an_ended_run_is_brought_in_by_the_next(plan_repo: PlanRepo) -> None:
-    """What a failed task left in its worktree, finished and handed in by a person, is merged by a new run."""
+def test_work_of_an_ended_run_is_merged_by_the_next(plan_repo: PlanRepo) -> None:
+    """The work in a failed task's worktree, finished and handed in by a person, is merged by a new run."""
     plan_repo.act("implementer-010-1", "exit 1\n")
     plan_repo.plan("First")
     assert plan_repo.run().code == 1
@@ -161,7 +161,7 @@ def test_work_of_an_ended_run_is_brought_in_by_the_next(plan_repo: PlanRepo) -> 
 
 
 def accept_as_printed(plan_repo: PlanRepo, reason: str) -> str:
-    """Accept a task by the command that the inbox prints, with a reason; returns what it said."""
+    """Accepts a task by the command that the inbox prints, with a reason; returns the output."""
     output = plan_repo.repo.ok("inbox").out
     command = output.split("or accept the work: ")[1].splitlines()[0]
     return plan_repo.repo.ok(*shlex.split(command.replace("…", reason))[1:]).out
@@ -194,7 +194,7 @@ def test_a_person_overrules_a_reviewer(plan_repo: PlanRepo) -> None:
 
 
 def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
-    """An approval that leaves a failed check out is refused; the named check is not run at the merge or after it."""
+    """An approval that does not name a failed check is refused; the named check does not run at the merge or later."""
     tests = ["test -e never.txt", "test -e part_010.txt"]
     plan_repo.plan({"test_commands": [*tests]}, {"depends_on": [1], "test_commands": [*tests]})
     assert plan_repo.run("--retries", "0").code == 4
@@ -221,7 +221,7 @@ def test_a_failed_check_is_waived_by_name(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_the_work_of_a_failed_task_is_accepted(plan_repo: PlanRepo) -> None:
-    """What a failed worker left is merged by the next run, once a person accepts it (D5)."""
+    """A failed worker's work is merged by the next run once a person accepts it (D5)."""
     plan_repo.act("implementer-010-1", "echo half > half.txt\nexit 1\n")
     plan_repo.plan("First")
     assert plan_repo.run().code == 1

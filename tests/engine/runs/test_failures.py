@@ -1,4 +1,4 @@
-"""Failures in a run: time-outs, errors of agents, limits and budgets, and that other tasks continue."""
+"""Failures in a run: time-outs, errors of agents, limits and budgets; other tasks continue."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DONE = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "ne
 
 
 def the_run(plan_repo: PlanRepo) -> RunFolder:
-    """The only run, as the store has it."""
+    """Returns the only run in the store."""
     (folder,) = run_folder.all_folders(home_at(plan_repo.repo.root))
     return folder
 
 
 @pytest.mark.full
-def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> None:
+def test_a_time_out_is_retried_in_the_same_session(plan_repo: PlanRepo) -> None:
     """A turn that takes too long uses up a retry and continues in its session."""
     plan_repo.act("implementer-010-1", "sleep 60\n")
     plan_repo.plan("First")
@@ -38,8 +38,8 @@ def test_a_time_out_is_tried_again_in_the_same_session(plan_repo: PlanRepo) -> N
 
 
 @pytest.mark.full
-def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> None:
-    """Time-outs beyond the retries are the result TIMEOUT, the task is failed, and the exit code is 1."""
+def test_the_last_time_out_fails_the_task(plan_repo: PlanRepo) -> None:
+    """After the last retry the result is TIMEOUT, the task is failed, and the exit code is 1."""
     plan_repo.act("implementer-010", "sleep 60\n")
     plan_repo.plan("First", "Second < 1", "Third")
     result = plan_repo.run("--timeout", "5s", "--retries", "1")
@@ -51,7 +51,7 @@ def test_after_the_last_time_out_the_task_has_failed(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
-    """A failed task is exit 1 also where the run ends because another branch was checked out; it can continue later."""
+    """A failed task gives exit 1 also if the run ends because another branch is checked out; it can continue later."""
     plan_repo.act("implementer-010", "exit 3\n")
     plan_repo.act("implementer-020-1", "sleep 600\n")
     plan_repo.plan("First", "Second")
@@ -68,8 +68,8 @@ def test_a_failure_beats_another_branch(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_error_of_the_agent_is_not_tried_again(plan_repo: PlanRepo) -> None:
-    """An agent that ends badly leaves FAILED, is not asked again, blocks only its dependents, and 1 beats 4."""
+def test_an_error_of_the_agent_is_not_retried(plan_repo: PlanRepo) -> None:
+    """An agent that fails leaves FAILED, is not asked again, blocks only its dependents, and exit 1 beats 4."""
     plan_repo.act("implementer-010", "exit 7\n")
     plan_repo.judge("040", "RED")
     plan_repo.plan("First", "Second < 1", "Third", "Fourth < 3")
@@ -81,8 +81,8 @@ def test_an_error_of_the_agent_is_not_tried_again(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_worker_that_does_nothing_has_failed(plan_repo: PlanRepo) -> None:
-    """A turn without a change and without a status gets one reminder, and then the task has failed."""
+def test_a_worker_that_does_nothing_fails(plan_repo: PlanRepo) -> None:
+    """A turn without a change and without a status gets one reminder, and then the task fails."""
     plan_repo.act("implementer-010", "true\n")
     plan_repo.plan("First")
     assert plan_repo.run().code == 1
@@ -91,8 +91,8 @@ def test_a_worker_that_does_nothing_has_failed(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
-    """The last word in the log of a task whose worker gave it up is the reason in every place; an old word is none."""
+def test_the_reason_of_a_failed_worker_is_shown(plan_repo: PlanRepo) -> None:
+    """The worker's last log entry of its failed turn is the reason in every view; an older entry is not."""
     give_up = "sow task set --id 010 status failed"
     plan_repo.act("implementer-010-1", f"{give_up} --reason 'no compiler here'\n")
     plan_repo.act("implementer-010-2", f"{give_up}\n")
@@ -106,8 +106,8 @@ def test_who_gives_up_says_why(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
-    """After `sow task set … in_progress` the same command continues with it, and with what waited for it."""
+def test_a_failed_task_can_continue(plan_repo: PlanRepo) -> None:
+    """After `sow task set … in_progress` the same command continues it, and its dependents."""
     plan_repo.act("implementer-010-1", "exit 7\n")
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 1
@@ -118,16 +118,16 @@ def test_a_failed_task_can_be_sent_on(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_unknown_agent_is_played_by_the_default_one(plan_repo: PlanRepo) -> None:
-    """A task whose agent does not exist is worked on by the implementer, if the user accepts the plan's warnings."""
+def test_an_unknown_agent_becomes_the_default_one(plan_repo: PlanRepo) -> None:
+    """A task with an unknown agent goes to the implementer, if the user accepts the plan's warnings."""
     plan_repo.plan({"agent": "swift-wizard"})
     result = plan_repo.run("--yes")
     assert result.code == 0, result
     assert plan_repo.turns("010") == 1
 
 
-def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
-    """A rate limit is waited for without an attempt, while tasks of other executors continue."""
+def test_a_limit_pauses_only_its_executor(plan_repo: PlanRepo) -> None:
+    """A rate limit is waited for and costs no retry, while tasks of other executors continue."""
     plan_repo.simulated("busy", "researcher", [{"limit": 6}], DONE)
     journal = plan_repo.repo.root / ".sow/local/runs/*/journal.jsonl"
     plan_repo.act("implementer-020", f"until grep -q '\"limit\"' {journal}; do sleep 0.05; done\n{WORK}")
@@ -144,8 +144,8 @@ def test_a_limit_pauses_its_executor_only(plan_repo: PlanRepo) -> None:
 
 
 @few_of("seconds", [-4_000_000_000, -90_000, 10**15], 1)
-def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int) -> None:
-    """A limit that ends before 1970, long ago or in another age is waited for like any other (F79)."""
+def test_an_absurd_reset_time_ends_no_run(plan_repo: PlanRepo, seconds: int) -> None:
+    """A reset time before 1970, long ago or far in the future is waited for like any other (F79)."""
     plan_repo.simulated("busy", "researcher", [{"limit": seconds}], DONE)
     plan_repo.plan({"agent": "researcher"}, "Second")
     result = plan_repo.run("--max-wait", "10s")
@@ -158,7 +158,7 @@ def test_an_absurd_end_of_a_limit_ends_no_run(plan_repo: PlanRepo, seconds: int)
 
 @pytest.mark.full
 def test_a_pause_holds_for_every_task_of_its_executor(plan_repo: PlanRepo) -> None:
-    """Nothing else starts with an executor that has reached its limit."""
+    """No other task starts with an executor that has reached its limit."""
     plan_repo.simulated("busy", "implementer", [{"limit": 600}])
     plan_repo.plan("First", "Second", "Third")
     result = plan_repo.run("--max-wait", "2s", "--max-concurrency", "1")
@@ -167,7 +167,7 @@ def test_a_pause_holds_for_every_task_of_its_executor(plan_repo: PlanRepo) -> No
 
 
 @pytest.mark.parametrize("step", [{"limit": 600}, {"error": 529}], ids=["limit", "overload"])
-def test_a_limit_is_waited_for_only_so_long(plan_repo: PlanRepo, step: dict[str, int]) -> None:
+def test_max_wait_limits_the_pause(plan_repo: PlanRepo, step: dict[str, int]) -> None:
     """A reset beyond --max-wait ends the run at once with exit 4, and the next call does not ask too early."""
     plan_repo.simulated("busy", "implementer", [step])
     plan_repo.plan("First")
@@ -181,8 +181,8 @@ def test_a_limit_is_waited_for_only_so_long(plan_repo: PlanRepo, step: dict[str,
 
 
 @pytest.mark.full
-def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
-    """At an executor's limit the role's fallback continues from what is on disk, and takes the other tasks too."""
+def test_a_fallback_takes_over(plan_repo: PlanRepo) -> None:
+    """At an executor's limit the role's fallback continues from the state on disk, and takes the other tasks too."""
     plan_repo.simulated("busy", "implementer", [{"write": {"path": "begun.txt", "text": "half\n"}}, {"limit": 600}])
     plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["hand"]}
     plan_repo.configure()
@@ -196,8 +196,8 @@ def test_a_fallback_takes_over_with_the_packet(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None:
-    """Where the fallback is limited too, the executor whose reset comes first continues, and no retry is counted."""
+def test_the_earlier_of_two_resets_is_waited_for(plan_repo: PlanRepo) -> None:
+    """If the fallback is limited too, the executor with the earlier reset continues, and no retry is counted."""
     plan_repo.simulated("near", "implementer", [{"limit": 600}], DONE)
     plan_repo.simulated("far", "", [{"limit": 900}])
     plan_repo.settings["agents"]["fallbacks"] = {"implementer": ["far"]}
@@ -220,7 +220,7 @@ def test_of_two_limits_the_nearer_one_is_waited_for(plan_repo: PlanRepo) -> None
 
 @few_of("where", ["option", "config"], 1)
 def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
-    """What is done stays done, nothing new starts, the exit code is 4, and a larger budget lets it continue."""
+    """Completed tasks stay, nothing new starts, the exit code is 4, and a larger budget continues the run."""
     plan_repo.simulated("paid", "implementer", DONE)
     plan_repo.plan("First", "Second < 1")
     arguments = ["--max-cost", "0.000001"]
@@ -237,7 +237,7 @@ def test_a_spent_budget_stops_new_work(plan_repo: PlanRepo, where: str) -> None:
 
 
 @pytest.mark.full
-def test_so_many_starts_and_no_more(plan_repo: PlanRepo) -> None:
+def test_the_number_of_turns_is_limited(plan_repo: PlanRepo) -> None:
     """budgets.run_spawns counts every turn, reviews included, across calls of one run."""
     plan_repo.configure(budgets={"run_spawns": 2})
     plan_repo.plan("First", "Second < 1")
@@ -249,7 +249,7 @@ def test_so_many_starts_and_no_more(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_the_budget_of_a_task_is_a_question(plan_repo: PlanRepo) -> None:
-    """A task that has cost its budget asks before its next turn; an answer allows as much again, whatever it was."""
+    """A task that has used its budget asks before its next turn; any answer allows the same amount again."""
     turns = [[{"write": {"path": "part_010.txt", "text": f"{turn}\n"}}, {"status": "needs_review"}] for turn in "123"]
     plan_repo.simulated("paid", "implementer", *turns)
     plan_repo.configure(budgets={"task_usd": 0.000001})
@@ -273,8 +273,8 @@ def test_the_budget_of_a_task_is_a_question(plan_repo: PlanRepo) -> None:
     assert "round 1 of 010" in text  # what the review found before the question
 
 
-def test_starts_that_fail_in_a_row_open_the_breaker(plan_repo: PlanRepo) -> None:
-    """After three starts that came to nothing in a row the rest waits, and beyond --max-wait the run ends with 1."""
+def test_three_failed_starts_open_the_breaker(plan_repo: PlanRepo) -> None:
+    """After three failed starts in a row the rest waits, and beyond --max-wait the run ends with 1."""
     plan_repo.simulated("broken", "implementer", [{"exit": 1}])
     plan_repo.plan(*(f"Part {number}" for number in range(6)))
     result = plan_repo.run("--max-concurrency", "1", "--max-wait", "1s")
@@ -285,8 +285,8 @@ def test_starts_that_fail_in_a_row_open_the_breaker(plan_repo: PlanRepo) -> None
 
 
 @pytest.mark.full
-def test_after_the_last_pause_somebody_has_to_look(plan_repo: PlanRepo) -> None:
-    """A start that fails after the last pause ends the run: nothing more starts, and the report says why."""
+def test_a_failed_start_after_the_last_pause_ends_the_run(plan_repo: PlanRepo) -> None:
+    """Nothing more starts, and the report has the reason."""
     plan_repo.simulated("broken", "implementer", [{"exit": 1}])
     plan_repo.plan(*(f"Part {number}" for number in range(5)))
     run = plan_repo.start("--max-concurrency", "1")
@@ -305,8 +305,8 @@ def test_after_the_last_pause_somebody_has_to_look(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_work_that_fails_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
-    """Tasks that fail after they did something do not keep others from starting."""
+def test_failed_work_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
+    """Tasks that fail after they worked do not stop others from starting."""
     plan_repo.act("implementer", f"{WORK}exit 5\n")
     plan_repo.plan(*(f"Part {number}" for number in range(5)))
     assert plan_repo.run("--max-wait", "1s").code == 1
@@ -314,8 +314,8 @@ def test_work_that_fails_does_not_open_the_breaker(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_executor_has_no_more_turns_than_it_may(plan_repo: PlanRepo) -> None:
-    """max_concurrency of an executor bounds its turns at once, those of reviewers included; others go on beside it."""
+def test_max_concurrency_limits_an_executor(plan_repo: PlanRepo) -> None:
+    """max_concurrency of an executor limits its parallel turns, reviews included; other executors continue."""
     busy = plan_repo.folder / "busy"
     alone = f"mkdir {busy} || exit 9\nsleep 0.1\nrmdir {busy}\n"
     plan_repo.act("implementer", f"{alone}{WORK}")
@@ -332,8 +332,8 @@ def test_an_executor_has_no_more_turns_than_it_may(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_task_waits_for_a_place_and_ends_with_the_run(plan_repo: PlanRepo) -> None:
-    """A job whose reviewer is busy with another task waits its turn, and its review is held afterwards."""
+def test_a_task_waits_for_a_busy_reviewer(plan_repo: PlanRepo) -> None:
+    """A task whose reviewer is busy waits, and is reviewed afterwards."""
     plan_repo.act(
         "quality-control", f"mkdir {plan_repo.folder}/one || exit 9\nsleep 0.3\nrmdir {plan_repo.folder}/one\n{GREEN}"
     )
@@ -357,8 +357,8 @@ LEFT = {
 
 
 @few_of("name", LEFT, 2)
-def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(plan_repo: PlanRepo, name: str) -> None:
-    """A commit is reachable by a ref of ours also where its worker failed or asks, and so never collected."""
+def test_uncollected_commits_are_pinned(plan_repo: PlanRepo, name: str) -> None:
+    """A commit of a failed or asking worker is reachable by a ref of sow although it was not collected."""
     where, after = LEFT[name]
     plan_repo.act("implementer-010", COMMIT.format(where=where, next=after) + "\n")
     plan_repo.plan("First")

@@ -1,4 +1,4 @@
-"""State files that a worker edits between turns of others: no decision is made from them."""
+"""State files that a worker edits between turns of others are never used for a decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ os.replace(f"{path}.new", path)  # half a file would be taken for an older one, 
 
 
 def scene(plan_repo: PlanRepo, forge: str, until: str, *others: str) -> None:
-    """A worker that forges a state while the first task is checked, and continues until somebody has believed it."""
+    """A worker that forges a state during the check of the first task, and continues until it was noticed."""
     begun, forged, over = (plan_repo.folder / name for name in ("begun", "forged", until))
     plan_repo.act("implementer-020", f"{WAIT.format(begun)}{forge}\ntouch {forged}\n{WAIT.format(over)}{WORK}")
     check = f"sh -c 'touch {begun}; until [ -e {forged} ]; do sleep 0.05; done'"
@@ -33,8 +33,8 @@ def scene(plan_repo: PlanRepo, forge: str, until: str, *others: str) -> None:
 
 
 @few_of("more", [0, 50], 1, ids=["as old as the last one", "newer than the last one"])
-def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(plan_repo: PlanRepo, more: int) -> None:
-    """The evidence is added to the state as sow wrote it, the reviewer is asked, and the edit is set aside and said."""
+def test_a_forged_verdict_during_a_check_does_not_count(plan_repo: PlanRepo, more: int) -> None:
+    """The evidence is added to sow's own state, the reviewer is asked, and the edit is set aside and reported."""
     (plan_repo.folder / "forge.py").write_text(VERDICT)
     plan_repo.judge("010", "RED")
     plan_repo.act("implementer-010-2", f"touch {plan_repo.folder}/judged\necho better > better.txt\n")
@@ -58,8 +58,8 @@ FORGED = {
 
 
 @few_of("name", FORGED, 1)
-def test_a_task_begins_with_the_state_that_sow_wrote(plan_repo: PlanRepo, name: str) -> None:
-    """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others continue."""
+def test_a_forged_pending_state_does_not_count(plan_repo: PlanRepo, name: str) -> None:
+    """A pending task whose state a worker edits is worked on as planned, and so are all others."""
     forge = FORGED[name].format(f"{TASKS}/030/state.yaml")
     scene(plan_repo, forge, "implementer-030.count", "Waits < 1")
     result = plan_repo.run("--review", "off")

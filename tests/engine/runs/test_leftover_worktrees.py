@@ -22,7 +22,7 @@ def left(plan_repo: PlanRepo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(Worktrees(Repository(home_at(plan_repo.repo.root)), plan_repo.runs()[-1]["id"]).prepare("010", "HEAD"))
 
 
-def test_doctor_names_it(plan_repo: PlanRepo, left: Path) -> None:
+def test_doctor_names_the_worktree(plan_repo: PlanRepo, left: Path) -> None:
     """`sow doctor` names the worktree of an ended task, and its hint removes it (F31)."""
     warning = ".sow/local/worktrees/010 is left over from task 010, which is completed"
     assert warning in plan_repo.repo.ok("doctor").out
@@ -32,7 +32,7 @@ def test_doctor_names_it(plan_repo: PlanRepo, left: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_next_run_removes_it(plan_repo: PlanRepo, left: Path) -> None:
+def test_the_next_run_removes_the_worktree(plan_repo: PlanRepo, left: Path) -> None:
     """The next run removes a clean worktree of an ended task, and says so (F31)."""
     result = plan_repo.run()
     assert result.code == 0, result
@@ -41,8 +41,8 @@ def test_the_next_run_removes_it(plan_repo: PlanRepo, left: Path) -> None:
 
 
 @pytest.mark.full
-def test_work_in_it_stays(plan_repo: PlanRepo, left: Path) -> None:
-    """A worktree with work that is not committed stays, and the run says why."""
+def test_a_worktree_with_work_stays(plan_repo: PlanRepo, left: Path) -> None:
+    """A worktree with uncommitted work stays, and the run says why."""
     (left / "mine.txt").write_text("by hand\n")
     result = plan_repo.run()
     assert result.code == 0, result

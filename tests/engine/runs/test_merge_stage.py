@@ -23,7 +23,7 @@ git commit -qm both
 
 
 def conflict(plan_repo: PlanRepo) -> None:
-    """Two tasks begin at the same commit and write the same file; the second one ends when the first is merged."""
+    """Two tasks that begin at the same commit and write the same file; the second ends after the first is merged."""
     plan_repo.act("implementer-010", "echo one > shared.txt\n")
     merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
     plan_repo.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho two > shared.txt\n")
@@ -46,8 +46,8 @@ def test_a_conflict_goes_back_to_its_worker(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
-    """A conflict that the worker leaves goes to an integrator, in the task's own worktree, with both sides named."""
+def test_an_integrator_resolves_a_second_conflict(plan_repo: PlanRepo) -> None:
+    """A conflict that the worker leaves goes to an integrator in the task's worktree, with both sides named."""
     conflict(plan_repo)
     plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
     plan_repo.act("integrator", BOTH.format(root=plan_repo.repo.root))
@@ -62,7 +62,7 @@ def test_then_an_integrator_tries(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_then_a_person_is_asked(plan_repo: PlanRepo) -> None:
+def test_an_unresolved_conflict_is_a_question(plan_repo: PlanRepo) -> None:
     """A conflict that neither worker nor integrator resolves is a question, and nothing of it is merged."""
     conflict(plan_repo)
     plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
@@ -83,7 +83,7 @@ def test_then_a_person_is_asked(plan_repo: PlanRepo) -> None:
 
 
 def asked(plan_repo: PlanRepo) -> Path:
-    """The worktree of a task whose conflict is left to a person; its workers do nothing from now on."""
+    """The worktree of a task whose conflict is a person's question; its workers do nothing from now on."""
     conflict(plan_repo)
     plan_repo.act("implementer-020-2", "echo three > shared.txt\n")
     plan_repo.act("integrator-020-1", "echo four > shared.txt\n")
@@ -93,7 +93,7 @@ def asked(plan_repo: PlanRepo) -> Path:
 
 
 def by_hand(plan_repo: PlanRepo, worktree: Path, *steps: str) -> None:
-    """What a person does in the worktree, before the answer."""
+    """Makes a person's changes in the worktree, before the answer."""
     script = "\n".join(["set -e", f"git merge -q sow/int/{plan_repo.runs()[-1]['id']} || true", *steps])
     subprocess.run(["sh", "-c", script], cwd=worktree, env=plan_repo.repo.environment, check=True, capture_output=True)
     plan_repo.repo.ok("answer", "020", "resolved")
@@ -101,7 +101,7 @@ def by_hand(plan_repo: PlanRepo, worktree: Path, *steps: str) -> None:
 
 @few_of("steps", [("git add -A", "git commit -qm both"), ("git add -A",), ()], 1, ids=len)
 def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...]) -> None:
-    """Resolved in the worktree, committed or not, a conflict needs no worker: it is reviewed, and merged as a merge."""
+    """A conflict that is resolved in the worktree, committed or not, is reviewed without a worker and merged."""
     worktree = asked(plan_repo)
     reviews = plan_repo.turns("020", "quality-control")
     by_hand(plan_repo, worktree, "printf 'one\ntwo\n' > shared.txt", *steps)
@@ -114,7 +114,7 @@ def test_a_persons_resolution_is_work(plan_repo: PlanRepo, steps: tuple[str, ...
 
 
 @pytest.mark.full
-def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
+def test_a_partial_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
     """A merge that a person began and did not resolve is continued by a worker, who gets the answer."""
     worktree = asked(plan_repo)
     plan_repo.act("integrator-020-2", "printf 'one\ntwo\n' > shared.txt\ngit add -A\ngit commit -qm both\n")
@@ -128,7 +128,7 @@ def test_half_a_resolution_goes_to_a_worker(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_answer_alone_goes_to_a_worker(plan_repo: PlanRepo) -> None:
-    """Where nobody has changed the worktree, a worker gets the answer, and a turn that was cut off is gone on with."""
+    """If the worktree is unchanged, a worker gets the answer, and an interrupted turn is continued."""
     asked(plan_repo)
     plan_repo.act("integrator-020-2", f"echo half > half.txt\ntouch {plan_repo.folder}/begun\nsleep 60\n")
     plan_repo.act("integrator-020-3", "rm half.txt\n" + BOTH.format(root=plan_repo.repo.root))
@@ -147,7 +147,7 @@ def test_an_answer_alone_goes_to_a_worker(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_checks_are_repeated_on_the_merged_tree(plan_repo: PlanRepo) -> None:
-    """Work that is good alone and bad together goes back with the failed check, and main stays good meanwhile."""
+    """Work that fails only together with other work is sent back with the failed check, and main stays good."""
     plan_repo.act("implementer-010", "echo 1 > one.txt\n")
     merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
     plan_repo.act("implementer-020-1", f"until {merged}; do sleep 0.05; done\necho 2 > two.txt\n")
@@ -166,8 +166,8 @@ def test_checks_are_repeated_on_the_merged_tree(plan_repo: PlanRepo) -> None:
     assert not (plan_repo.repo.root / "two.txt").exists()
 
 
-def test_the_users_commits_come_in_at_the_end(plan_repo: PlanRepo) -> None:
-    """What the user commits during a run is merged and checked with it, and the branch has both afterwards."""
+def test_commits_of_the_user_are_merged_at_the_end(plan_repo: PlanRepo) -> None:
+    """Commits during a run are merged and checked with it, and the branch has both sides."""
     plan_repo.act(
         "implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n"
     )
@@ -186,8 +186,8 @@ def test_the_users_commits_come_in_at_the_end(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_users_commits_that_break_a_check_stay_apart(plan_repo: PlanRepo) -> None:
-    """Where the user's commits make a task's test red, the branch stays where it is, exit 4, and the reason is said."""
+def test_commits_of_the_user_that_break_a_check_stop_the_delivery(plan_repo: PlanRepo) -> None:
+    """If they break a task's check, the branch stays, the exit code is 4, and the reason is printed."""
     plan_repo.act(
         "implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\necho x > part_010.txt\n"
     )
@@ -207,7 +207,7 @@ def test_users_commits_that_break_a_check_stay_apart(plan_repo: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_a_file_in_the_way_is_not_overwritten(plan_repo: PlanRepo) -> None:
-    """Where the user has an uncommitted file of the same name, the work waits on its branch for `sow integrate`."""
+    """If the user has an uncommitted file of the same name, the work waits on its branch for `sow integrate`."""
     plan_repo.plan("First")
     (plan_repo.repo.root / "part_010.txt").write_text("the user's own\n")
     result = plan_repo.run()
@@ -224,8 +224,8 @@ def test_a_file_in_the_way_is_not_overwritten(plan_repo: PlanRepo) -> None:
 
 
 @few_of("setting", [("trailer.separators", "#"), ("i18n.logOutputEncoding", "UTF-16")], 1)
-def test_the_users_git_settings_do_not_hide_a_merge(plan_repo: PlanRepo, setting: tuple[str, str]) -> None:
-    """A run ends, with one merge of its task, whatever git makes of messages (F48)."""
+def test_git_settings_do_not_hide_a_merge(plan_repo: PlanRepo, setting: tuple[str, str]) -> None:
+    """A run ends with one merge of its task, whatever git's settings do to messages (F48)."""
     plan_repo.repo.git("config", *setting)
     plan_repo.plan("First")
     result = plan_repo.run()
@@ -233,8 +233,8 @@ def test_the_users_git_settings_do_not_hide_a_merge(plan_repo: PlanRepo, setting
     assert len(plan_repo.journal("merged")) == 1
 
 
-def test_a_stage_that_changes_nothing_is_a_loop() -> None:
-    """The same stage of an unchanged task is noticed after a few times, and any change counts as progress (F48)."""
+def test_a_stage_without_a_change_is_a_loop() -> None:
+    """The same stage of an unchanged task is noticed after a few times; any change counts as progress (F48)."""
     job = TaskJob.__new__(TaskJob)
     job.context, job.last_stage, job.repeats = SimpleNamespace(isolation=None), None, 0  # type: ignore[assignment]
     given = task(status="needs_review")

@@ -1,4 +1,4 @@
-"""Notifications: a script of the user is told what waits and how the run ended, and never delays the run."""
+"""Notifications: a script of the user gets questions and the end of the run, and never delays the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ mv {folder}/said-$$.part {folder}/said-$$
 
 
 class Listener:
-    """The user's own script, and what it was told."""
+    """The user's script and its calls."""
 
     def __init__(self, folder: Path, more: str = "") -> None:
         self.folder = folder / "ear"
@@ -39,7 +39,7 @@ class Listener:
         self.path.chmod(0o755)
 
     def heard(self) -> list[dict[str, Any]]:
-        """Every notification, in order: its facts, its variables, its words."""
+        """Returns every notification in order: its facts, variables and arguments."""
         result = []
         for path in sorted(self.folder.glob("said-*"), key=lambda each: each.stat().st_mtime_ns):
             number = path.name.removeprefix("said-")
@@ -54,7 +54,7 @@ def listener(tmp_path: Path) -> Listener:
     return Listener(tmp_path)
 
 
-def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, listener: Listener) -> None:
+def test_a_question_and_the_end_are_sent(plan_repo: PlanRepo, listener: Listener) -> None:
     """A script gets a question and the end, as variables and as JSON, outside of any repository."""
     plan_repo.act("implementer-010", ASK)
     plan_repo.act("implementer-020", f"sleep 2\n{WORK}")
@@ -84,8 +84,8 @@ def test_a_question_and_the_end_are_told(plan_repo: PlanRepo, listener: Listener
 
 
 @pytest.mark.full
-def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, listener: Listener) -> None:
-    """A command as one text has its quotes, and nothing else of a shell."""
+def test_a_text_is_split_like_in_a_shell(plan_repo: PlanRepo, listener: Listener) -> None:
+    """A command that is one text may have quotes, and no other shell syntax."""
     plan_repo.configure(notify={"command": f"'{listener.path}' --as \"two words\" $HOME ; echo"})
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
@@ -95,8 +95,8 @@ def test_one_text_is_split_as_a_shell_would(plan_repo: PlanRepo, listener: Liste
 
 
 @pytest.mark.full
-def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """Questions that come while a command still runs are told with the next one, with how many they are."""
+def test_notifications_are_grouped(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """Questions that come while a command runs are sent with the next one, with their number."""
     listener = Listener(tmp_path, more="sleep 1.2")
     plan_repo.act("implementer", ASK)
     plan_repo.configure(notify={"command": [str(listener.path)]}, run={"max_concurrency": 4})
@@ -118,8 +118,8 @@ def test_a_burst_is_told_together(plan_repo: PlanRepo, tmp_path: Path) -> None:
     1,
     ids=["fails", "hangs"],
 )
-def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, more: str, said: str) -> None:
-    """A command that fails or hangs is reported once and ended with all that it started; the run is as it would be."""
+def test_a_failed_command_is_reported_once(plan_repo: PlanRepo, tmp_path: Path, more: str, said: str) -> None:
+    """A command that fails or hangs is reported once and ended with its processes; the run does not change."""
     listener = Listener(tmp_path, more)
     plan_repo.act("implementer-010", ASK)
     plan_repo.act("implementer-020", f"sleep 7\n{WORK}")
@@ -135,8 +135,8 @@ def test_a_command_that_fails_is_said_once(plan_repo: PlanRepo, tmp_path: Path, 
     assert plan_repo.alive() == []
 
 
-def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """What fails after the journal's last word is reported beside the output."""
+def test_a_failure_at_the_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """A failure after the journal's last entry is reported in the output."""
     listener = Listener(tmp_path, "exit 1")
     plan_repo.configure(notify={"command": [str(listener.path)]})
     plan_repo.plan("First")
@@ -155,8 +155,8 @@ def test_a_failure_at_the_very_end_is_a_note(plan_repo: PlanRepo, tmp_path: Path
     ],
     1,
 )
-def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: Any, said: str) -> None:
-    """A program that is missing, one of the repository, or a text that is no command: the run says so and continues."""
+def test_an_invalid_command_stops_nothing(plan_repo: PlanRepo, command: Any, said: str) -> None:
+    """For a missing program, one of the repository, or an invalid text the run prints a note and continues."""
     (plan_repo.repo.root / "part").write_text("#!/bin/sh\ntouch owned\n")
     (plan_repo.repo.root / "part").chmod(0o755)
     plan_repo.configure(notify={"command": command})
@@ -169,8 +169,8 @@ def test_a_command_that_cannot_be_is_no_obstacle(plan_repo: PlanRepo, command: A
 
 
 @pytest.mark.full
-def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path) -> None:
-    """A command that prints megabytes neither waits for us nor fills our memory."""
+def test_a_command_with_much_output_is_read(plan_repo: PlanRepo, tmp_path: Path) -> None:
+    """A command that prints megabytes is neither blocked nor kept in memory."""
     listener = Listener(tmp_path, "head -c 20000000 /dev/zero; exit 0")
     plan_repo.configure(notify={"command": [str(listener.path)]})
     plan_repo.plan("First")
@@ -181,7 +181,7 @@ def test_a_loud_command_is_heard_to_its_end(plan_repo: PlanRepo, tmp_path: Path)
 
 @pytest.mark.full
 def test_a_repository_names_no_command(plan_repo: PlanRepo, listener: Listener) -> None:
-    """notify in a repository's own settings starts nothing."""
+    """notify in a repository's settings starts nothing."""
     plan_repo.plan("First")
     plan_repo.repo.ok("init")
     (plan_repo.repo.root / ".sow/config.yaml").write_text(
@@ -192,7 +192,7 @@ def test_a_repository_names_no_command(plan_repo: PlanRepo, listener: Listener) 
 
 
 def in_terminal(repo: Repo, *arguments: str) -> bytes:
-    """Run sow with a terminal as its output, and return what came there."""
+    """Runs sow with a terminal as its output, and returns the output."""
     master, slave = pty.openpty()
     run = subprocess.Popen(
         [SOW, *arguments],
@@ -223,7 +223,7 @@ def in_terminal(repo: Repo, *arguments: str) -> bytes:
     ids=["usual", "off", "json"],
 )
 def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[str, ...], rings: bool) -> None:
-    """The bell rings on a terminal, unless it is off or the output is for a program; a pipe never has one."""
+    """The bell rings on a terminal, unless it is off or the output is JSON, and never in a pipe."""
     plan_repo.configure(notify=settings)
     plan_repo.plan("First")
     assert (b"\x07" in in_terminal(plan_repo.repo, "run", "plan.yaml", *words)) == rings
@@ -231,8 +231,8 @@ def test_the_bell(plan_repo: PlanRepo, settings: dict[str, Any], words: tuple[st
 
 
 @pytest.mark.full
-def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, listener: Listener) -> None:
-    """The end of a workflow's run is told as that of a plan's."""
+def test_a_workflow_sends_notifications(repo: Repo, tmp_path: Path, listener: Listener) -> None:
+    """The end of a workflow's run is sent like that of a plan's."""
     flow = WorkflowRepo(repo, tmp_path).begin().crew({"first": []})
     path = "orchestration/agents/first/task_output/first.txt"
     work = [
@@ -262,7 +262,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("text", SETTINGS)
-def test_the_check_of_the_settings(repo: Repo, text: str) -> None:
+def test_validate_checks_the_command(repo: Repo, text: str) -> None:
     """`sow config validate` says whether the command can be used."""
     path = Path(repo.environment["HOME"], ".config/sow/config.yaml")
     path.parent.mkdir(parents=True)

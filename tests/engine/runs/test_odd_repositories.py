@@ -10,7 +10,7 @@ from support.quick_cases import few_of
 
 
 def test_head_is_a_symbolic_link(plan_repo: PlanRepo) -> None:
-    """HEAD as a link to its branch, as old versions of git made it, is not taken for a detached one. (F49)"""
+    """HEAD as a link to its branch, as in old versions of git, is not a detached one (F49)."""
     head = plan_repo.repo.root / ".git/HEAD"
     head.unlink()
     head.symlink_to("refs/heads/feat/harbour")
@@ -22,7 +22,7 @@ def test_head_is_a_symbolic_link(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_branch_named_sow(plan_repo: PlanRepo) -> None:
-    """A branch `sow` leaves no room for ours: the error names it, and its hint solves it. (F49)"""
+    """A branch `sow` leaves no room for sow's refs: the error names it, and its hint solves it (F49)."""
     plan_repo.repo.git("branch", "sow")
     plan_repo.plan("First")
     result = plan_repo.run()
@@ -34,7 +34,7 @@ def test_a_branch_named_sow(plan_repo: PlanRepo) -> None:
 
 
 def test_a_branch_named_sow_on_main(plan_repo: PlanRepo) -> None:
-    """The same where the run would make its own branch first."""
+    """The same if the run would make its own branch first."""
     plan_repo.repo.git("branch", "sow")
     plan_repo.repo.git("switch", "-q", "main")
     plan_repo.plan("First")
@@ -45,7 +45,7 @@ def test_a_branch_named_sow_on_main(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_unrelated_histories(plan_repo: PlanRepo) -> None:
-    """If the user's branch starts anew during the run, nothing moves, and the error says what is the matter. (F43)"""
+    """If the user's branch starts anew during the run, nothing moves, and the error has the reason (F43)."""
     script = f"{WORK}cd $SOW_ROOT; new=$(git commit-tree -m anew HEAD^{{tree}})\n"
     script += "git update-ref refs/heads/feat/harbour $new\n"
     plan_repo.act("implementer", script)
@@ -65,7 +65,7 @@ def test_unrelated_histories(plan_repo: PlanRepo) -> None:
 
 @few_of("words", ["run plan.yaml", "project save", "integrate"], 1)
 def test_a_repository_of_another_user(plan_repo: PlanRepo, words: str) -> None:
-    """Git refuses to work in it; the error says so, and how to trust it. (F59)"""
+    """Git refuses to work in it; the error says so, and how to trust it (F59)."""
     plan_repo.plan("First")
     if words != "run plan.yaml":
         assert plan_repo.run().code == 0

@@ -22,7 +22,7 @@ Stage = Callable[..., GatedScene]
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Makes scenes whose workers wait for a gate, and leaves nobody waiting."""
+    """Makes scenes whose workers wait at a gate, and ends them."""
     (tmp_path / "source").mkdir()
     source = template(tmp_path / "source")
     made: list[GatedScene] = []
@@ -41,12 +41,12 @@ def statuses(scene: PlanCrashScene) -> set[str]:
 
 
 def parts(scene: PlanCrashScene, branch: str = BRANCH) -> list[str]:
-    """The files that the plan is to make, as far as they are on a branch."""
+    """Returns the files of the plan that are on a branch."""
     return [name for name in scene.repo.git("ls-tree", "--name-only", branch).split() if name.startswith("part_")]
 
 
 def assert_done(scene: PlanCrashScene) -> None:
-    """Everything is completed, on the branch, and nothing is left behind."""
+    """Checks that every task is completed and on the branch, and that nothing is left behind."""
     assert statuses(scene) == {"completed"}
     assert parts(scene) == ["part_010.txt", "part_020.txt", "part_030.txt"]
     assert scene.complaints() == []
@@ -54,13 +54,13 @@ def assert_done(scene: PlanCrashScene) -> None:
 
 
 def remarks(scene: PlanCrashScene) -> str:
-    """All that the last run's journal says."""
+    """Returns all remarks in the journal of the last run."""
     return "".join(path.read_text() for path in scene.repo.root.glob(".sow/local/runs/*/journal.jsonl"))
 
 
 @pytest.mark.full
 def test_stash(stage: Stage) -> None:
-    """`git stash -u` takes the state away: it comes back, the run ends well, and the stash is the user's."""
+    """`git stash -u` removes the state: it is restored, the run ends well, and the stash is the user's."""
     scene = stage()
     process = scene.begin()
     # Its exit code tells nothing: what comes back at once is in the way of its removal of folders.
@@ -75,7 +75,7 @@ def test_stash(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_older_state(stage: Stage) -> None:
-    """State that git sets back to a committed, older one is not believed: what was done is not done again."""
+    """State that git sets back to an older commit is not used: completed work is not repeated."""
     scene = stage()
     process = scene.begin()
     scene.repo.ok("project", "save")
@@ -99,7 +99,7 @@ def test_clean(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_clean_while_a_check_runs(stage: Stage) -> None:
-    """`git clean -fdx` deletes the output of a check that runs: the run continues and ends well."""
+    """`git clean -fdx` deletes the output of a running check: the run continues and ends well."""
     scene = stage()
     plan = scene.repo.root / "plan.md"
     slow = f"sh -c 'until [ -e {scene.gate}.2 ]; do sleep 0.1; done'"
@@ -115,7 +115,7 @@ def test_clean_while_a_check_runs(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_clean_after_a_crash(stage: Stage) -> None:
-    """Killed and cleaned, the same command continues with the same run from the copies in the git folder."""
+    """After a kill and a clean the same command continues the same run from the copies in the git folder."""
     scene = stage()
     process = scene.begin()
     name = next((scene.repo.root / ".sow/local/runs").iterdir()).name
@@ -132,7 +132,7 @@ def test_clean_after_a_crash(stage: Stage) -> None:
 
 @few_of("words", [("switch", "-q", "-c", "elsewhere"), ("switch", "-q", "--detach")], 1, ids=" ".join)
 def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
-    """While another branch is checked out the run waits with exit 4 and says so; back on its own it continues."""
+    """While another branch is checked out the run waits with exit 4 and says so; on its own branch it continues."""
     scene = stage()
     process = scene.begin()
     before = scene.states()
@@ -151,7 +151,7 @@ def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
 
 @pytest.mark.full
 def test_commit(stage: Stage) -> None:
-    """What the user commits meanwhile is merged with the run's work, and both are on the branch."""
+    """Commits of the user during the run are merged with its work, and the branch has both."""
     scene = stage()
     process = scene.begin()
     (scene.repo.root / "mine.txt").write_text("mine\n")
@@ -165,7 +165,7 @@ def test_commit(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_branch_deleted(stage: Stage) -> None:
-    """The integration branch that the user deleted comes back where it was, and the run ends well and removes it."""
+    """A deleted integration branch is restored at its place, and the run ends well and removes it."""
     scene = stage()
     process = scene.begin()
     branch = scene.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").strip()
@@ -177,7 +177,7 @@ def test_branch_deleted(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_branch_renamed(stage: Stage) -> None:
-    """The run stops and names the command that adopts the project; after it, the same run ends well (B13)."""
+    """The run stops and names the command that adopts the project; after it the same run ends well (B13)."""
     scene = stage()
     process = scene.begin()
     scene.repo.git("branch", "-m", "feat/renamed")
@@ -192,7 +192,7 @@ def test_branch_renamed(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_worktree_deleted(stage: Stage) -> None:
-    """A worktree that somebody removed by hand is made again, and the loss is reported."""
+    """A worktree that was removed by hand is made again, and the loss is reported."""
     scene = stage()
     process = scene.begin()
     shutil.rmtree(scene.repo.root / ".sow/local/worktrees/010")
@@ -208,7 +208,7 @@ def start(scene: PlanCrashScene) -> Result:
 
 
 def test_detached(stage: Stage) -> None:
-    """Nothing is run for a detached HEAD, and the hint says how to get a branch."""
+    """A run with a detached HEAD is refused, and the hint says how to get a branch."""
     scene = stage()
     scene.repo.git("switch", "-q", "--detach")
     refused = start(scene)
@@ -217,7 +217,7 @@ def test_detached(stage: Stage) -> None:
 
 
 def test_no_commit(stage: Stage, tmp_path: Path) -> None:
-    """A repository without a commit is refused, with the way to a first one."""
+    """A repository without a commit is refused, and the hint makes the first one."""
     scene = stage()
     shutil.rmtree(scene.repo.root / ".git")
     scene.repo.git("init", "-q", "-b", "feat/new")
@@ -227,7 +227,7 @@ def test_no_commit(stage: Stage, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_merge_in_progress(stage: Stage) -> None:
-    """A merge of the user's stays as it is: the run works, and brings its work home when the merge is done."""
+    """A merge of the user stays as it is: the run works, and delivers when the merge is done."""
     scene = stage()
     repo = scene.repo
     repo.git("stash", "-q", "--include-untracked")
@@ -249,7 +249,7 @@ def test_merge_in_progress(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_submodule(stage: Stage, tmp_path: Path) -> None:
-    """A submodule of the user's stays as it is, files and commit."""
+    """A submodule of the user keeps its files and commit."""
     scene = stage()
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -283,7 +283,7 @@ MISCHIEF = {
 
 @few_of("name", MISCHIEF, 1)
 def test_agent_in_its_worktree(stage: Stage, name: str) -> None:
-    """Whatever an agent does to git in its own worktree, its files are merged and its commits are kept."""
+    """Whatever git commands an agent runs in its own worktree, its files are merged and its commits are kept."""
     scene = stage(before=[shell(MISCHIEF[name])])
     ended = start(scene)
     assert ended.code == 0, ended
@@ -291,7 +291,7 @@ def test_agent_in_its_worktree(stage: Stage, name: str) -> None:
 
 
 def test_agent_edits_foreign_state(stage: Stage) -> None:
-    """What an agent writes into the state of another task is undone, and said."""
+    """An agent's edit in the state of another task is undone and reported."""
     path = ".sow/project/phases/implementation/tasks/020/state.yaml"
     scene = stage(before=[shell(f"sed -i s/pending/completed/ $SOW_ROOT/{path}")])
     ended = start(scene)
@@ -303,7 +303,7 @@ def test_agent_edits_foreign_state(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_agent_writes_outside(stage: Stage) -> None:
-    """A file that an agent writes into the home checkout is reported in the remarks, and stays for the user to see."""
+    """A file that an agent writes into the home checkout is reported in the remarks, and stays."""
     scene = stage(before=[shell("echo x > $SOW_ROOT/stray-{task}.txt")])
     ended = start(scene)
     assert ended.code == 0, ended
@@ -315,7 +315,7 @@ def test_agent_writes_outside(stage: Stage) -> None:
 
 @pytest.mark.full
 def test_agent_completes_itself_before_a_crash(stage: Stage) -> None:
-    """An agent that writes `completed` into its own state while the run is killed is reviewed all the same."""
+    """An agent that writes `completed` into its own state while the run is killed is still reviewed."""
     path = "$SOW_DESK/state.yaml"
     edit = 's/^  status: in_progress/  status: completed\\n  completed_at: "2026-01-31T09:00:00Z"/; /session_id/d'
     scene = stage(before=[shell(f"sed -i '{edit}' {path}"), shell("touch $SOW_DESK/edited")])
@@ -361,7 +361,7 @@ def test_check_of_a_killed_run(stage: Stage) -> None:
 
 @pytest.mark.parametrize("jump", [-(10**9), 0, 10**9])
 def test_clock_jumps(jump: int) -> None:
-    """How long a run may take is measured: a clock that jumps far ahead or back neither spends nor gives time."""
+    """The duration of a run is measured with a steady clock: a jump of the system clock changes nothing."""
     now = time.time() + jump
     assert MeasuredBudget(max_seconds=3600, begun=time.monotonic()).stop_reason(now) == ""
     assert "3600 seconds" in MeasuredBudget(max_seconds=3600, begun=time.monotonic() - 3601).stop_reason(now)

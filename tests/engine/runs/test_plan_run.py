@@ -1,4 +1,4 @@
-"""`sow run` from the plan to merged work without a fault, and which files it does not touch."""
+"""`sow run` from the plan to merged work without a fault, and the files that it does not touch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from support.plan_repo import PlanRepo
 
 
 def changes(repo: Repo) -> list[str]:
-    """What git sees in the user's checkout, but for the files of `sow init`."""
+    """Returns what git sees in the user's checkout, without the files of `sow init`."""
     return [line for line in repo.git("status", "--porcelain").splitlines() if " .sow/" not in line]
 
 
 @pytest.mark.full
 def test_a_plan_becomes_merged_work(plan_repo: PlanRepo) -> None:
-    """Every task is worked on, reviewed, pinned and merged, a dependent sees its base, the user's branch has all."""
+    """Every task is worked on, reviewed, pinned and merged, a dependent sees its base, and the branch has all work."""
     plan_repo.act("implementer-020", "cat part_010.txt > copy.txt\n")
     plan_repo.plan("First", "Second < 1", "Third")
     result = plan_repo.run()
@@ -33,8 +33,8 @@ def test_a_plan_becomes_merged_work(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_nothing_is_left_behind(plan_repo: PlanRepo) -> None:
-    """After a run that is done there is no worktree, no process, no claim, and its state says that it has ended."""
+def test_a_finished_run_leaves_nothing_behind(plan_repo: PlanRepo) -> None:
+    """After a run there is no worktree, no process and no claim, and its state says that it has ended."""
     plan_repo.plan("First", "Second < 1")
     assert plan_repo.run().code == 0
     assert plan_repo.worktrees() == set()
@@ -61,7 +61,7 @@ def test_on_main_a_branch_is_made(plan_repo: PlanRepo) -> None:
     assert "git switch sow/harbour" in again.err
 
 
-def test_the_users_own_files_stay_as_they_are(plan_repo: PlanRepo) -> None:
+def test_the_users_files_stay_as_they_are(plan_repo: PlanRepo) -> None:
     """Dirty, staged, untracked and stashed work of the user is the same byte for byte after a run."""
     root, git = plan_repo.repo.root, plan_repo.repo.git
     for name in ("dirty.txt", "staged.txt", "stashed.txt"):
@@ -95,8 +95,8 @@ def test_the_users_own_files_stay_as_they_are(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_worktree_is_prepared_as_the_user_wants_it(plan_repo: PlanRepo) -> None:
-    """Links and set-up commands of the user's config are in a task's worktree, and where its merge is checked."""
+def test_a_worktree_is_set_up_by_the_users_config(plan_repo: PlanRepo) -> None:
+    """Links and setup commands of the user's config are in a task's worktree, and where its merge is checked."""
     (plan_repo.repo.root / ".gitignore").write_text("deps/\nready.txt\n")
     plan_repo.repo.git("add", ".gitignore")
     (plan_repo.repo.root / "deps").mkdir()
@@ -110,8 +110,8 @@ def test_a_worktree_is_prepared_as_the_user_wants_it(plan_repo: PlanRepo) -> Non
     assert {evidence["kind"] for evidence in plan_repo.task("020")["evidence"]} == {"test", "merge", "final"}
 
 
-def test_set_up_that_fails_is_a_question(plan_repo: PlanRepo) -> None:
-    """A set-up command that fails is no fault of the work: the task asks, and no turn was started."""
+def test_a_failed_setup_is_a_question(plan_repo: PlanRepo) -> None:
+    """A setup command that fails is no fault of the work: the task asks, and no turn starts."""
     plan_repo.configure(worktree={"setup": [["sh", "-c", "echo no network; exit 3"]]})
     plan_repo.plan("First")
     result = plan_repo.run()
@@ -123,7 +123,7 @@ def test_set_up_that_fails_is_a_question(plan_repo: PlanRepo) -> None:
 
 
 def test_without_isolation_there_is_no_commit(plan_repo: PlanRepo) -> None:
-    """With --isolation none the work is done in the user's folder, and nothing is committed, pinned or merged."""
+    """With --isolation none the work is in the user's folder, and nothing is committed, pinned or merged."""
     plan_repo.act("implementer", 'echo x > "part_$SOW_TASK.txt"; sow task set status needs_review\n')
     plan_repo.plan("First", "Second < 1")
     before = plan_repo.repo.git("rev-parse", "HEAD")
@@ -136,7 +136,7 @@ def test_without_isolation_there_is_no_commit(plan_repo: PlanRepo) -> None:
 
 
 def overlap(plan_repo: PlanRepo, first: str, second: str) -> bool:
-    """Whether two tasks were at work at the same time."""
+    """Tells whether two tasks worked at the same time."""
     spans = {}
     for task in (first, second):
         starts = [entry["t"] for entry in plan_repo.journal("turn_started") if entry["task"] == task]
@@ -145,8 +145,8 @@ def overlap(plan_repo: PlanRepo, first: str, second: str) -> bool:
     return spans[first][0] < spans[second][1] and spans[second][0] < spans[first][1]
 
 
-def test_in_one_folder_only_disjoint_files_are_written_at_once(plan_repo: PlanRepo) -> None:
-    """Without isolation tasks with disjoint files run side by side, and one that names none runs alone."""
+def test_in_one_folder_only_disjoint_files_are_parallel(plan_repo: PlanRepo) -> None:
+    """Without isolation tasks with disjoint files run in parallel, and one that names none runs alone."""
     plan_repo.act("implementer", "sow task set status needs_review\n")
     for task, other in (("010", "020"), ("020", "010")):
         begun = plan_repo.folder / f"implementer-{other}-1.cwd"
@@ -162,7 +162,7 @@ def test_in_one_folder_only_disjoint_files_are_written_at_once(plan_repo: PlanRe
 
 @pytest.mark.full
 def test_waves_are_barriers(plan_repo: PlanRepo) -> None:
-    """With --schedule waves a task waits for the whole wave before it, not only for its own dependencies."""
+    """With --schedule waves a task waits for the whole previous wave, not only for its own dependencies."""
     merged = f'grep -q \'"merged", .*"010"\' {plan_repo.repo.root}/.sow/local/runs/*/journal.jsonl'
     plan_repo.act("implementer-020", f"until {merged}; do sleep 0.05; done\nsleep 0.5\necho x > slow.txt\n")
     plan_repo.plan("First", "Slow", "After the first < 1")
@@ -179,8 +179,8 @@ def test_ready_tasks_do_not_wait_for_a_wave(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_tasks_of_a_group_are_worked_on_in_turn(plan_repo: PlanRepo) -> None:
-    """The tasks of one worktree group never work at the same time, and each finds what the one before it has merged."""
+def test_tasks_of_a_worktree_group_run_in_sequence(plan_repo: PlanRepo) -> None:
+    """The tasks of one worktree group never work at the same time, and each sees the merged work of the last one."""
     see = "ls part_*.txt 2>/dev/null | tr -d '\\n'"
     plan_repo.act("implementer", f'echo "saw $({see})" > "part_$SOW_TASK.txt"\nsleep 0.2\n')
     groups = [{"worktree_group": "api"}, {"worktree_group": "api"}, {"worktree_group": "api"}]
@@ -192,8 +192,8 @@ def test_tasks_of_a_group_are_worked_on_in_turn(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_new_session_finds_nothing_of_an_earlier_projects_work(plan_repo: PlanRepo) -> None:
-    """What an earlier project left in the worktree of the same id stays reachable, and no new worker gets it."""
+def test_a_new_session_has_no_work_of_an_earlier_project(plan_repo: PlanRepo) -> None:
+    """Work of an earlier project in the worktree of the same id stays reachable, and no new worker gets it."""
     plan_repo.act("implementer-010-1", "echo old > old.txt\ngit add old.txt\ngit commit -qm Old\nexit 5\n")
     plan_repo.act("implementer-010-2", "ls > seen.txt\n")
     plan_repo.plan("First")
@@ -210,8 +210,8 @@ def test_a_new_session_finds_nothing_of_an_earlier_projects_work(plan_repo: Plan
 
 
 @pytest.mark.full
-def test_a_run_with_nothing_to_do_is_not_the_last(plan_repo: PlanRepo) -> None:
-    """After a re-run without any work, `last` is still the run that did the work, until another one does some."""
+def test_a_run_without_work_is_not_the_last(plan_repo: PlanRepo) -> None:
+    """After a call without any work, `last` is still the run that worked, until another one does."""
     plan_repo.act("implementer-020", "exit 1\n")
     plan_repo.plan("First", "Second")
     assert plan_repo.run().code == 1

@@ -1,4 +1,4 @@
-"""Questions in a run: they appear in the inbox, an answer continues the task, and open notes block it."""
+"""Questions in a run: they are in the inbox, an answer continues the task, and open notes block it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status 
 
 @contextmanager
 def slow_reader(path: Path) -> Iterator[tuple[int, Callable[[], None], Callable[[], None]]]:
-    """A pipe to write to, how to fill it up, so that its writer has to wait, and how to empty it."""
+    """Returns a pipe to write to, and functions that fill it, so that its writer waits, and empty it."""
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     writer, filler = os.open(path, os.O_WRONLY), os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -41,7 +41,7 @@ def slow_reader(path: Path) -> Iterator[tuple[int, Callable[[], None], Callable[
 
 
 def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
-    """A paused task's question is told, ranked by how much work waits for it, and the exit code is 4."""
+    """A paused task's question is ranked by the work that waits for it, and the exit code is 4."""
     plan_repo.act("implementer-010", ASK)
     plan_repo.act("implementer-020", ASK)
     plan_repo.plan("First", "Second", "Third < 2", "Fourth < 3", "Fifth")
@@ -55,8 +55,8 @@ def test_a_workers_question_is_in_the_inbox(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
-    """While other tasks run, `sow answer` lets the task continue in its session within seconds."""
+def test_an_answer_during_the_run_is_used(plan_repo: PlanRepo) -> None:
+    """While other tasks run, `sow answer` continues the task in its session within seconds."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.act(
         "implementer-020", f"until test -e {plan_repo.folder}/implementer-010-2.prompt; do sleep 0.05; done\n{WORK}"
@@ -73,8 +73,8 @@ def test_an_answer_during_the_run_is_picked_up(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> None:
-    """Who answers while the worker still ends its turn finds both, question and answer, in the journal at its end."""
+def test_an_answer_before_the_end_of_the_turn_is_reported(plan_repo: PlanRepo) -> None:
+    """If the answer comes before the worker's turn has ended, its end in the journal has question and answer."""
     plan_repo.act("implementer-010-1", f"{ASK}until test -e {plan_repo.folder}/go; do sleep 0.05; done\n")
     plan_repo.plan("First")
     run = plan_repo.start()
@@ -90,10 +90,10 @@ def test_an_answer_before_the_end_of_the_turn_is_told(plan_repo: PlanRepo) -> No
 
 
 @pytest.mark.full
-def test_an_answer_right_after_the_turn_is_told(plan_repo: PlanRepo) -> None:
-    """Who answers when the turn is over and the run has not looked yet lets the job continue, and its end tells of it.
+def test_an_answer_right_after_the_turn_is_reported(plan_repo: PlanRepo) -> None:
+    """An answer between the end of the turn and the run's next read continues the job, and its end has the answer.
 
-    The run waits at that moment because nobody reads what it prints.
+    The run waits at that moment because its output is not read.
     """
     wait = f"until test -e {plan_repo.folder}/%s; do sleep 0.05; done\n"
     plan_repo.act("implementer-010-1", f"exec > /dev/null 2>&1\n{ASK}{wait % 'go'}")
@@ -137,7 +137,7 @@ def test_an_answer_after_the_run_is_used_by_the_next(plan_repo: PlanRepo) -> Non
 
 
 @pytest.mark.full
-def test_an_open_note_holds_the_work_back(plan_repo: PlanRepo) -> None:
+def test_an_open_note_blocks_the_hand_in(plan_repo: PlanRepo) -> None:
     """A worker with an open note cannot hand in: it is reminded, and its work counts when the note is resolved."""
     plan_repo.act("implementer-010-1", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
     plan_repo.act("implementer-010-2", "sow note resolve 1 --resolution yes\nsow task set status needs_review\n")
@@ -149,8 +149,8 @@ def test_an_open_note_holds_the_work_back(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_note_that_stays_open_is_no_done(plan_repo: PlanRepo) -> None:
-    """Work with a note that nobody resolved is never reviewed or merged."""
+def test_work_with_an_open_note_is_not_done(plan_repo: PlanRepo) -> None:
+    """Work with an unresolved note is never reviewed or merged."""
     plan_repo.act("implementer-010", f"{WORK}sow note add --description 'Port 80?' --context x --category detail\n")
     plan_repo.plan("First")
     assert plan_repo.run().code == 1
@@ -159,8 +159,8 @@ def test_a_note_that_stays_open_is_no_done(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_report_knows_of_answers_between_two_calls(plan_repo: PlanRepo) -> None:
-    """A question that was answered while nothing ran is answered in the report, too, and says by whom."""
+def test_the_report_has_answers_between_two_calls(plan_repo: PlanRepo) -> None:
+    """A question that was answered between two calls is answered in the report, with the person's name."""
     plan_repo.act("implementer-010-1", ASK)
     plan_repo.plan("First")
     assert plan_repo.run().code == 4
@@ -173,8 +173,8 @@ def test_the_report_knows_of_answers_between_two_calls(plan_repo: PlanRepo) -> N
 
 
 @pytest.mark.full
-def test_a_hand_edit_is_told_and_kept(plan_repo: PlanRepo) -> None:
-    """What a person writes into the state of a task that nobody works on does not count, is said, and is kept aside."""
+def test_a_hand_edit_is_reported_and_kept(plan_repo: PlanRepo) -> None:
+    """A person's edit in the state of an idle task does not count, is reported, and is kept aside."""
     plan_repo.act("implementer-010", f"until test -e {plan_repo.folder}/go; do sleep 0.05; done\n{WORK}")
     plan_repo.plan("First", "Second < 1")
     run = plan_repo.start()

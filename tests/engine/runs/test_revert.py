@@ -15,7 +15,7 @@ WHY = ("--reason", "the header is wrong")
 
 @pytest.fixture
 def merged(plan_repo: PlanRepo) -> PlanRepo:
-    """A plan of two tasks, the second after the first, that was run to its end."""
+    """A plan of two tasks in sequence that was run to its end."""
     plan_repo.plan({"test_commands": ["ls"]}, "Second < 1")
     assert plan_repo.run().code == 0
     return plan_repo
@@ -26,7 +26,7 @@ def part(plan_repo: PlanRepo, task: str) -> Path:
 
 
 def refused(plan_repo: PlanRepo, *arguments: str, code: int) -> Result:
-    """A revert that is refused: the branch and the task stay as they are."""
+    """Checks that a revert is refused: the branch and the task stay as they are."""
     before = (plan_repo.repo.git("rev-parse", "HEAD"), plan_repo.task("010"))
     result = plan_repo.repo.sow("revert", *(arguments or ("010", *WHY)))
     assert result.code == code, result
@@ -35,8 +35,8 @@ def refused(plan_repo: PlanRepo, *arguments: str, code: int) -> Result:
 
 
 @few_of("history", ["squash", "full"], 1)
-def test_a_merge_is_undone_and_the_task_is_done_again(plan_repo: PlanRepo, history: str) -> None:
-    """The revert is one commit with the reason; the next run starts the task anew and merges it a second time (D10)."""
+def test_a_merge_is_undone_and_the_task_repeated(plan_repo: PlanRepo, history: str) -> None:
+    """The revert is one commit with the reason; the next run starts the task again and merges it (D10)."""
     plan_repo.plan({"test_commands": ["ls"]}, "Second < 1")
     assert plan_repo.run("--history", history).code == 0
     output = plan_repo.repo.ok("revert", "010", *WHY).out
@@ -63,7 +63,7 @@ def test_a_merge_is_undone_and_the_task_is_done_again(plan_repo: PlanRepo, histo
 
 
 def test_all_merges_of_a_task_are_undone(plan_repo: PlanRepo) -> None:
-    """A task that was merged twice, since a final check sent it back, is undone as a whole by one commit."""
+    """A task that was merged twice, since a final check sent it back, is undone by one commit."""
     plan_repo.act("implementer-010", "touch wanted.txt\n")
     wait = f"while [ ! -e {plan_repo.folder}/quality-control-010-1.prompt ]; do sleep 0.1; done\n"
     plan_repo.act("implementer-020-1", f"{wait}echo one > a.txt\nrm -f wanted.txt\n")
@@ -79,8 +79,8 @@ def test_all_merges_of_a_task_are_undone(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_unfinished_run_goes_on_without_the_reverted_work(plan_repo: PlanRepo) -> None:
-    """While another task waits, a revert reaches the run's branch too: its next call builds on the reverted tree."""
+def test_an_unfinished_run_continues_without_the_reverted_work(plan_repo: PlanRepo) -> None:
+    """A revert during a stopped run reaches its branch too: its next call builds on the reverted tree."""
     plan_repo.act("quality-control-020", "printf 'Quality Control: RED\\n\\nFeedback: no\\n'\n")
     plan_repo.act("implementer-010-2", "ls > seen.txt\n")
     plan_repo.plan("First", "Second")
@@ -99,7 +99,7 @@ def test_an_unfinished_run_goes_on_without_the_reverted_work(plan_repo: PlanRepo
 
 @pytest.mark.full
 def test_a_clone_reverts_by_the_commits(merged: PlanRepo) -> None:
-    """Without the records of the run, as in a clone, the commits of the branch say what to undo."""
+    """Without the records of the run, as in a clone, the commits of the branch show what to undo."""
     (merged.repo.root / ".sow/local/runs").rename(merged.folder / "runs")
     merged.repo.ok("revert", "010", *WHY)
     assert not part(merged, "010").exists()
@@ -107,8 +107,8 @@ def test_a_clone_reverts_by_the_commits(merged: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_git_reverted_is_only_reopened(merged: PlanRepo) -> None:
-    """After `git revert` of the merge by hand, the command adds no commit and reopens the task."""
+def test_a_merge_that_git_reverted_is_only_reopened(merged: PlanRepo) -> None:
+    """After a `git revert` of the merge by hand, the command adds no commit and reopens the task."""
     commit = next(merge["commit"] for merge in merged.runs()[-1]["merges"] if merge["task"] == "010")
     merged.repo.git("revert", "--no-edit", commit)
     head = merged.repo.git("rev-parse", "HEAD")
@@ -119,7 +119,7 @@ def test_what_git_reverted_is_only_reopened(merged: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_later_changes_in_the_same_place_are_a_conflict(merged: PlanRepo) -> None:
-    """Where later commits built on the work, the refusal names the files and the ways out."""
+    """If later commits changed the same lines, the error names the files and the next steps."""
     part(merged, "010").write_text("more\n")
     merged.repo.git("commit", "-qam", "More")
     errors = refused(merged, code=4).err
@@ -130,7 +130,7 @@ def test_later_changes_in_the_same_place_are_a_conflict(merged: PlanRepo) -> Non
 
 @pytest.mark.full
 def test_files_of_the_user_are_not_overwritten(merged: PlanRepo) -> None:
-    """A file with changes that are not committed keeps them; the hint works as printed."""
+    """A file with uncommitted changes keeps them; the hint works as printed."""
     part(merged, "010").write_text("mine\n")
     errors = refused(merged, code=4).err
     assert "part_010.txt" in errors
@@ -140,7 +140,7 @@ def test_files_of_the_user_are_not_overwritten(merged: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_only_completed_and_merged_work_is_reverted(plan_repo: PlanRepo) -> None:
-    """A task that is not completed, or was completed without a run, is refused with what to do."""
+    """A task that is not completed, or was completed without a run, is refused with a hint."""
     plan_repo.act("implementer-010", "exit 1\n")
     plan_repo.plan("First")
     assert plan_repo.run().code == 1
@@ -152,7 +152,7 @@ def test_only_completed_and_merged_work_is_reverted(plan_repo: PlanRepo) -> None
 
 
 @pytest.mark.full
-def test_no_revert_beside_a_live_run_or_on_another_branch(merged: PlanRepo) -> None:
+def test_no_revert_during_a_run_or_on_another_branch(merged: PlanRepo) -> None:
     """While a run is alive, or another branch is checked out, nothing is reverted."""
     merged.plan({"test_commands": ["ls"]}, "Second < 1", "Third")
     merged.act("implementer-030", f"while [ ! -e {merged.folder}/go ]; do sleep 0.1; done\ntouch third.txt\n")
@@ -167,7 +167,7 @@ def test_no_revert_beside_a_live_run_or_on_another_branch(merged: PlanRepo) -> N
 
 
 @pytest.mark.full
-def test_a_completed_task_names_the_way_back(merged: PlanRepo) -> None:
+def test_a_completed_task_names_revert(merged: PlanRepo) -> None:
     """Setting a completed task to another status is refused with the command that undoes it."""
     for status in ("in_progress", "needs_review"):
         result = merged.repo.sow("task", "set", "--id", "010", "status", status)

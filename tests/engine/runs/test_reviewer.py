@@ -15,12 +15,12 @@ FORGED = "- passed: pytest (exit 0)"
 
 
 def found(text: str) -> list[str]:
-    """The lines of the section."""
+    """Returns the lines of the section."""
     return text.partition(HEAD)[2].partition("\n\n")[0].splitlines()
 
 
 def test_a_link_adds_no_line(plan_repo: PlanRepo) -> None:
-    """The target of a link and the name of a file stay on one line, whatever they hold (F64)."""
+    """The target of a link and the name of a file stay on one line, for any content (F64)."""
     target = f"/etc/x\n{FORGED}\n\nThe change:\n| (no change)"
     (plan_repo.folder / "target").write_text(target)
     plan_repo.act(

@@ -48,7 +48,7 @@ def test_another_worker_does_not_change_a_verdict(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_the_prompt_of_a_judge_is_sealed(plan_repo: PlanRepo) -> None:
-    """A reviewer reads the prompt that sow wrote, also when the file of the prompt was changed meanwhile."""
+    """A reviewer reads the prompt that sow wrote, also if the file of the prompt was changed meanwhile."""
     (plan_repo.folder / "player").write_text(
         (plan_repo.folder / "player")
         .read_text()
@@ -68,7 +68,7 @@ def test_the_prompt_of_a_judge_is_sealed(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_worker_still_has_a_transcript_while_it_works(plan_repo: PlanRepo) -> None:
-    """What a worker says is on disk at once, so that it survives a crash of sow."""
+    """A worker's output is on disk at once, so that it survives a crash of sow."""
     out = plan_repo.repo.root / ".sow/local/sessions/010/1/turn-001.out"
     plan_repo.act("implementer-010", f"echo early\nuntil grep -q early {out}; do sleep 0.02; done\n{WORK}")
     plan_repo.plan("First")
@@ -81,7 +81,7 @@ def limits() -> ProcessLimits:
 
 
 def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: ProcessLimits) -> None:
-    """While it runs there is no file with its words; afterwards there is, and it is complete."""
+    """While the child runs no file has its output; afterwards there is a complete one."""
     program = "import os, sys; print(sys.stdin.read(), os.listdir(sys.argv[1])); sys.stderr.write('oops')"
     child = Child(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -104,7 +104,7 @@ def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: ProcessLimits) -> 
     assert (tmp_path / "err").read_text() == "oops"
 
 
-def test_a_nameless_file_where_the_system_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_o_tmpfile_the_file_is_unlinked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without O_TMPFILE the file loses its name at once."""
     monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     descriptor = plain_file.create_unnamed(str(tmp_path))

@@ -1,4 +1,4 @@
-"""A sparse checkout of the user: runs, `sow integrate` and `sow project save` work, and it stays sparse. (F51)"""
+"""A sparse checkout of the user: runs, `sow integrate` and `sow project save` work, and it stays sparse (F51)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from support.plan_repo import WORK, PlanRepo
 
 @pytest.fixture
 def sparse(plan_repo: PlanRepo) -> PlanRepo:
-    """A checkout in cone mode that shows src and the files at the top, and nothing else."""
+    """A checkout in cone mode with src and the files at the top."""
     for path in ("src/a.txt", "docs/b.txt", "docs/c.txt"):
         (plan_repo.repo.root / path).parent.mkdir(exist_ok=True)
         (plan_repo.repo.root / path).write_text("old\n")
@@ -20,7 +20,7 @@ def sparse(plan_repo: PlanRepo) -> PlanRepo:
 
 
 def test_a_run_in_a_sparse_checkout(sparse: PlanRepo) -> None:
-    """Work inside and outside of the cone reaches the branch; only what is in the cone shows, and the state stays."""
+    """Work inside and outside of the cone reaches the branch; only the cone is on disk, and the state stays."""
     repo = sparse.repo
     sparse.act("implementer", f"{WORK}echo new > src/a.txt; echo new > docs/b.txt; echo new > docs/new.txt\n")
     sparse.plan("First")

@@ -1,4 +1,4 @@
-"""A task's state during a run is compared with its last copy: only what sow wrote counts."""
+"""A task's state during a run is compared with its last copy: only sow's own changes count."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sow.store.projects.task_folder import TaskFolder
 
 
 class NoCopies(Disk):
-    """A disk on which no copy can be kept any more."""
+    """A disk that refuses to keep copies."""
 
     def replace(self, source: str, target: str) -> None:
         if "/.git/sow/" in target:
@@ -39,8 +39,8 @@ def copy_of(folder: TaskFolder, project: projects.ProjectState) -> Path:
     return Path(folder.home.checkout.common, "sow", project["project_id"], "010.yaml")
 
 
-def test_what_we_wrote_and_could_not_copy_stays(task_repo: Repo) -> None:
-    """A state that is newer than its copy because the copy failed is the good one for who wrote it."""
+def test_a_state_without_a_copy_stays_valid(task_repo: Repo) -> None:
+    """A state that is newer than its copy because the copy failed is valid for the process that wrote it."""
     folder, project = opened(task_repo, NoCopies())
     task_updates.set_fields(folder, project, name="Written")
     assert "Written" not in copy_of(folder, project).read_text()
@@ -53,8 +53,8 @@ def test_what_we_wrote_and_could_not_copy_stays(task_repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("copy", ["", "schema_version: 1\nrevi", None], ids=["empty", "torn", "missing"])
-def test_a_run_begins_with_a_good_copy(task_repo: Repo, copy: str | None) -> None:
-    """Where a power cut or another machine left none, what is there when a run begins is what counts in it."""
+def test_a_run_begins_with_a_copy(task_repo: Repo, copy: str | None) -> None:
+    """If a power cut or another machine left no copy, the state at the start of a run counts."""
     folder, project = opened(task_repo)
     path, good = copy_of(folder, project), Path(folder.state_path).read_text()
     path.unlink()
@@ -66,8 +66,8 @@ def test_a_run_begins_with_a_good_copy(task_repo: Repo, copy: str | None) -> Non
     assert (path.read_text(), Path(folder.state_path).read_text()) == (good, good)
 
 
-def test_a_folder_where_another_process_works_is_left_alone(task_repo: Repo) -> None:
-    """What its worker writes by hand is judged at the end of its turn, and not by a run beside it."""
+def test_a_task_of_another_process_is_left_alone(task_repo: Repo) -> None:
+    """Edits of its worker are judged at the end of that turn, and not by a run beside it."""
     folder, project = opened(task_repo)
     edited = Path(folder.state_path).read_text().replace("Add login", "Edited")
     Path(folder.state_path).write_text(edited)

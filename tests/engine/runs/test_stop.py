@@ -16,7 +16,7 @@ SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 
 
 def begin(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
-    """A run whose first worker is at work."""
+    """A run whose first worker is in its turn."""
     run = plan_repo.start(*arguments)
     wait_for(lambda: (plan_repo.folder / "implementer-010-1.cwd").exists())
     return run
@@ -24,7 +24,7 @@ def begin(plan_repo: PlanRepo, *arguments: str) -> subprocess.Popen[bytes]:
 
 @few_of("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], 1)
 def test_a_signal_ends_the_turns(plan_repo: PlanRepo, number: int) -> None:
-    """Each of these signals ends every turn, exit 130, and the same command continues in the same run and session."""
+    """Each signal ends every turn with exit 130, and the same command continues in the same run and session."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)
@@ -45,7 +45,7 @@ def test_a_signal_ends_the_turns(plan_repo: PlanRepo, number: int) -> None:
 
 @pytest.mark.full
 def test_a_second_ctrl_c_does_not_wait(plan_repo: PlanRepo) -> None:
-    """A worker that is deaf to the first signal is killed at the second."""
+    """A worker that ignores the first signal is killed at the second."""
     plan_repo.configure(limits={"stop_grace": "60s"})
     deaf = plan_repo.folder / "deaf"
     plan_repo.act("implementer-010-1", f"trap '' INT TERM\ntouch {deaf}\nwhile true; do sleep 1; done\n")
@@ -63,7 +63,7 @@ def test_a_second_ctrl_c_does_not_wait(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_an_interrupted_check_is_no_evidence(plan_repo: PlanRepo) -> None:
-    """A check that Ctrl-C cut off counts for nothing: it is run again, and the worker is not blamed."""
+    """A check that Ctrl-C interrupted is run again, and the task is not sent back."""
     slow = plan_repo.folder / "slow"
     slow.write_text(
         f"#!/bin/sh\nif [ ! -e {plan_repo.folder}/go ]; then touch {plan_repo.folder}/begun; sleep 60; fi\n"
@@ -83,8 +83,8 @@ def test_an_interrupted_check_is_no_evidence(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_interrupted_review_is_asked_for_again(plan_repo: PlanRepo) -> None:
-    """A reviewer that Ctrl-C cut off is asked anew by the next call, at once, and the worker is not."""
+def test_an_interrupted_review_is_repeated(plan_repo: PlanRepo) -> None:
+    """The next call asks the interrupted reviewer again at once, and not the worker."""
     plan_repo.act("quality-control-010-1", SLOW)
     plan_repo.plan("First")
     run = plan_repo.start()
@@ -97,8 +97,8 @@ def test_an_interrupted_review_is_asked_for_again(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_what_is_done_is_kept(plan_repo: PlanRepo) -> None:
-    """After Ctrl-C the tasks that were merged are on the user's branch, and are not done again."""
+def test_merged_work_is_kept(plan_repo: PlanRepo) -> None:
+    """After Ctrl-C the merged tasks are on the user's branch, and are not repeated."""
     plan_repo.act("implementer-020-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = plan_repo.start()
@@ -115,7 +115,7 @@ def test_what_is_done_is_kept(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_second_run_is_refused(plan_repo: PlanRepo) -> None:
-    """While a run continues, another call is refused with who holds it, and disturbs nothing."""
+    """During a run another call is refused with the holder's name, and changes nothing."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -128,8 +128,8 @@ def test_a_second_run_is_refused(plan_repo: PlanRepo) -> None:
 
 
 @few_of("trouble", ["reviewer", "config", "plan"], 2)
-def test_who_holds_the_project_is_said_first(plan_repo: PlanRepo, trouble: str) -> None:
-    """Where a second terminal lacks the reviewer's program, or has other faults, a live run is still what is said."""
+def test_a_live_run_is_reported_first(plan_repo: PlanRepo, trouble: str) -> None:
+    """During a run a second call names the run first, also if it lacks the reviewer's program or has other faults."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -147,8 +147,8 @@ def test_who_holds_the_project_is_said_first(plan_repo: PlanRepo, trouble: str) 
 
 
 @pytest.mark.full
-def test_a_stopped_run_is_ended(plan_repo: PlanRepo) -> None:
-    """`sow runs stop` ends a run that Ctrl-Z stopped: it is waked up to end its turns (F86)."""
+def test_a_suspended_run_is_ended(plan_repo: PlanRepo) -> None:
+    """`sow runs stop` wakes a run that Ctrl-Z suspended, so that it ends its turns (F86)."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -180,7 +180,7 @@ def test_a_run_that_ignores_ctrl_c_is_ended(plan_repo: PlanRepo) -> None:
     assert shell.communicate(timeout=300)[0] == b"ended 130\n"
 
 
-def test_sow_runs_stop(plan_repo: PlanRepo) -> None:
+def test_runs_stop_ends_a_run(plan_repo: PlanRepo) -> None:
     """`sow runs stop` ends a run like Ctrl-C, and says how to continue."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
@@ -194,7 +194,7 @@ def test_sow_runs_stop(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_status_after_a_kill(plan_repo: PlanRepo) -> None:
-    """After kill -9 of a run the status tells of its agent that lives on, and when that was ended, how to continue."""
+    """After kill -9 of a run status names the live agent, and once that was ended, how to continue."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)
@@ -209,7 +209,7 @@ def test_status_after_a_kill(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_status_with_a_broken_record(plan_repo: PlanRepo) -> None:
-    """A session's record that cannot be read keeps nobody from the status."""
+    """An unreadable record of a session does not stop the status."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -220,8 +220,8 @@ def test_status_with_a_broken_record(plan_repo: PlanRepo) -> None:
 
 
 @few_of("named", [False, True], 1)
-def test_sow_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
-    """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run continues later."""
+def test_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
+    """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run can continue."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First")
     run = begin(plan_repo)
@@ -238,8 +238,8 @@ def test_sow_runs_stop_after_a_kill(plan_repo: PlanRepo, named: bool) -> None:
 
 
 @pytest.mark.full
-def test_sow_runs_stop_after_a_kill_during_a_check(plan_repo: PlanRepo) -> None:
-    """A check that a killed run left is ended as well."""
+def test_runs_stop_after_a_kill_during_a_check(plan_repo: PlanRepo) -> None:
+    """A check of a killed run is ended as well."""
     plan_repo.plan({"test_commands": ["sleep 600"]})
     run = plan_repo.start()
     wait_for(lambda: list(plan_repo.repo.root.glob(".sow/local/runs/*/checks/010/*.mark")))
@@ -252,7 +252,7 @@ def test_sow_runs_stop_after_a_kill_during_a_check(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_sow_runs_stop_leaves_the_living_alone(plan_repo: PlanRepo) -> None:
+def test_runs_stop_leaves_other_workers_alone(plan_repo: PlanRepo) -> None:
     """A worker whose own sow is alive continues, although no run does."""
     plan_repo.plan("First")
     assert plan_repo.run().code == 0
@@ -272,8 +272,8 @@ def test_sow_runs_stop_leaves_the_living_alone(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_killed_in_the_middle(plan_repo: PlanRepo) -> None:
-    """After kill -9 the same command ends what was left running and continues in the same session."""
+def test_killed_during_a_turn(plan_repo: PlanRepo) -> None:
+    """After kill -9 the same command ends leftover processes and continues in the same session."""
     plan_repo.act("implementer-010-1", SLOW)
     plan_repo.plan("First", "Second < 1")
     run = begin(plan_repo)

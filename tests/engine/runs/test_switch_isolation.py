@@ -15,7 +15,7 @@ SHARED = ("--isolation", "none")
 
 
 def stopped(plan_repo: PlanRepo, who: str, before: str = "", *arguments: str) -> Path:
-    """The worktree of a run that ended with Ctrl-C while somebody was in a first turn."""
+    """The worktree of a run that ended with Ctrl-C during a first turn."""
     begun = plan_repo.folder / "begun"
     plan_repo.act(f"{who}-1", f"{before}touch {begun}\n{SLOW}")
     run = plan_repo.start(*arguments)
@@ -27,7 +27,7 @@ def stopped(plan_repo: PlanRepo, who: str, before: str = "", *arguments: str) ->
 
 
 def assert_refused(plan_repo: PlanRepo, merge: str = "sow/task/") -> None:
-    """A run in one folder says why not and what to do instead, and neither starts nor changes anything."""
+    """Checks that a run in one folder is refused with the reason and a command, and changes nothing."""
     before = plan_repo.repo.snapshot()
     turns = plan_repo.turns("010"), plan_repo.turns("010", "quality-control")
     result = plan_repo.run(*SHARED, "--retries", "1", "--yes")
@@ -40,7 +40,7 @@ def assert_refused(plan_repo: PlanRepo, merge: str = "sow/task/") -> None:
 
 
 def test_collected_work_is_not_judged_elsewhere(plan_repo: PlanRepo) -> None:
-    """Work that was handed in and collected is refused by a run in one folder, and merged by the command it names."""
+    """Collected work is refused by a run in one folder, and merged by the command that the hint names."""
     plan_repo.plan("First")
     stopped(plan_repo, "quality-control-010")
     assert plan_repo.task("010")["status"] == "needs_review"
@@ -50,7 +50,7 @@ def test_collected_work_is_not_judged_elsewhere(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_unfinished_work_is_not_left_behind(plan_repo: PlanRepo) -> None:
+def test_an_uncommitted_file_is_work(plan_repo: PlanRepo) -> None:
     """A file that nobody has committed yet is work, too."""
     plan_repo.plan("First")
     stopped(plan_repo, "implementer-010", WORK)
@@ -59,7 +59,7 @@ def test_unfinished_work_is_not_left_behind(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_branch_without_its_worktree_is_work(plan_repo: PlanRepo) -> None:
-    """Where the folder is gone, the commits on the task's branch are still what the task has done."""
+    """If the folder is gone, the commits on the task's branch are still its work."""
     plan_repo.plan("First")
     worktree = stopped(plan_repo, "implementer-010", f"{WORK}git add -A\ngit commit -qm mine\n")
     plan_repo.repo.git("worktree", "remove", "--force", str(worktree))
@@ -67,8 +67,8 @@ def test_a_branch_without_its_worktree_is_work(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_deleted_folder_is_no_end_of_its_commits(plan_repo: PlanRepo) -> None:
-    """The same holds where somebody deleted the folder and git still has its record."""
+def test_a_deleted_folder_keeps_its_commits(plan_repo: PlanRepo) -> None:
+    """The same holds if the folder was deleted and git still has its record."""
     plan_repo.plan("First")
     worktree = stopped(plan_repo, "implementer-010", f"{WORK}git add -A\ngit commit -qm mine\n")
     shutil.rmtree(worktree)
@@ -77,7 +77,7 @@ def test_a_deleted_folder_is_no_end_of_its_commits(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_collected_work_without_its_branch_is_work(plan_repo: PlanRepo) -> None:
-    """Where worktree and branch are gone, what was handed in is still the commit that the task names."""
+    """If worktree and branch are gone, the commit in the task's state is still its work."""
     plan_repo.plan("First")
     worktree = stopped(plan_repo, "quality-control-010")
     branch = plan_repo.repo.git("-C", str(worktree), "branch", "--show-current").strip()
@@ -87,8 +87,8 @@ def test_collected_work_without_its_branch_is_work(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_empty_worktree_is_no_obstacle(plan_repo: PlanRepo) -> None:
-    """A worker that was stopped before it did anything is followed by one who works where the run is."""
+def test_an_empty_worktree_does_not_matter(plan_repo: PlanRepo) -> None:
+    """After a worker that was stopped before any work, the next one works in the run's folder."""
     plan_repo.plan("First", "Second < 1")
     stopped(plan_repo, "implementer-010")
     result = plan_repo.run(*SHARED)
@@ -99,7 +99,7 @@ def test_an_empty_worktree_is_no_obstacle(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_folder_by_another_name_is_the_same(plan_repo: PlanRepo, tmp_path: Path) -> None:
+def test_a_linked_folder_is_the_same(plan_repo: PlanRepo, tmp_path: Path) -> None:
     """Through a link to the checkout the session continues: it is no session of another folder."""
     plan_repo.plan("First")
     stopped(plan_repo, "implementer-010", WORK)
@@ -114,8 +114,8 @@ def test_a_folder_by_another_name_is_the_same(plan_repo: PlanRepo, tmp_path: Pat
 
 
 @pytest.mark.full
-def test_completed_and_other_tasks_are_no_obstacle(plan_repo: PlanRepo) -> None:
-    """Branches of tasks that are done, and worktrees of tasks that the run is not about, keep nobody from anything."""
+def test_completed_and_other_tasks_do_not_matter(plan_repo: PlanRepo) -> None:
+    """Branches of completed tasks, and worktrees of tasks outside the run, stop nothing."""
     plan_repo.plan("First", "Second", "Third")
     assert plan_repo.run("--task", "2").code == 0
     stopped(plan_repo, "implementer-010", WORK, "--task", "1")
@@ -125,8 +125,8 @@ def test_completed_and_other_tasks_are_no_obstacle(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_work_that_a_person_has_merged_is_here(plan_repo: PlanRepo) -> None:
-    """Merged by hand, as the refusal says, the work is in the shared folder, and is judged there."""
+def test_work_that_a_person_merged_is_here(plan_repo: PlanRepo) -> None:
+    """Merged by hand, as the hint says, the work is in the shared folder, and is judged there."""
     plan_repo.plan("First")
     worktree = stopped(plan_repo, "quality-control-010")
     branch = plan_repo.repo.git("-C", str(worktree), "branch", "--show-current").strip()
@@ -139,8 +139,8 @@ def test_work_that_a_person_has_merged_is_here(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_way_on_holds_with_the_users_settings(plan_repo: PlanRepo) -> None:
-    """Who has one folder as a setting is told the option that continues in worktrees, with the tasks they asked for."""
+def test_the_hint_fits_the_users_settings(plan_repo: PlanRepo) -> None:
+    """A user with one folder as a setting gets the option for worktrees, with the chosen tasks."""
     plan_repo.plan("First", "Second")
     stopped(plan_repo, "implementer-010", WORK, "--task", "1")
     plan_repo.configure(run={"isolation": "none"})

@@ -1,4 +1,4 @@
-"""A live run trusts its own memory: state that an agent edits together with its copy is not accepted."""
+"""A live run trusts its own memory: state that an agent edits together with its copy does not count."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ for copy in glob.glob(f"{root}/.git/sow/*/{task}.yaml"):
 
 
 def forger(plan_repo: PlanRepo, task: str, kind: str) -> str:
-    """A line of shell that edits the state of a task and its copy, as far as a file goes like sow itself."""
+    """Returns shell code that edits the state of a task and its copy, as far as a file can imitate sow."""
     (plan_repo.folder / "forge.py").write_text(FORGE)
     return f"{sys.executable} {plan_repo.folder}/forge.py {plan_repo.repo.root} {task} {kind}\n"
 
 
 @few_of("kind", ["approval", "review", "completed"], 1)
-def test_a_forged_state_is_not_believed(plan_repo: PlanRepo, kind: str) -> None:
+def test_a_forged_state_does_not_count(plan_repo: PlanRepo, kind: str) -> None:
     """A worker edits the state of a task under review, and its copy: only the reviewer's RED counts (F16)."""
     flags = plan_repo.folder
     begun, forged = flags / "begun", flags / "forged"
@@ -75,7 +75,7 @@ def test_a_forged_state_is_not_believed(plan_repo: PlanRepo, kind: str) -> None:
 
 @pytest.mark.full
 def test_a_person_decides_during_a_run(plan_repo: PlanRepo) -> None:
-    """What a person does with sow while a run continues counts: an answer, another name, an abandoned task."""
+    """Commands of a person during a run count: an answer, another name, an abandoned task."""
     plan_repo.act("implementer-010-1", f"{SOW} task set --id 010 status paused --reason 'which?'\n")
     go = plan_repo.folder / "go"
     plan_repo.act("implementer-020", f"until [ -e {go} ]; do sleep 0.05; done\n{WORK}")
@@ -95,7 +95,7 @@ def test_a_person_decides_during_a_run(plan_repo: PlanRepo) -> None:
 
 
 def test_a_worker_cannot_announce_a_forged_state(plan_repo: PlanRepo) -> None:
-    """A worker that announces its forged state, with a lock as sow does, is recognized by its process."""
+    """A worker that announces its forged state with a lock, as sow does, is recognized by its process."""
     (plan_repo.folder / "announce.py").write_text(
         "import sys\n"
         "from sow.store.files import checkout_home as home, write_notices\n"
@@ -126,7 +126,7 @@ def test_a_worker_cannot_announce_a_forged_state(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_a_workers_own_move_counts(plan_repo: PlanRepo) -> None:
-    """What a worker sets on its own task with sow needs no notice of another process."""
+    """A worker's own `sow task set` needs no notice of another process."""
     plan_repo.act("implementer-010-1", f"{WORK}{SOW} task set --id 010 status needs_review\n")
     plan_repo.act("quality-control", GREEN)
     plan_repo.plan("First")
@@ -137,7 +137,7 @@ def test_a_workers_own_move_counts(plan_repo: PlanRepo) -> None:
 
 @pytest.mark.full
 def test_another_sow_works_on_another_task(plan_repo: PlanRepo) -> None:
-    """What a `sow agent spawn` in another terminal does to its task counts for a run that waits for it."""
+    """The result of a `sow agent spawn` in another terminal counts for a run that waits for the task."""
     go = plan_repo.folder / "go"
     plan_repo.act("implementer-010", f"until [ -e {go} ]; do sleep 0.05; done\n{WORK}")
     plan_repo.act("implementer-020", f"{WORK}{SOW} task set --id 020 status needs_review\n")

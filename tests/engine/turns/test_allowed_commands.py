@@ -36,7 +36,7 @@ def declared(folder: Path, files: dict[str, str]) -> set[str]:
 def test_a_repository_declares_its_runners(
     tmp_path: Path, files: dict[str, str], commands: set[str], others: set[str]
 ) -> None:
-    """Files at the root or one folder below stand for test runners; one that declares none has all of them (A1)."""
+    """Files at the root or one folder below stand for test runners; without any all are allowed (A1)."""
     result = declared(tmp_path, files)
     assert commands <= result and not others & result
 
@@ -50,7 +50,7 @@ def test_package_scripts_are_declared(tmp_path: Path) -> None:
     assert not [text for text in result if any(word in text for word in ("publish", "deploy", "rm"))]
 
 
-def test_a_package_that_cannot_be_read_declares_its_runner_only(tmp_path: Path) -> None:
+def test_an_unreadable_package_declares_its_runner_only(tmp_path: Path) -> None:
     """Broken files and folders of a repository stop no worker."""
     files = {"package.json": '{"scripts": ["a"], "devDependencies": 3}', "web/package.json": "not json"}
     assert declared(tmp_path, files) == {"npm test", "node --test"}
@@ -61,7 +61,7 @@ def test_a_package_that_cannot_be_read_declares_its_runner_only(tmp_path: Path) 
 
 
 def test_a_long_list_is_cut(tmp_path: Path) -> None:
-    """A Makefile with very many targets does not make an endless command line."""
+    """A Makefile with very many targets does not make a huge command line."""
     result = declared(tmp_path, {"Makefile": "".join(f"t{number}:\n" for number in range(999))})
     assert len(result) == MOST_COMMANDS
 
@@ -82,5 +82,5 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     ],
 )
 def test_only_a_test_runner_is_a_test_command(command: str, expected: bool) -> None:
-    """What a criterion names in backticks is allowed only if it starts a test runner and nothing else (A1)."""
+    """A command in backticks in a criterion is allowed only if it starts a test runner and nothing else (A1)."""
     assert is_test_command(command) is expected

@@ -18,7 +18,7 @@ FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd"
 
 
 def looked(worker: WorkerRepo, *arguments: str) -> Result:
-    """A dry run, which leaves every file as it was."""
+    """Makes a dry run, and checks that it leaves every file as it was."""
     before = worker.repo.snapshot()
     result = worker.repo.sow("agent", *arguments, "--dry-run")
     assert worker.repo.snapshot() == before
@@ -35,7 +35,7 @@ def document(worker: WorkerRepo, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture
 def claude(worker: WorkerRepo) -> WorkerRepo:
-    """A repository with Claude Code, whose command lines have all there is to say."""
+    """A repository with Claude Code, whose command lines have the most options."""
     install(worker.repo, "claude", worker.folder / "bin")
     return worker
 
@@ -59,8 +59,8 @@ def test_a_spawn_is_one_document(claude: WorkerRepo) -> None:
     }
 
 
-def test_the_command_closes_what_is_not_the_workers_own(claude: WorkerRepo) -> None:
-    """Without yolo the task folder and the git folder are open, and the rest of sow's own files is closed."""
+def test_the_command_denies_sows_own_files(claude: WorkerRepo) -> None:
+    """Without yolo the task folder and the git folder are writable, and the rest of sow's files is denied."""
     argv = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["argv"]
     root, task_folder = str(claude.repo.root), str(claude.repo.task_folder("010"))
     added = [argv[index + 1] for index, word in enumerate(argv) if word == "--add-dir"]
@@ -72,7 +72,7 @@ def test_the_command_closes_what_is_not_the_workers_own(claude: WorkerRepo) -> N
 
 
 def test_a_worker_may_run_the_tests_of_its_task(claude: WorkerRepo) -> None:
-    """Plain commands with consent are granted to the worker and to no judge; those with signs of rules never are."""
+    """Plain commands with consent are allowed for the worker and for no judge; those with rule syntax never are."""
     config = Path(claude.repo.environment["HOME"], ".config/sow/config.yaml")
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(yaml.safe_dump({"checks": {"allow": ["*"]}}))
@@ -93,8 +93,8 @@ def test_a_worker_may_run_the_tests_of_its_task(claude: WorkerRepo) -> None:
     assert granted[1] == always
 
 
-def test_what_may_be_run_is_shown(claude: WorkerRepo) -> None:
-    """The list is one line for people and one field for programs; with yolo_mode everything may be run (A1)."""
+def test_allowed_commands_are_shown(claude: WorkerRepo) -> None:
+    """The list is one line for people and one field for programs; with yolo_mode everything may run (A1)."""
     (claude.repo.root / "package.json").write_text('{"scripts": {"test": "vitest", "deploy": "ship"}}')
     commands = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["commands"]
     assert commands[:4] == [SOW, "sow", "git", "npm test"] and "npm run test" in commands
@@ -133,14 +133,14 @@ def test_a_resume_is_one_document(worker: WorkerRepo) -> None:
 
 
 def test_a_fresh_session_is_the_next_one(worker: WorkerRepo) -> None:
-    """With --fresh the folder is the one that the new session will have."""
+    """With --fresh the folder is that of the next session."""
     worker.spawn()
     result = document(worker, "spawn", "implementer", "010", "--fresh")
     assert result["session"]["turn"] == "recovery"
     assert result["session"]["folder"].endswith("/sessions/010/2")
 
 
-def test_a_session_that_is_not_here_starts_afresh(worker: WorkerRepo) -> None:
+def test_an_unknown_session_starts_fresh(worker: WorkerRepo) -> None:
     """Without a record a resume is a new session, and its dry run shows that one."""
     worker.spawn()
     shutil.rmtree(worker.repo.root / ".sow/local/sessions")
@@ -149,14 +149,14 @@ def test_a_session_that_is_not_here_starts_afresh(worker: WorkerRepo) -> None:
 
 
 def test_a_cli_that_chooses_its_id_has_none_yet(worker: WorkerRepo) -> None:
-    """The id of a session that the CLI names is unknown before it runs."""
+    """The id of a session that the CLI chooses is unknown before it runs."""
     install(worker.repo, "codex", worker.folder / "bin")
     result = document(worker, "spawn", "implementer", "010", "--executor", "codex")
     assert (result["session"]["id"], result["session"]["id_from"]) == (None, "assigned")
 
 
-def test_eyes_are_told_the_same(worker: WorkerRepo) -> None:
-    """The command line, the folder, the names and the session, a line each."""
+def test_the_text_has_the_same_facts(worker: WorkerRepo) -> None:
+    """The command line, the folder, the variables and the session, a line each."""
     lines = looked(worker, "spawn", "implementer", "010").out.splitlines()
     assert shlex.split(lines[0])[1:3] == ["-m", "sow.simulated"]
     assert lines[1] == f"in {worker.repo.root}, with the prompt on stdin"
@@ -168,8 +168,8 @@ def test_eyes_are_told_the_same(worker: WorkerRepo) -> None:
     assert lines[3] == f"session: resumed: {worker.record()['session_id']}"
 
 
-def test_what_would_be_refused_is_refused(worker: WorkerRepo) -> None:
-    """A task with a session, one without, one that asks and one that is over have the errors of the real call."""
+def test_refusals_are_those_of_the_real_call(worker: WorkerRepo) -> None:
+    """A task with a session, without one, with a question and an ended one have the errors of the real call."""
     assert "no session found for task 010" in looked(worker, "resume", "010", "go on", "--json").err
     worker.scenario([{"ask": "Which?"}], [{"status": "needs_review"}])
     worker.spawn()
@@ -182,7 +182,7 @@ def test_what_would_be_refused_is_refused(worker: WorkerRepo) -> None:
     assert (result.code, "task 010 is completed" in result.err) == (2, True)
 
 
-def test_a_cli_that_cannot_resume_is_refused_in_the_seeds_words(worker: WorkerRepo) -> None:
+def test_a_cli_without_resume_is_refused(worker: WorkerRepo) -> None:
     """There is no command line to show for it."""
     install(worker.repo, "devin", worker.folder / "bin")
     worker.spawn("--executor", "windsurf")

@@ -24,7 +24,7 @@ def begun(worker: WorkerRepo) -> bool:
 
 
 def interrupt(worker: WorkerRepo, *arguments: str) -> tuple[int, str, list[str]]:
-    """Stop a call once its worker works: its exit code, what it printed, and its last two lines on stderr."""
+    """Stops a call once its worker works; returns exit code, output, and the last two lines on stderr."""
     call = worker.start(*(arguments or SPAWN))
     wait_for(lambda: begun(worker))
     code, out, err = end(call, signal.SIGINT)
@@ -42,10 +42,10 @@ def interrupt(worker: WorkerRepo, *arguments: str) -> tuple[int, str, list[str]]
     ],
     2,
 )
-def test_the_task_is_told_as_it_is_now(
+def test_the_current_status_is_reported(
     worker: WorkerRepo, steps: list[dict[str, object]], status: str, door: str
 ) -> None:
-    """Whatever the worker had said before it was stopped counts, and the hint is a command that goes on from there."""
+    """The worker's status before the stop counts, and the hint continues from there."""
     worker.scenario(
         [*steps, BEGUN, {"hang": True}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}]
     )
@@ -57,7 +57,7 @@ def test_the_task_is_told_as_it_is_now(
 
 
 def test_a_resume_is_interrupted_in_the_same_way(worker: WorkerRepo) -> None:
-    """The second turn of a session can be stopped too, and the session continues once more."""
+    """The second turn of a session can be stopped too, and the session continues again."""
     worker.scenario([{"ask": "Which?"}], [BEGUN, {"hang": True}], [{"status": "needs_review"}])
     worker.spawn()
     code, _, output = interrupt(worker, "agent", "resume", "010", "Use RS256")
@@ -65,7 +65,7 @@ def test_a_resume_is_interrupted_in_the_same_way(worker: WorkerRepo) -> None:
     assert worker.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_a_program_gets_its_document_all_the_same(worker: WorkerRepo) -> None:
+def test_an_interrupted_call_prints_its_document(worker: WorkerRepo) -> None:
     """With --json stdout has the turn with its outcome, and stderr the error."""
     worker.scenario([BEGUN, {"hang": True}])
     code, out, output = interrupt(worker, *SPAWN, "--json")
@@ -74,8 +74,8 @@ def test_a_program_gets_its_document_all_the_same(worker: WorkerRepo) -> None:
     assert output[0] == "error: interrupted: task 010 is in_progress"
 
 
-def test_a_cli_that_cannot_resume_starts_afresh(worker: WorkerRepo) -> None:
-    """The hint names the door that works for the executor of the session."""
+def test_a_cli_without_resume_starts_fresh(worker: WorkerRepo) -> None:
+    """The hint names the command that works for the executor of the session."""
     folder = worker.folder / "bin"
     install(worker.repo, "devin", folder)
     (folder / "devin").write_text("#!/bin/sh\ntouch begun\nexec sleep 300\n")
@@ -86,8 +86,8 @@ def test_a_cli_that_cannot_resume_starts_afresh(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(worker: WorkerRepo) -> None:
-    """Stopped while it waits for somebody who changes the project, it has started nothing, and says how to start."""
+def test_a_waiting_call_leaves_the_task_as_it_was(worker: WorkerRepo) -> None:
+    """A call that is stopped while it waits for a lock has started nothing, and the hint says how to start."""
     descriptor = os.open(worker.repo.root / ".git/sow/lock", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -106,7 +106,7 @@ def test_a_call_that_has_not_begun_leaves_the_task_as_it_was(worker: WorkerRepo)
 
 @pytest.mark.full
 def test_an_interrupted_reminder_fails_no_task(worker: WorkerRepo) -> None:
-    """A worker that is stopped while it is reminded has not been told no: its task stays in progress."""
+    """A worker that is stopped during its reminder keeps its task in progress."""
     worker.scenario([{"say": "I am done."}], [BEGUN, {"hang": True}], [{"status": "needs_review"}])
     code, _, output = interrupt(worker)
     assert (code, output[0]) == (130, "error: interrupted: task 010 is in_progress")
@@ -114,15 +114,15 @@ def test_an_interrupted_reminder_fails_no_task(worker: WorkerRepo) -> None:
     assert worker.resume().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_a_limit_in_a_reminder_is_told_as_one(worker: WorkerRepo) -> None:
-    """A reminder that meets a limit is waited with, as any turn."""
+def test_a_limit_in_a_reminder_is_waited_for(worker: WorkerRepo) -> None:
+    """A reminder that meets a limit is waited for like any turn."""
     worker.scenario([{"say": "I am done."}], [{"limit": 60}])
     result = worker.spawn()
     assert (result.code, worker.repo.task("010")["status"]) == (4, "in_progress")
 
 
 def test_a_second_ctrl_c_does_not_wait(worker: WorkerRepo) -> None:
-    """A deaf worker has its time to end, unless the person asks twice."""
+    """A worker that ignores signals has its time to end, unless the person presses Ctrl-C again."""
     worker.limits(stop_grace="10m")
     worker.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, BEGUN, {"hang": True}])
     call = worker.start(*SPAWN)
@@ -137,15 +137,15 @@ def test_a_second_ctrl_c_does_not_wait(worker: WorkerRepo) -> None:
 
 
 def _asked_again(call: subprocess.Popen[bytes]) -> bool:
-    """Whether it has ended; a slow machine may take two signals for one, so it is asked until it has."""
+    """Repeats the signal until the process has ended; a slow machine may take two signals for one."""
     if call.poll() is None:
         call.send_signal(signal.SIGINT)
         time.sleep(2)
     return call.poll() is not None
 
 
-def test_what_the_caller_ignores_is_ignored(worker: WorkerRepo) -> None:
-    """Under nohup a worker continues when the terminal goes away."""
+def test_ignored_signals_stay_ignored(worker: WorkerRepo) -> None:
+    """Under nohup a worker continues when the terminal closes."""
     worker.scenario([BEGUN, {"sleep": 1}, {"status": "needs_review"}])
     call = subprocess.Popen(
         ["nohup", SOW, *SPAWN],

@@ -35,13 +35,13 @@ def program(worker: WorkerRepo, name: str) -> None:
 
 
 def models(worker: WorkerRepo) -> list[str]:
-    """The model of each call, or nothing."""
+    """Returns the model of each call, or None."""
     calls = [json.loads(line) for line in (worker.folder / "ledger").read_text().splitlines()]
     return [words[words.index("--model") + 1] if "--model" in words else "" for words in calls]
 
 
 def settings(worker: WorkerRepo, **executors: dict[str, Any]) -> None:
-    """The executors of an implementer, of whom the first has reached its limit."""
+    """Returns settings with several executors of an implementer, of which the first has reached its limit."""
     limited = worker.folder / "limited.yaml"
     limited.write_text("tasks: {default: [[{limit: 60}]]}\n")
     first = {"type": "simulated", "settings": {"scenario": str(limited), "model": "its-own"}}
@@ -61,7 +61,7 @@ def settings(worker: WorkerRepo, **executors: dict[str, Any]) -> None:
 def test_a_fallback_of_another_type_has_its_own_model(
     worker: WorkerRepo, own: dict[str, str], expected: str, wanted: tuple[str, ...]
 ) -> None:
-    """Neither --model nor the first executor's model is handed on to another CLI."""
+    """Neither --model nor the first executor's model is passed to another CLI."""
     program(worker, "codex")
     settings(worker, second={"type": "codex", "settings": own})
     result = worker.spawn(*wanted)
@@ -70,15 +70,15 @@ def test_a_fallback_of_another_type_has_its_own_model(
     assert [worker.record(number)["model"] for number in (1, 2)] == [wanted[1] if wanted else "its-own", expected]
 
 
-def test_a_fallback_of_the_same_type_has_the_wanted_one(worker: WorkerRepo) -> None:
+def test_a_fallback_of_the_same_type_has_the_wanted_model(worker: WorkerRepo) -> None:
     """The same CLI knows the same models."""
     settings(worker, second={"type": "simulated", "settings": {"model": "haiku"}})
     assert worker.spawn("--model", "opus").code == 0
     assert [worker.record(number)["model"] for number in (1, 2)] == ["opus", "opus"]
 
 
-def test_verbose_says_which_model_a_fallback_has(worker: WorkerRepo) -> None:
-    """A line for each fallback, with the model and why it is not the wanted one."""
+def test_verbose_names_the_model_of_a_fallback(worker: WorkerRepo) -> None:
+    """A line for each fallback has the model and the reason why it is not the wanted one."""
     program(worker, "codex")
     second, third = {"type": "codex", "settings": {"model": "gpt-5"}}, {"type": "codex"}
     settings(worker, second=second, third=third, fourth={"type": "simulated"})
@@ -93,8 +93,8 @@ def test_verbose_says_which_model_a_fallback_has(worker: WorkerRepo) -> None:
     assert lines[6:8] == ["Fallback: second, model=gpt-5 (from config file)", "Fallback: third, model=its own default"]
 
 
-def test_a_resume_goes_on_with_the_sessions_model_or_the_wanted_one(worker: WorkerRepo) -> None:
-    """A session keeps the model that it began with; --model of a resume counts for that call."""
+def test_a_resume_keeps_the_sessions_model(worker: WorkerRepo) -> None:
+    """A session keeps its first model; --model of a resume counts for that call."""
     program(worker, "claude")
     worker.spawn("--executor", "claude-code", "--model", "opus")
     for case in ((), ("--model", "haiku"), ()):

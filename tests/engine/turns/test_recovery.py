@@ -18,7 +18,7 @@ SECRET = "the-value-that-nobody-may-keep"
 
 
 def crash(worker: WorkerRepo, *arguments: str) -> None:
-    """Kill a call of sow once its worker works."""
+    """Kills a call of sow once its worker works."""
     call = worker.start("agent", "spawn", "implementer", "010", *arguments)
     wait_for(lambda: (worker.repo.root / "begun").exists())
     end(call, signal.SIGKILL)
@@ -32,8 +32,8 @@ def everything(worker: WorkerRepo) -> bytes:
 @pytest.mark.parametrize(
     "words", [("task", "abandon", "010", "--reason", "enough"), ("cleanup", "--yes"), ("project", "delete", "--yes")]
 )
-def test_who_ends_a_task_leaves_nothing_of_it_running(worker: WorkerRepo, words: tuple[str, ...]) -> None:
-    """After kill -9 of sow, giving the task or the project up ends the worker and closes its record."""
+def test_ending_a_task_ends_its_worker(worker: WorkerRepo, words: tuple[str, ...]) -> None:
+    """After kill -9 of sow, abandoning the task or deleting the project ends the worker and closes its record."""
     worker.scenario(HANGING)
     crash(worker)
     assert worker.alive()
@@ -43,7 +43,7 @@ def test_who_ends_a_task_leaves_nothing_of_it_running(worker: WorkerRepo, words:
     assert worker.outcomes() == ["lost"]
 
 
-def test_who_approves_leaves_nothing_of_it_running(worker: WorkerRepo) -> None:
+def test_approving_a_task_ends_its_worker(worker: WorkerRepo) -> None:
     """The work of a worker that continued after kill -9 of sow can be approved, and the worker ends."""
     worker.scenario([{"status": "needs_review"}, *HANGING])
     crash(worker)
@@ -52,8 +52,8 @@ def test_who_approves_leaves_nothing_of_it_running(worker: WorkerRepo) -> None:
     assert worker.repo.task("010")["status"] == "completed"
 
 
-def test_a_turn_that_nobody_supervises_is_told(worker: WorkerRepo) -> None:
-    """After kill -9 of sow, status and doctor say that the worker still runs and how to end it; not before that."""
+def test_an_unsupervised_turn_is_reported(worker: WorkerRepo) -> None:
+    """After kill -9 of sow, status and doctor say that the worker still runs and how to end it."""
     worker.scenario(HANGING)
     call = worker.start("agent", "spawn", "implementer", "010")
     wait_for(lambda: (worker.repo.root / "begun").exists())
@@ -75,8 +75,8 @@ def test_a_turn_that_nobody_supervises_is_told(worker: WorkerRepo) -> None:
     assert not worker.alive()
 
 
-def test_a_task_that_nobody_works_on_is_told(worker: WorkerRepo) -> None:
-    """Status and doctor name a task in progress whose worker is gone, with the door; not one that has a worker."""
+def test_a_task_without_a_worker_is_reported(worker: WorkerRepo) -> None:
+    """Status and doctor name a task in progress whose worker is gone, with the next command."""
     worker.scenario(HANGING, HAND_IN)
     crash(worker)
     for pid in worker.alive():
@@ -98,8 +98,8 @@ def test_a_task_that_nobody_works_on_is_told(worker: WorkerRepo) -> None:
     assert worker.repo.ok("status", "--json").json["idle"] == []
 
 
-def test_a_task_that_was_started_by_hand_is_somebodys(worker: WorkerRepo) -> None:
-    """Who works without a session is not told that nobody works."""
+def test_a_task_started_by_hand_needs_no_worker(worker: WorkerRepo) -> None:
+    """A task in progress without a session is not reported."""
     worker.repo.ok("task", "set", "--id", "010", "status", "in_progress")
     assert worker.repo.ok("status", "--json").json["idle"] == []
 
@@ -111,8 +111,8 @@ exec sleep 300
 """
 
 
-def test_a_secret_waits_for_its_name(worker: WorkerRepo) -> None:
-    """Recovered without the secret at hand, a turn stays to be struck; its record has the name and never the value."""
+def test_a_secret_is_masked_when_its_value_is_known(worker: WorkerRepo) -> None:
+    """Recovered without the secret's value, a turn stays to be masked; its record has the name and never the value."""
     script(worker, LEAKING, env=["PLAIN"])
     worker.repo.environment["PLAIN"] = SECRET
     crash(worker, "--executor", "script")
@@ -129,8 +129,8 @@ def test_a_secret_waits_for_its_name(worker: WorkerRepo) -> None:
     assert "unstruck" not in first and first["redacted"] >= 2
 
 
-def test_the_names_that_an_executor_lets_through_count_after_a_crash(worker: WorkerRepo) -> None:
-    """What only the settings call a secret is struck out by recovery too."""
+def test_secrets_of_the_settings_are_masked_after_a_crash(worker: WorkerRepo) -> None:
+    """A variable that only the settings call a secret is masked by recovery too."""
     script(worker, LEAKING, env=["PLAIN"])
     worker.repo.environment["PLAIN"] = SECRET
     crash(worker, "--executor", "script")
@@ -139,8 +139,8 @@ def test_the_names_that_an_executor_lets_through_count_after_a_crash(worker: Wor
     assert "unstruck" not in worker.record()["turns"][0]
 
 
-def test_a_turn_that_ends_leaves_nothing_to_be_struck(worker: WorkerRepo) -> None:
-    """The names are in the record only as long as the turn lasts."""
+def test_an_ended_turn_has_nothing_to_mask(worker: WorkerRepo) -> None:
+    """The names are in the record only during the turn."""
     worker.repo.environment["MY_TOKEN"] = SECRET
     record = worker.repo.root / ".sow/local/sessions/010/1/record.yaml"
     worker.scenario([{"run": ["cp", str(record), "seen.yaml"]}, {"status": "needs_review"}])
@@ -150,7 +150,7 @@ def test_a_turn_that_ends_leaves_nothing_to_be_struck(worker: WorkerRepo) -> Non
 
 
 def slow(folder: Path, name: str) -> None:
-    """Have a stand-in wait before its first output, until it is released."""
+    """Makes a fake CLI wait before its first output, until it is released."""
     program = folder / name
     program.rename(folder / f"{name}-itself")
     program.write_text(f'#!/bin/sh\n[ -e go ] || {{ touch begun; sleep 300; }}\nexec "{program}-itself" "$@"\n')
@@ -160,8 +160,8 @@ def slow(folder: Path, name: str) -> None:
 @few_of(
     ("executor", "name"), [("cursor", "cursor-agent"), ("codex", "codex"), ("opencode", "opencode"), ("amp", "amp")], 3
 )
-def test_a_cli_that_never_said_its_session_gets_a_fresh_one(worker: WorkerRepo, executor: str, name: str) -> None:
-    """A crash before a CLI told the id that it chose leaves no session: resume starts anew, with the packet."""
+def test_a_cli_without_a_session_id_gets_a_fresh_session(worker: WorkerRepo, executor: str, name: str) -> None:
+    """After a crash before the CLI named its id, resume starts a new session with the state on disk."""
     install(worker.repo, name, worker.folder / "bin")
     worker.repo.environment["AMP_API_KEY"] = "dummy-key"
     slow(worker.folder / "bin", name)

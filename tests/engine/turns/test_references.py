@@ -1,4 +1,4 @@
-"""A worker is pointed to exactly the documents that were chosen for its task, at readable paths."""
+"""A worker gets exactly the documents that were chosen for its task, at readable paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shelf(root: Path) -> None:
 
 
 def named(prompt: str) -> list[str]:
-    """The paths that a prompt names as references."""
+    """Returns the paths that a prompt names as references."""
     _, result, rest = prompt.partition(HEAD)
     lines = rest.split("\n\n")[0].splitlines()[1:] if result else []
     return [line.removeprefix("- ").split(" (")[0] for line in lines]
@@ -60,7 +60,7 @@ def chosen(worker: WorkerRepo) -> list[str]:
 
 
 def test_a_worker_gets_exactly_what_was_chosen(reader: WorkerRepo) -> None:
-    """The prompt, the state and what the simulated worker reads are the documents that 'sow context' chose."""
+    """The prompt, the state and the worker's reads have the documents that 'sow context' chose."""
     paths = [reference["path"] for reference in reader.repo.ok("context", "010", "--json").json["references"]]
     assert sorted(paths) == [".sow/knowledge/designs/tokens.md", ".sow/sinks/auth/refresh.md"]
     assert reader.spawn().code == 0
@@ -70,8 +70,8 @@ def test_a_worker_gets_exactly_what_was_chosen(reader: WorkerRepo) -> None:
     assert json.loads((reader.repo.root / "read.json").read_text()) == dict.fromkeys(paths, TOKENS)
 
 
-def test_what_may_fit_is_a_list_of_its_own(reader: WorkerRepo) -> None:
-    """A worker reads what fits, and judges by their names what may fit; it may open both."""
+def test_possible_documents_are_a_list_of_their_own(reader: WorkerRepo) -> None:
+    """The prompt lists fitting and possible documents apart; the worker may open both."""
     write(reader.repo.root / ".sow/knowledge", {"designs/login.md": "# Login\nTokens are rotated.\n"})
     assert reader.spawn().code == 0
     prompt = reader.transcript(1, "prompt").read_text()
@@ -82,8 +82,8 @@ def test_what_may_fit_is_a_list_of_its_own(reader: WorkerRepo) -> None:
     assert path in json.loads((reader.repo.root / "read.json").read_text())
 
 
-def test_a_spawn_chooses_by_itself(reader: WorkerRepo) -> None:
-    """Without a choice before, the spawn makes the one that 'sow context' would have made."""
+def test_a_spawn_chooses_by_default(reader: WorkerRepo) -> None:
+    """Without an earlier choice, the spawn makes the one that 'sow context' would make."""
     before = reader.repo.ok("context", "010", "--dry-run", "--json").json["references"]
     reader.spawn()
     assert chosen(reader) == [file["path"] for file in before] != []
@@ -91,8 +91,8 @@ def test_a_spawn_chooses_by_itself(reader: WorkerRepo) -> None:
     assert f"({before[0]['size']} B; {before[0]['kind']}: {before[0]['reason']})" in prompt
 
 
-def test_a_choice_that_was_made_stays(reader: WorkerRepo) -> None:
-    """What somebody chose with another budget is what the worker gets, and nothing besides."""
+def test_an_earlier_choice_stays(reader: WorkerRepo) -> None:
+    """An earlier choice with another budget is what the worker gets."""
     reader.repo.ok("context", "010", "--budget", "30")
     expected = chosen(reader)
     assert len(expected) == 1
@@ -102,8 +102,8 @@ def test_a_choice_that_was_made_stays(reader: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_choice_of_what_is_gone_is_made_anew(reader: WorkerRepo) -> None:
-    """A worker is never sent to a sink that was removed since: the spawn chooses again, and says so."""
+def test_a_choice_of_a_removed_sink_is_repeated(reader: WorkerRepo) -> None:
+    """If a chosen sink was removed, the spawn chooses again, and says so."""
     reader.repo.ok("context", "010")
     (reader.repo.root / ".sow/sinks/auth/refresh.md").unlink()
     result = reader.spawn()
@@ -114,7 +114,7 @@ def test_a_choice_of_what_is_gone_is_made_anew(reader: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_empty_choice_stays_too(reader: WorkerRepo) -> None:
+def test_an_empty_choice_stays(reader: WorkerRepo) -> None:
     """Who chose nothing is not overruled."""
     reader.repo.ok("context", "010", "--budget", "1")
     reader.spawn()
@@ -123,8 +123,8 @@ def test_an_empty_choice_stays_too(reader: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_user_can_do_without(reader: WorkerRepo) -> None:
-    """With context.enabled false nothing is chosen, and what was given by hand is named all the same."""
+def test_the_choice_can_be_switched_off(reader: WorkerRepo) -> None:
+    """With context.enabled false nothing is chosen, and documents given by hand are still named."""
     path = Path(reader.repo.environment["HOME"], ".config", "sow", "config.yaml")
     write(path.parent, {path.name: "context: {enabled: false}\n"})
     write(reader.repo.root, {"docs/api.md": "# Api\n"})
@@ -137,7 +137,7 @@ def test_a_user_can_do_without(reader: WorkerRepo) -> None:
     assert not (reader.repo.root / ".git/sow/context.sqlite").exists()
 
 
-def test_a_repository_without_documents_costs_nothing(worker: WorkerRepo) -> None:
+def test_without_documents_no_index_is_made(worker: WorkerRepo) -> None:
     """Where there is nothing to choose from, no index is made and nothing is written."""
     assert worker.spawn().code == 0
     assert not (worker.repo.root / ".git/sow/context.sqlite").exists()
@@ -145,7 +145,7 @@ def test_a_repository_without_documents_costs_nothing(worker: WorkerRepo) -> Non
 
 
 def test_a_broken_index_stops_no_worker(reader: WorkerRepo) -> None:
-    """A broken index of sinks is a remark of the turn, and the worker gets the rest."""
+    """A broken index of sinks is a remark of the turn, and the worker gets everything else."""
     write(reader.repo.root / ".sow/sinks", {"index.json": "{"})
     result = reader.spawn()
     assert result.code == 0
@@ -168,8 +168,8 @@ def plan(plan_repo: PlanRepo) -> None:
 
 
 @pytest.mark.full
-def test_a_run_points_its_workers_to_what_is_there(plan_repo: PlanRepo) -> None:
-    """In its worktree a worker reads sinks in the home checkout, and what the task before it wrote beside it."""
+def test_a_worktree_reads_references_of_the_home_checkout(plan_repo: PlanRepo) -> None:
+    """In its worktree a worker reads sinks of the home checkout, and outputs of the previous task."""
     shelf(plan_repo.repo.root)
     plan_repo.repo.git("add", "-f", ".sow/knowledge")
     plan_repo.repo.git("commit", "-q", "-m", "Knowledge")

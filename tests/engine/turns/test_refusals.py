@@ -16,7 +16,7 @@ def refusals(repo: Repo) -> list[tuple[int, str, int]]:
 
 
 def test_a_refused_command_is_named_everywhere(worker: WorkerRepo) -> None:
-    """It is told once while the turn continues, and with its count at the end, on the task and in the inbox."""
+    """It is printed once during the turn, and with its count at the end, on the task and in the inbox."""
     worker.scenario(
         [INSTALL, INSTALL, {"refuse": "curl x"}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}]
     )
@@ -37,7 +37,7 @@ def test_a_refused_command_is_named_everywhere(worker: WorkerRepo) -> None:
 
 
 def test_the_transcript_has_the_results_of_calls(worker: WorkerRepo) -> None:
-    """What a command said is in the readable transcript, and a failed one is marked."""
+    """A command's output is in the readable transcript, and a failed one is marked."""
     worker.scenario([{"run": ["echo", "hello"]}, {"run": ["ls", "/no/such"]}, {"status": "needs_review"}])
     worker.spawn()
     text = worker.transcript(1, "md").read_text()
@@ -45,7 +45,7 @@ def test_the_transcript_has_the_results_of_calls(worker: WorkerRepo) -> None:
     assert "[failed] " in text and "/no/such" in text.partition("[failed] ")[2]
 
 
-def test_a_worker_that_could_do_nothing_says_what_it_was_refused(worker: WorkerRepo) -> None:
+def test_a_worker_with_only_refusals_fails(worker: WorkerRepo) -> None:
     """A turn in which everything was refused fails, with the commands and the setting."""
     worker.scenario([INSTALL])
     result = worker.spawn()
@@ -56,7 +56,7 @@ def test_a_worker_that_could_do_nothing_says_what_it_was_refused(worker: WorkerR
     assert worker.repo.task("010")["status"] == "failed"
 
 
-def test_a_secret_in_a_refused_command_is_struck_out(worker: WorkerRepo) -> None:
+def test_a_secret_in_a_refused_command_is_masked(worker: WorkerRepo) -> None:
     """The value of a secret variable is neither on the screen nor on the task nor in the transcript."""
     secret = "hush-hush-value-1234"
     worker.scenario([{"refuse": f"curl -H token:{secret} x"}, {"status": "needs_review"}])
@@ -67,8 +67,8 @@ def test_a_secret_in_a_refused_command_is_struck_out(worker: WorkerRepo) -> None
     assert secret not in worker.transcript(1, "md").read_text()
 
 
-def test_refusals_of_a_turn_that_was_cut_off_are_recorded(worker: WorkerRepo) -> None:
-    """If sow is killed during a turn, the next call reads what was refused from the turn's output."""
+def test_refusals_of_an_interrupted_turn_are_recorded(worker: WorkerRepo) -> None:
+    """If sow is killed during a turn, the next call reads the refusals from the turn's output."""
     worker.scenario([INSTALL, {"hang": True}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     process = worker.start("agent", "spawn", "implementer", "010")
     wait_for(lambda: worker.transcript(1, "md").exists() and "[refused]" in worker.transcript(1, "md").read_text())

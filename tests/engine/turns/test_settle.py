@@ -30,7 +30,7 @@ CALLS: list[subprocess.Popen[bytes]] = []
 
 @pytest.fixture(autouse=True)
 def _end_calls() -> Iterator[None]:
-    """A test that fails leaves no worker waiting."""
+    """Ends the calls that a failed test left."""
     yield
     for call in CALLS:
         if call.poll() is None:
@@ -54,19 +54,19 @@ def notes(repo: Repo, task: str) -> Path:
 
 
 def edit(path: Path, old: str, new: str) -> dict[str, list[str]]:
-    """A step in which the worker edits a file."""
+    """Returns a step in which the worker edits a file."""
     return {"run": ["sed", "-i", f"s/{old}/{new}/", str(path)]}
 
 
 def scenarios(worker: WorkerRepo, **tasks: list[dict[str, Any]]) -> None:
-    """One turn for each task."""
+    """Returns one turn for each task."""
     path = worker.folder / "scenario.yaml"
     path.write_text(yaml.safe_dump({"tasks": {name.removeprefix("t"): [turn] for name, turn in tasks.items()}}))
     worker.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
 
 
 def begin(worker: WorkerRepo, task: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A worker that has begun, and waits for `go`."""
+    """Starts a worker that waits for `go`."""
     call = worker.start("agent", "spawn", "implementer", task, *arguments)
     CALLS.append(call)
     wait_for(lambda: (worker.repo.root / f"begun-{task}").exists())
@@ -74,15 +74,15 @@ def begin(worker: WorkerRepo, task: str, *arguments: str) -> subprocess.Popen[by
 
 
 def go(worker: WorkerRepo, task: str, call: subprocess.Popen[bytes]) -> tuple[str, str]:
-    """Let a waiting worker continue; what its call said when it was over."""
+    """Lets a waiting worker continue; returns the output of its call."""
     (worker.repo.root / f"go-{task}").touch()
     out, err = call.communicate(timeout=300)
     assert call.returncode == 0, err
     return out.decode(), err.decode()
 
 
-def test_what_was_pulled_before_the_turn_stays(pair: WorkerRepo) -> None:
-    """A newer state of another task that came through git is no edit of the worker's, whatever copy is kept of it."""
+def test_a_pulled_state_before_the_turn_stays(pair: WorkerRepo) -> None:
+    """A newer state of another task that came through git is no edit of the worker."""
     path = state(pair.repo, "020")
     newer = re.sub(r"revision: \d+", "revision: 40", path.read_text()).replace("name: Another", "name: By a teammate")
     path.write_text(newer)
@@ -91,7 +91,7 @@ def test_what_was_pulled_before_the_turn_stays(pair: WorkerRepo) -> None:
     assert "edited" not in result.err
 
 
-def test_what_a_person_does_meanwhile_stays(pair: WorkerRepo) -> None:
+def test_changes_of_a_person_stay(pair: WorkerRepo) -> None:
     """Tasks, notes and the project may change through sow while a worker works."""
     scenarios(pair, t010=[WAIT, HAND_IN])
     call = begin(pair, "010")
@@ -106,8 +106,8 @@ def test_what_a_person_does_meanwhile_stays(pair: WorkerRepo) -> None:
     assert pair.repo.task("030")["name"] == "A third"
 
 
-def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: WorkerRepo) -> None:
-    """What sow wrote during the turn is the good state, and not what was there at its beginning."""
+def test_an_edit_after_a_change_is_undone_and_the_change_stays(pair: WorkerRepo) -> None:
+    """The last state that sow wrote during the turn counts, not the one at its beginning."""
     scenarios(pair, t010=[WAIT, edit(state(pair.repo, "020"), "name: Another", "name: Mine"), HAND_IN])
     call = begin(pair, "010")
     pair.repo.ok("task", "set", "--id", "020", "priority", "high")
@@ -117,8 +117,8 @@ def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: WorkerRepo) 
     assert "task 020: its state file was edited by hand; the last good state is back" in err
 
 
-def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: WorkerRepo) -> None:
-    """A status that a worker wrote by hand is settled at the end of its own turn, and by nobody else's."""
+def test_a_workers_own_outcome_is_settled_at_its_own_end(pair: WorkerRepo) -> None:
+    """A status that a worker wrote by hand is settled at the end of its own turn only."""
     paused = edit(state(pair.repo, "010"), "status: in_progress", "status: paused")
     scenarios(pair, t010=[{"log": "Which algorithm?"}, paused, WAIT], t020=[WAIT, HAND_IN])
     other = begin(pair, "020")
@@ -135,7 +135,7 @@ SILENT = "#!/bin/sh\ntouch made-$SOW_TASK\n"
 
 @pytest.mark.full
 def test_a_shared_folder_is_no_evidence(pair: WorkerRepo) -> None:
-    """Where another worker was at work in the folder, its changes are not taken for those of a silent one."""
+    """If another worker was active in the folder, its changes do not count for a silent worker."""
     scenarios(pair, t020=[WAIT, HAND_IN])
     script(pair, SILENT)
     other = begin(pair, "020")
@@ -146,8 +146,8 @@ def test_a_shared_folder_is_no_evidence(pair: WorkerRepo) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "never"])
-def test_a_folder_of_ones_own_is_evidence(pair: WorkerRepo, when: str) -> None:
-    """A silent worker that changed the folder has handed in, though somebody else had worked there before."""
+def test_a_folder_of_its_own_is_evidence(pair: WorkerRepo, when: str) -> None:
+    """A silent worker that changed its folder has handed in, though another one had worked there before."""
     scenarios(pair, t020=[HAND_IN])
     script(pair, SILENT)
     if when == "before":
@@ -161,7 +161,7 @@ CONFLICT = "<<<<<<< ours\nname: a\n=======\nname: b\n>>>>>>> theirs\n"
 
 @pytest.mark.parametrize("when", ["before", "during"])
 def test_a_conflict_elsewhere_is_a_remark(pair: WorkerRepo, when: str) -> None:
-    """A merge conflict in the state of another task ends no turn, and is left for a person."""
+    """A merge conflict in the state of another task ends no turn, and stays for a person."""
     path = state(pair.repo, "020")
     if when == "before":
         path.write_text(CONFLICT)
@@ -184,8 +184,8 @@ BREAKING = {
 
 
 @pytest.mark.parametrize("how", BREAKING)
-def test_a_broken_file_elsewhere_is_mended(pair: WorkerRepo, how: str) -> None:
-    """Whatever a worker does to the state of another task, it is back after the turn, with a remark."""
+def test_a_broken_file_elsewhere_is_restored(pair: WorkerRepo, how: str) -> None:
+    """Any change of a worker to the state of another task is undone after the turn, with a remark."""
     path = state(pair.repo, "020")
     before = path.read_text()
     text = [word.format(path=path, folder=path.parent) for word in BREAKING[how]]
@@ -195,14 +195,14 @@ def test_a_broken_file_elsewhere_is_mended(pair: WorkerRepo, how: str) -> None:
     assert "task 020: its state file was edited by hand; the last good state is back" in result.err
 
 
-def test_a_broken_file_of_its_own_is_mended(worker: WorkerRepo) -> None:
-    """A worker that breaks its own state has said nothing by that."""
+def test_a_broken_file_of_its_own_is_restored(worker: WorkerRepo) -> None:
+    """A worker that breaks its own state has set no status by that."""
     worker.scenario([{"write": {"path": str(state(worker.repo, "010")), "text": ": :"}}])
     result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
 
 
-def test_the_project_is_not_a_workers_to_edit(worker: WorkerRepo) -> None:
+def test_the_project_is_restored(worker: WorkerRepo) -> None:
     """The project's own state is restored like any other."""
     worker.scenario([edit(worker.repo.project / "state.yaml", "name: Add authentication", "name: hacked"), HAND_IN])
     result = worker.spawn()
@@ -210,16 +210,16 @@ def test_the_project_is_not_a_workers_to_edit(worker: WorkerRepo) -> None:
     assert ".sow/project/state.yaml was edited by hand; the last good state is back" in result.err
 
 
-def test_a_folder_that_nobody_made_is_told(worker: WorkerRepo) -> None:
-    """A task that a worker made up by hand is not taken away, since it may have come through git, but it is said."""
+def test_an_unknown_folder_is_reported(worker: WorkerRepo) -> None:
+    """A task folder that a worker made by hand stays, since it may have come through git, and is reported."""
     made = worker.repo.task_folder("050")
     worker.scenario([{"run": ["cp", "-r", str(worker.repo.task_folder("010")), str(made)]}, HAND_IN])
     assert "tasks/050/state.yaml appeared during the turn, and not through sow" in worker.spawn().err
     assert made.exists()
 
 
-def test_notes_in_another_folder_are_not_a_workers_to_edit(pair: WorkerRepo) -> None:
-    """A note that holds up another task is open again after the turn."""
+def test_notes_of_another_task_are_restored(pair: WorkerRepo) -> None:
+    """A note that blocks another task is open again after the turn."""
     pair.repo.ok("note", "add", "--task", "020", "--description", "unsure", "--context", "here")
     before = notes(pair.repo, "020").read_text()
     pair.scenario([edit(notes(pair.repo, "020"), '"open"', '"escalated"'), HAND_IN])
@@ -248,8 +248,8 @@ def test_notes_by_hand_follow_the_rules(worker: WorkerRepo, case: str) -> None:
 
 
 @pytest.mark.full
-def test_a_note_that_a_worker_takes_away_comes_back(worker: WorkerRepo) -> None:
-    """No note is lost by removing it, and its gate stays closed."""
+def test_a_removed_note_is_restored(worker: WorkerRepo) -> None:
+    """No note is lost by removing its file, and it still blocks the task."""
     worker.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(worker.repo, "010"))]}, HAND_IN])
     worker.spawn()
     task = worker.repo.task("010")
@@ -259,8 +259,8 @@ def test_a_note_that_a_worker_takes_away_comes_back(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"notes": 7}'])
-def test_notes_that_are_none_are_taken_away(worker: WorkerRepo, text: str) -> None:
-    """What a worker left in the place of notes and cannot be read closes no gate."""
+def test_unreadable_notes_are_removed(worker: WorkerRepo, text: str) -> None:
+    """An unreadable file in place of notes resolves none of them."""
     worker.scenario([{"write": {"path": str(notes(worker.repo, "010")), "text": text}}])
     result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
@@ -268,7 +268,7 @@ def test_notes_that_are_none_are_taken_away(worker: WorkerRepo, text: str) -> No
 
 
 def test_a_note_written_by_hand_counts(worker: WorkerRepo) -> None:
-    """An honest worker that writes its note into the file gates its own task by it."""
+    """A note that a worker writes into the file by hand blocks its task."""
     note = {"note_id": "note_001", "timestamp": 1, "description": "unsure", "context": "here", "status": "open"}
     text = json.dumps({"task_id": "add_login_1700000000", "session_start": 1700000000, "notes": [note]})
     worker.scenario([{"write": {"path": str(notes(worker.repo, "010")), "text": text}}])
@@ -278,7 +278,7 @@ def test_a_note_written_by_hand_counts(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_nobody_decides_on_a_task_in_mid_turn(worker: WorkerRepo) -> None:
+def test_a_task_in_a_turn_is_not_decided(worker: WorkerRepo) -> None:
     """While a live worker has a task it is neither approved nor abandoned, and the project is not removed."""
     scenarios(worker, t010=[HAND_IN, WAIT])
     call = begin(worker, "010")
@@ -297,8 +297,8 @@ def test_nobody_decides_on_a_task_in_mid_turn(worker: WorkerRepo) -> None:
     worker.repo.ok("approve", "010")
 
 
-def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
-    """A scan outside of its own folder that a turn deferred finds what it wrote there, once."""
+def test_a_deferred_scan_finds_edits(task_repo: Repo) -> None:
+    """A scan that a turn deferred finds the turn's edits in other folders, once."""
     task_repo.ok("task", "create", "--name", "Another")
     home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
     seen = StateWatcher(home, is_shared=True)
@@ -315,8 +315,8 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
 
 
 @pytest.mark.full
-def test_what_is_owed_is_looked_at_while_others_go_on(plan_repo: PlanRepo) -> None:
-    """Where a look takes long, what a turn wrote elsewhere is undone soon, however long the others take."""
+def test_a_deferred_scan_is_done_during_other_turns(plan_repo: PlanRepo) -> None:
+    """If a scan is slow, edits elsewhere are undone soon, however long the other turns take."""
     plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))
     path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", plan_repo.folder / "gate"
     plan_repo.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
@@ -331,8 +331,8 @@ def test_what_is_owed_is_looked_at_while_others_go_on(plan_repo: PlanRepo) -> No
 
 
 @pytest.mark.full
-def test_the_end_of_a_run_owes_nothing(plan_repo: PlanRepo) -> None:
-    """Among so many tasks that a look takes long, what the last turn wrote elsewhere is undone before the run ends."""
+def test_no_scan_is_left_at_the_end_of_a_run(plan_repo: PlanRepo) -> None:
+    """With very many tasks, edits of the last turn are undone before the run ends."""
     plan_repo.plan(*(f"Part {number}" for number in range(1, 301)))
     path = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml"
     plan_repo.act("implementer", f"sed -i s/pending/completed/ {path}\n{WORK}")

@@ -17,8 +17,8 @@ def root(bare_repo: Repo) -> Path:
     return bare_repo.root
 
 
-def test_what_this_sow_installed_steers_nobody(root: Path) -> None:
-    """A folder with our files alone is ours."""
+def test_files_of_this_sow_are_recognised(root: Path) -> None:
+    """A folder with only sow's own files counts as sow's."""
     assert holds_only_installed_files(str(root), ".gemini")
     assert not holds_only_installed_files(str(root), ".qwen") and not holds_only_installed_files(str(root), "GEMINI.md")
 
@@ -26,14 +26,14 @@ def test_what_this_sow_installed_steers_nobody(root: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["settings.json", "commands/mine.toml", "commands/sow/run.toml", "commands/project/.env"]
 )
-def test_anything_more_is_not(root: Path, path: str) -> None:
-    """One file more, or one of ours with other words, and the folder is the repository's again."""
+def test_other_files_make_the_folder_the_repositorys(root: Path, path: str) -> None:
+    """One more file, or a changed one, and the folder counts as the repository's."""
     (root / ".gemini" / path).write_text("x")
     assert not holds_only_installed_files(str(root), ".gemini")
 
 
-def test_a_link_is_nobodys_proof(root: Path, tmp_path: Path) -> None:
-    """A linked folder or file may change under us, so it is not ours."""
+def test_a_link_is_not_trusted(root: Path, tmp_path: Path) -> None:
+    """A linked folder or file may change, so it is not sow's."""
     (root / ".gemini/more").symlink_to(tmp_path)
     assert not holds_only_installed_files(str(root), ".gemini")
     (root / ".gemini/more").unlink()
@@ -44,7 +44,7 @@ def test_a_link_is_nobodys_proof(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_worker_starts_beside_the_layer(task_repo: Repo, tmp_path: Path) -> None:
-    """With the layer installed a Gemini worker is not refused; with settings of the repository it is."""
+    """With the layer installed a Gemini worker starts; with settings of the repository it is refused."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/gemini").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "bin/gemini").chmod(0o755)

@@ -12,13 +12,13 @@ LOOK = {"run": ["git", "status"]}
 
 
 def kept(worker: WorkerRepo) -> dict[str, Any]:
-    """The task without the time of its last change and its log."""
+    """Returns the task without the time of its last change and its log."""
     return {key: value for key, value in worker.repo.task("010").items() if key not in ("updated_at", "log", "next")}
 
 
 @pytest.mark.parametrize("answer", [[{"say": "Since it is shorter."}], [LOOK], [LOOK, {"status": "needs_review"}]])
 def test_a_question_about_handed_in_work_changes_nothing(worker: WorkerRepo, answer: list[dict[str, Any]]) -> None:
-    """A worker that answers, and may look at files, leaves the task in review: it can still be approved (A3)."""
+    """A worker that answers and reads files leaves the task in review: it can still be approved (A3)."""
     worker.scenario([*WORK, {"status": "needs_review"}], answer)
     worker.spawn()
     before = kept(worker)
@@ -32,7 +32,7 @@ def test_a_question_about_handed_in_work_changes_nothing(worker: WorkerRepo, ans
 
 
 def test_a_text_to_a_paused_worker_is_an_answer(worker: WorkerRepo) -> None:
-    """An answer is kept although the worker changes nothing after it."""
+    """An answer is stored although the worker changes nothing after it."""
     worker.scenario([*WORK, {"ask": "Which colour?"}], [{"say": "Fine."}])
     worker.spawn()
     worker.resume("Green")
@@ -40,7 +40,7 @@ def test_a_text_to_a_paused_worker_is_an_answer(worker: WorkerRepo) -> None:
 
 
 def test_a_failed_task_stays_failed(worker: WorkerRepo) -> None:
-    """A failed task can be asked about as well."""
+    """A question about a failed task leaves it failed."""
     worker.scenario([*WORK, {"status": "failed"}], [{"say": "The tests need a database."}])
     worker.spawn()
     before = kept(worker)
@@ -50,7 +50,7 @@ def test_a_failed_task_stays_failed(worker: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_changed_work_is_a_new_iteration(worker: WorkerRepo) -> None:
-    """A worker that changes a file has worked on the feedback, as before."""
+    """A worker that changes a file has worked on the feedback."""
     worker.scenario([*WORK, {"status": "needs_review"}], [{"write": {"path": "a.txt", "text": "b\n"}}])
     worker.spawn()
     assert worker.resume("Write b").out.splitlines()[-1] == "task 010: status is needs_review"

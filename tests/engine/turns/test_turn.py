@@ -24,8 +24,8 @@ def test_a_worker_works_and_hands_in(worker: WorkerRepo) -> None:
     assert turn["tools"] == 4
 
 
-def test_the_session_is_kept_through_reviews_and_cleared_at_the_end(worker: WorkerRepo) -> None:
-    """Sent back, a task continues in the same session with the next iteration; approved, it has no session any more."""
+def test_a_session_is_kept_until_the_approval(worker: WorkerRepo) -> None:
+    """Sent back, a task continues in the same session with the next iteration; approved, it has no session."""
     worker.spawn()
     first = worker.repo.task("010")
     assert worker.resume("The error text tells too much").code == 0
@@ -39,7 +39,7 @@ def test_the_session_is_kept_through_reviews_and_cleared_at_the_end(worker: Work
 
 @pytest.mark.full
 def test_spawn_and_resume_are_in_the_projects_log(worker: WorkerRepo) -> None:
-    """The log of the project says who was put on which task, and what the worker was told or asked (A3, B12)."""
+    """The project's log has the worker of each task, and the prompts of the user (A3, B12)."""
     worker.spawn()
     worker.resume("The error text tells too much")
     entries = worker.repo.ok("log", "--list", "--json").json["entries"]
@@ -64,7 +64,7 @@ def test_a_question_is_answered_by_resume(worker: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_an_answer_before_the_end_of_the_turn(worker: WorkerRepo) -> None:
-    """Who answers while the worker is still ending its turn sets the task going, and nothing counts as handed in."""
+    """An answer before the worker's turn has ended continues the task, and nothing counts as handed in."""
     go = worker.folder / "go"
     wait = {"run": ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"]}
     worker.scenario([{"ask": "Which algorithm?"}, wait], [{"status": "needs_review"}])
@@ -81,8 +81,8 @@ def test_an_answer_before_the_end_of_the_turn(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_scripted_worker_can_look_before_it_acts(worker: WorkerRepo, there: bool) -> None:
-    """The step `if` goes one way where its program ends well, and the other where it does not."""
+def test_a_scripted_worker_has_conditions(worker: WorkerRepo, there: bool) -> None:
+    """The step `if` takes one branch if its program succeeds, and the other if not."""
     way = {name: [{"write": {"path": "way.txt", "text": name}}] for name in ("then", "else")}
     worker.scenario([{"if": {"run": "test -e sign.txt", **way}}, {"status": "needs_review"}])
     if there:
@@ -92,7 +92,7 @@ def test_a_scripted_worker_can_look_before_it_acts(worker: WorkerRepo, there: bo
 
 
 def test_a_silent_worker_with_work_counts_as_handed_in(worker: WorkerRepo) -> None:
-    """A worker that does not call sow but used a tool has handed its work in, which is recorded as inferred."""
+    """A worker that does not call sow but used a tool has handed its work in, recorded as inferred."""
     worker.scenario([{"write": {"path": "a.py", "text": "x"}}])
     assert worker.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
     assert worker.record()["turns"][0]["inferred"] is True
@@ -112,7 +112,7 @@ def test_a_reminded_worker_can_still_hand_in(worker: WorkerRepo) -> None:
     assert worker.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
-def test_an_open_note_keeps_a_silent_worker_from_being_done(worker: WorkerRepo) -> None:
+def test_an_open_note_blocks_a_silent_hand_in(worker: WorkerRepo) -> None:
     """Work with an open note is never inferred to be done."""
     worker.scenario([{"write": {"path": "a.py", "text": "x"}}, {"note": {"description": "unsure"}}])
     assert worker.spawn().out.splitlines()[-1] == "task 010: status is failed"
@@ -120,7 +120,7 @@ def test_an_open_note_keeps_a_silent_worker_from_being_done(worker: WorkerRepo) 
 
 @pytest.mark.full
 def test_a_second_spawn_is_refused(worker: WorkerRepo) -> None:
-    """A task with a session is resumed, or started afresh on demand with what is on disk."""
+    """A task with a session is resumed, or started fresh on demand with the state on disk."""
     worker.spawn()
     refused = worker.spawn()
     assert refused.code == 2
@@ -132,7 +132,7 @@ def test_a_second_spawn_is_refused(worker: WorkerRepo) -> None:
     assert "Do not start over" in worker.transcript(1, "prompt", session=2).read_text()
 
 
-def test_a_rate_limit_is_waiting_and_no_attempt(worker: WorkerRepo) -> None:
+def test_a_rate_limit_changes_no_status(worker: WorkerRepo) -> None:
     """A limited worker leaves the task where it was, exit 4, with the time of the reset and its zone (A24)."""
     worker.scenario([{"limit": 3600}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     worker.repo.environment["TZ"] = "Asia/Tokyo"
@@ -149,7 +149,7 @@ def test_a_rate_limit_is_waiting_and_no_attempt(worker: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_a_fallback_takes_over(worker: WorkerRepo) -> None:
-    """Where a role names a fallback, a limited executor is followed by it, with a packet of what is on disk."""
+    """A fallback of the role replaces a limited executor, with the state on disk."""
     config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
     limited = worker.folder / "limited.yaml"
@@ -166,7 +166,7 @@ def test_a_fallback_takes_over(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 529])
-def test_an_overloaded_service_is_a_turn_that_did_not_happen(worker: WorkerRepo, status: int) -> None:
+def test_an_overloaded_service_can_be_retried(worker: WorkerRepo, status: int) -> None:
     """An overload is exit 1 with a typed outcome; the task stays in progress and can continue."""
     worker.scenario([{"error": status}])
     result = worker.spawn()
@@ -176,7 +176,7 @@ def test_an_overloaded_service_is_a_turn_that_did_not_happen(worker: WorkerRepo,
 
 
 def test_a_worker_cannot_write_its_own_verdict(worker: WorkerRepo) -> None:
-    """State files that a worker edits by hand are restored; only a legal move of its own task is taken from them."""
+    """State files that a worker edits by hand are restored; only a legal move of its own task is kept."""
     worker.repo.ok("task", "create", "--name", "Another")
     mine, other = (str(worker.repo.task_folder(name) / "state.yaml") for name in ("010", "020"))
     worker.scenario(
@@ -193,14 +193,14 @@ def test_a_worker_cannot_write_its_own_verdict(worker: WorkerRepo) -> None:
 
 
 def by_hand(worker: WorkerRepo, status: str) -> dict[str, list[str]]:
-    """A step in which the worker writes a status into its state file."""
+    """Returns a step in which the worker writes a status into its state file."""
     path = str(worker.repo.task_folder("010") / "state.yaml")
     return {"run": ["sed", "-i", f"s/status: in_progress/status: {status}/", path]}
 
 
 @pytest.mark.full
 def test_a_pause_by_hand_is_a_question(worker: WorkerRepo) -> None:
-    """A worker that pauses by editing its state file asks its last log entry, with a number as any other question."""
+    """A worker that pauses by editing its state file asks its last log entry, with a number."""
     worker.scenario([{"log": "Which algorithm?"}, by_hand(worker, "paused")], [{"status": "needs_review"}])
     assert worker.spawn().out.splitlines()[-1] == "task 010: status is paused"
     waiting = worker.repo.ok("inbox", "--json").json["items"]
@@ -210,8 +210,8 @@ def test_a_pause_by_hand_is_a_question(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_an_open_note_gates_a_hand_in_by_hand(worker: WorkerRepo) -> None:
-    """Editing the state file is no way around the gate: the state is restored, and the reason is shown."""
+def test_an_open_note_blocks_a_hand_in_by_hand(worker: WorkerRepo) -> None:
+    """Editing the state file does not avoid the condition: the state is restored, and the reason is shown."""
     worker.scenario([{"note": {"description": "unsure"}}, by_hand(worker, "needs_review")], [{"status": "failed"}])
     result = worker.spawn()
     assert result.out.splitlines()[-1] == "task 010: status is failed"
@@ -219,7 +219,7 @@ def test_an_open_note_gates_a_hand_in_by_hand(worker: WorkerRepo) -> None:
 
 
 def test_a_dry_run_changes_nothing(worker: WorkerRepo) -> None:
-    """--dry-run prints the command line and the names of the environment, and leaves every file as it was."""
+    """--dry-run prints the command line and the names of the variables, and leaves every file as it was."""
     before = worker.repo.snapshot()
     result = worker.spawn("--dry-run")
     assert result.code == 0
@@ -228,8 +228,8 @@ def test_a_dry_run_changes_nothing(worker: WorkerRepo) -> None:
     assert worker.repo.snapshot() == before
 
 
-def test_verbose_says_how_the_executor_was_chosen(worker: WorkerRepo) -> None:
-    """The resolution lines are the documented ones."""
+def test_verbose_explains_the_executor(worker: WorkerRepo) -> None:
+    """The lines are the documented ones."""
     lines = worker.spawn("--verbose").err.splitlines()
     assert lines[0].startswith("Checkout: ")
     assert lines[1].endswith("(not found, using defaults)")
@@ -242,8 +242,8 @@ def test_verbose_says_how_the_executor_was_chosen(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_two_spawns_at_once_share_nothing(worker: WorkerRepo) -> None:
-    """While one call works on a task, a second is refused, naming the process that has it."""
+def test_two_parallel_spawns_are_refused(worker: WorkerRepo) -> None:
+    """While one call works on a task, a second is refused with the id of the first process."""
     worker.scenario([{"run": ["touch", "begun"]}, {"sleep": 4}, {"status": "needs_review"}])
     first = worker.start("agent", "spawn", "implementer", "010")
     from support.simulated_workers import wait_for
@@ -267,8 +267,8 @@ LATE = {
 
 
 @pytest.mark.parametrize("case", LATE)
-def test_a_worker_that_had_set_its_status_has_ended_its_turn(worker: WorkerRepo, case: str) -> None:
-    """What comes after a legal status changes nothing about it: exit 0, with a remark, and nobody takes over."""
+def test_a_failure_after_a_status_changes_nothing(worker: WorkerRepo, case: str) -> None:
+    """A failure after a legal status does not change it: exit 0 with a remark, and no fallback starts."""
     steps, outcome, remark = LATE[case]
     config = worker.folder / "home" / ".config" / "sow" / "config.yaml"
     config.parent.mkdir(parents=True)
@@ -283,8 +283,8 @@ def test_a_worker_that_had_set_its_status_has_ended_its_turn(worker: WorkerRepo,
 
 
 @pytest.mark.full
-def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(worker: WorkerRepo) -> None:
-    """Where the task is still in progress, what a person says is feedback and in the log, and no new iteration."""
+def test_the_text_of_a_resume_is_kept_after_an_interruption(worker: WorkerRepo) -> None:
+    """If the task is still in progress, the text is feedback and in the log, without a new iteration."""
     worker.scenario([{"limit": 60}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
     worker.spawn()
     worker.resume("Mind the tests")
@@ -294,7 +294,7 @@ def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(worker: Worker
     assert (entry["action"], entry["text"]) == ("agent_resume", "task 010 (Add login), iteration 1: Mind the tests")
 
 
-def test_a_turn_that_fails_did_happen(worker: WorkerRepo) -> None:
+def test_a_failed_turn_fails_the_call(worker: WorkerRepo) -> None:
     """A worker that dies fails its spawn or its resume, and the error says how to continue (A15)."""
     worker.scenario([{"kill": True}], [{"kill": True}])
     result = worker.spawn()
@@ -308,8 +308,8 @@ def test_a_turn_that_fails_did_happen(worker: WorkerRepo) -> None:
 
 
 @pytest.mark.full
-def test_the_last_words_are_kept_and_shown_once(worker: WorkerRepo) -> None:
-    """The final text is in a file of its own and in the document; people see it once, live or at the end."""
+def test_the_final_text_is_kept_and_shown_once(worker: WorkerRepo) -> None:
+    """It is in a file of its own and in the document; people see it once, live or at the end."""
     worker.scenario([{"status": "needs_review"}, {"say": "All is done here."}], [{"status": "failed"}])
     shown = worker.spawn()
     assert shown.out.count("All is done here.") == 1
@@ -323,7 +323,7 @@ def test_the_last_words_are_kept_and_shown_once(worker: WorkerRepo) -> None:
 
 @pytest.mark.full
 def test_sow_in_a_folder_with_a_blank_is_quoted(worker: WorkerRepo) -> None:
-    """Every command in a prompt is one that a shell can run, wherever sow is."""
+    """Every command in a prompt works in a shell, wherever sow is."""
     place = worker.folder / "my programs"
     place.mkdir()
     shutil.copy(SOW, place / "sow")

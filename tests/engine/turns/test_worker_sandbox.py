@@ -1,4 +1,4 @@
-"""What an agent leaves in its private home leads sow nowhere, and only a refreshed login is copied back."""
+"""No file in an agent's private home misleads sow, and only a refreshed login is copied back."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def homes(tmp_path: Path) -> Homes:
     return Homes(tmp_path)
 
 
-def test_a_login_is_there_for_a_turn(homes: Homes) -> None:
-    """Settings stay in the private home; the login is removed after the turn."""
+def test_a_login_is_removed_after_the_turn(homes: Homes) -> None:
+    """Settings stay in the private home; the login is there only during a turn."""
     logins = homes.open()
     assert (homes.private / ".cli/login.json").read_text() == homes.login.read_text()
     logins.copy_back()
@@ -51,7 +51,7 @@ def test_a_login_is_there_for_a_turn(homes: Homes) -> None:
     assert json.loads(homes.login.read_text()) == LOGIN
 
 
-def test_settings_that_are_links_are_copied(homes: Homes) -> None:
+def test_linked_settings_are_copied(homes: Homes) -> None:
     """A user may keep settings in another folder; a refreshed login goes there too, and the link stays."""
     kept = homes.user / "dotfiles"
     (homes.user / ".cli").rename(kept)
@@ -76,7 +76,7 @@ NEW = {
 
 @pytest.mark.parametrize(("change", "counts"), NEW.values(), ids=NEW)
 def test_only_a_refreshed_login_is_copied_back(homes: Homes, change: dict[str, Any], counts: bool) -> None:
-    """A login of another account, or with other fields, is not the user's."""
+    """A login of another account, or with other fields, is not copied back."""
     logins = homes.open()
     (homes.private / ".cli/login.json").write_text(json.dumps({**LOGIN, **change}))
     logins.copy_back()
@@ -93,8 +93,8 @@ def test_a_broken_login_is_not_copied_back(homes: Homes, text: str) -> None:
     assert json.loads(homes.login.read_text()) == LOGIN
 
 
-def test_a_link_in_the_private_home_leads_nowhere(homes: Homes, tmp_path: Path) -> None:
-    """A link in place of the CLI's folder: no login is written, read or removed behind it, in this turn or the next."""
+def test_a_link_in_the_private_home_is_not_followed(homes: Homes, tmp_path: Path) -> None:
+    """If a link replaces the CLI's folder, no login is written, read or removed behind it, in this turn or the next."""
     victim = tmp_path / "victim"
     victim.mkdir()
     forged = json.dumps({**LOGIN, "expires": 9})
@@ -111,7 +111,7 @@ def test_a_link_in_the_private_home_leads_nowhere(homes: Homes, tmp_path: Path) 
     assert (homes.private / ".cli/settings.json").read_text() == "settings.json"
 
 
-def test_what_lies_in_the_way_is_removed(homes: Homes) -> None:
+def test_files_in_place_of_folders_are_removed(homes: Homes) -> None:
     """A file in place of a folder, and folders in place of files, do not keep the next turn from its login."""
     (homes.private / ".cli").write_text("a file")
     homes.open().copy_back()

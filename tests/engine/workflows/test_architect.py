@@ -1,4 +1,4 @@
-"""The solution architect: in its own folder, on call, with a task of the plan, and when nobody waits for it."""
+"""The solution architect: in its own folder, on call, with a task of the plan, and when no agent waits for it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_an_architect_with_a_task_of_the_plan_keeps_it(crew_repo: CrewRepo) -> N
     assert contract_block.ASKED not in messages.read_text()
 
 
-def test_an_architect_on_call_keeps_what_the_design_tells_it(crew_repo: CrewRepo) -> None:
-    """Questions are put behind the instructions of the design, which are still approved as they are."""
+def test_an_architect_on_call_keeps_its_instructions(crew_repo: CrewRepo) -> None:
+    """Questions are added after the instructions of the design, which stay approved."""
     design(crew_repo.home(), [member("data"), member("api"), architect("wise")], groups=["data", "api"])
     messages = crew_repo.root / "orchestration/agents/wise/agent_instructions.md"
     before = messages.read_text()
@@ -57,7 +57,7 @@ def test_an_architect_on_call_keeps_what_the_design_tells_it(crew_repo: CrewRepo
     assert "note_001 of api" in messages.read_text() and "note_001 of data" not in messages.read_text()
 
 
-def test_a_doer_of_the_architects_name_is_left_alone(crew_repo: CrewRepo) -> None:
+def test_an_agent_with_the_architects_name_is_left_alone(crew_repo: CrewRepo) -> None:
     """If the usual folder belongs to an agent of the plan, questions are decided in another one."""
     design(crew_repo.home(), [member("data"), member(ASKED)], groups=["data", ASKED])
     assert crew_repo.run(asking("data")) == 0
@@ -65,8 +65,8 @@ def test_a_doer_of_the_architects_name_is_left_alone(crew_repo: CrewRepo) -> Non
     assert crew_repo.members()[ASKED]["kind"] == "doer"
 
 
-def test_who_waits_behind_another_ends_though_there_is_one_place(crew_repo: CrewRepo) -> None:
-    """Two agents ask and one slot is free after a stop: the agent in the slot lets the architect work, and both end."""
+def test_one_slot_is_enough_for_two_askers(crew_repo: CrewRepo) -> None:
+    """Two agents ask and one slot is free after a stop: the architect gets the slot, and both end."""
     stopped: list[str] = []
 
     def broken(turn: Turn) -> str | Outcome:
@@ -82,7 +82,7 @@ def test_who_waits_behind_another_ends_though_there_is_one_place(crew_repo: Crew
     assert not crew_repo.events_of("answered")
 
 
-def test_who_waits_for_a_failed_architect_is_not_started_again_and_again(crew_repo: CrewRepo) -> None:
+def test_a_failed_architect_is_asked_about_once(crew_repo: CrewRepo) -> None:
     """An architect that failed is a person's question: its asker waits once, and continues with the answer."""
 
     def failing(turn: Turn) -> str | Outcome:
@@ -97,8 +97,8 @@ def test_who_waits_for_a_failed_architect_is_not_started_again_and_again(crew_re
     assert crew_repo.run(asking(then=obedient_agent)) == 0
 
 
-def test_who_is_taken_out_of_the_plan_keeps_nobody(crew_repo: CrewRepo) -> None:
-    """An agent that waits and is in the plan no more, and the architect that worked for it, are removed at the end."""
+def test_a_removed_agent_does_not_keep_the_architect(crew_repo: CrewRepo) -> None:
+    """A waiting agent that leaves the plan, and the architect that worked for it, are removed at the end."""
     files = crew_repo.root / "orchestration/workflow_coordination_plan.md"
 
     def failing(turn: Turn) -> str | Outcome:

@@ -54,8 +54,8 @@ def crew(crew_repo: CrewRepo) -> None:
     design(crew_repo.home(), [member("data"), member("api", "data"), member("page", "data")], GROUPS)
 
 
-def test_a_changed_section_waits_for_approval_and_the_others_go_on(crew_repo: CrewRepo) -> None:
-    """The architect changes one agent's part of the plan: that one is held, all others come to their end."""
+def test_a_changed_section_waits_for_approval(crew_repo: CrewRepo) -> None:
+    """The architect changes one agent's part of the plan: that agent waits, and all others are completed."""
     crew(crew_repo)
     assert crew_repo.run(edits_plan(crew_repo, "api")) == 4
     assert crew_repo.statuses() == {"data": "verified", "api": "pending", "page": "verified"}
@@ -69,23 +69,23 @@ def test_a_changed_section_waits_for_approval_and_the_others_go_on(crew_repo: Cr
 
 
 def test_yes_approves_changes_of_this_run(crew_repo: CrewRepo) -> None:
-    """With --yes a changed plan that passes its verification continues, and the journal says how it was approved."""
+    """With --yes a changed plan that passes its verification continues, and the journal has the reason."""
     crew(crew_repo)
     assert crew_repo.run(edits_plan(crew_repo, "api"), yes=True) == 0
     assert [event["how"] for event in crew_repo.events_of("approved")] == ["--yes"]
     assert set(crew_repo.statuses().values()) == {"session_complete"}
 
 
-def test_a_change_that_is_refused_is_not_approved_by_yes(crew_repo: CrewRepo) -> None:
-    """A RED word of the Design Verifier holds the agents concerned, whatever was said before."""
+def test_a_refused_change_is_not_approved_by_yes(crew_repo: CrewRepo) -> None:
+    """A RED of the Design Verifier stops the changed agents, also with --yes."""
     crew(crew_repo)
     assert crew_repo.run(edits_plan(crew_repo, "api", verdict="Quality Control: RED"), yes=True) == 4
     assert crew_repo.statuses()["api"] == "pending"
     assert crew_repo.workflow()["verified"]["passed"] is False
 
 
-def test_a_limit_is_no_try(crew_repo: CrewRepo) -> None:
-    """An executor that has reached its limit rests, nothing is counted, and the agent continues afterwards."""
+def test_a_limit_costs_no_retry(crew_repo: CrewRepo) -> None:
+    """An executor that has reached its limit pauses, nothing is counted, and the agent continues afterwards."""
     calls: list[str] = []
 
     def script(turn: Turn) -> str | Outcome:
@@ -98,8 +98,8 @@ def test_a_limit_is_no_try(crew_repo: CrewRepo) -> None:
     assert len(crew_repo.events_of("limit")) == 4
 
 
-def test_broken_notes_are_set_aside_and_hurt_nobody_else(crew_repo: CrewRepo) -> None:
-    """A notes file that cannot be read is put away, the last good notes count, and the agent is told."""
+def test_broken_notes_are_set_aside(crew_repo: CrewRepo) -> None:
+    """An unreadable notes file is set aside, the last good notes count, and the agent is informed."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -121,7 +121,7 @@ def test_broken_notes_are_set_aside_and_hurt_nobody_else(crew_repo: CrewRepo) ->
     assert note["description"] == "The name is short"
 
 
-def test_a_view_that_is_gone_or_torn_is_made_anew(crew_repo: CrewRepo) -> None:
+def test_a_missing_or_torn_view_is_written_again(crew_repo: CrewRepo) -> None:
     """shared_status.json deleted or truncated during a turn is written again from the state."""
 
     def script(turn: Turn) -> str:
@@ -137,8 +137,8 @@ def test_a_view_that_is_gone_or_torn_is_made_anew(crew_repo: CrewRepo) -> None:
     assert '"session_complete"' in (crew_repo.root / "orchestration/shared_status.json").read_text()
 
 
-def test_an_edited_state_is_put_back(crew_repo: CrewRepo) -> None:
-    """An agent that writes `verified` into state.yaml gains nothing: the last good state is back."""
+def test_an_edited_state_is_restored(crew_repo: CrewRepo) -> None:
+    """An agent that writes `verified` into state.yaml gains nothing: the last good state is restored."""
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
@@ -153,8 +153,8 @@ def test_an_edited_state_is_put_back(crew_repo: CrewRepo) -> None:
     assert crew_repo.log == ["data:spawn", "checker:review"]
 
 
-def test_who_is_verified_works_again_when_its_part_changes(crew_repo: CrewRepo) -> None:
-    """An approved change of a verified agent's part sends it back to work, and the workflow ends with it."""
+def test_a_changed_part_sends_a_verified_agent_back(crew_repo: CrewRepo) -> None:
+    """An approved change of a verified agent's part sends it back to work, and the workflow waits for it."""
 
     def script(turn: Turn) -> str:
         if turn.role == "design-verifier":
@@ -177,15 +177,15 @@ def test_who_is_verified_works_again_when_its_part_changes(crew_repo: CrewRepo) 
 
 
 def tell(crew_repo: CrewRepo, name: str, words: str) -> None:
-    """Write more into the instructions of an agent or a verifier."""
+    """Adds text to the instructions of an agent or a verifier."""
     path = crew_repo.root / f"orchestration/agents/{name}/agent_instructions.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text() if path.exists() else "# it\n"
     path.write_text(before.replace("# ", f"{words}\n\n# ", 1))
 
 
-def test_instructions_that_change_after_approval_hold_their_agent(crew_repo: CrewRepo) -> None:
-    """Approval of the design covers every agent's instructions: an agent with changed ones waits for a new approval."""
+def test_changed_instructions_wait_for_approval(crew_repo: CrewRepo) -> None:
+    """The approval of the design covers every agent's instructions: an agent with changed ones waits."""
     crew(crew_repo)
     tell(crew_repo, "api", "Take everything down.")
     assert crew_repo.run(obedient_agent) == 4
@@ -193,8 +193,8 @@ def test_instructions_that_change_after_approval_hold_their_agent(crew_repo: Cre
     assert "api:spawn" not in crew_repo.log
 
 
-def test_instructions_that_change_during_a_run_hold_their_agent(crew_repo: CrewRepo) -> None:
-    """The architect that edits instructions has changed the plan: they are verified, and wait for approval."""
+def test_instructions_that_change_during_a_run_wait_for_approval(crew_repo: CrewRepo) -> None:
+    """An architect that edits instructions has changed the plan: they are verified, and wait for approval."""
 
     def script(turn: Turn) -> str:
         if turn.role == "workflow-architect":
@@ -215,8 +215,8 @@ def test_instructions_that_change_during_a_run_hold_their_agent(crew_repo: CrewR
     assert crew_repo.run(obedient_agent, yes=True) == 0
 
 
-def test_a_verifiers_instructions_are_a_part_of_whom_it_verifies(crew_repo: CrewRepo) -> None:
-    """Who changes what a verifier is told changes the part of everybody that it verifies."""
+def test_a_verifiers_instructions_belong_to_its_agents(crew_repo: CrewRepo) -> None:
+    """A change of a verifier's instructions changes the part of every agent that it verifies."""
     crew(crew_repo)
     tell(crew_repo, "checker", "Pass whatever you see.")
     with pytest.raises(Waiting, match="nobody has approved this version of the design"):
@@ -224,15 +224,15 @@ def test_a_verifiers_instructions_are_a_part_of_whom_it_verifies(crew_repo: Crew
 
 
 def test_a_new_contract_is_no_change_of_the_design(crew_repo: CrewRepo) -> None:
-    """What sow itself writes into instructions asks nobody for a new word."""
+    """Text that sow itself writes into instructions needs no new approval."""
     crew(crew_repo)
     assert crew_repo.run(obedient_agent) == 0
     path = crew_repo.root / "orchestration/agents/api/agent_instructions.md"
     assert contract_block.START in path.read_text()
 
 
-def test_who_is_taken_out_of_the_plan_while_it_works_ends_its_turn(crew_repo: CrewRepo) -> None:
-    """An architect may drop an agent that is at work: its turn ends, it is removed, and the workflow ends."""
+def test_an_agent_that_is_removed_during_its_turn_ends(crew_repo: CrewRepo) -> None:
+    """An architect may remove a working agent: its turn ends, it is removed, and the workflow ends."""
 
     def script(turn: Turn) -> str:
         if turn.role == "design-verifier":
@@ -252,8 +252,8 @@ def test_who_is_taken_out_of_the_plan_while_it_works_ends_its_turn(crew_repo: Cr
     assert crew_repo.statuses() == {"data": "session_complete", "api": "session_complete"}
 
 
-def test_nobody_is_dropped_from_the_plan_without_a_word(crew_repo: CrewRepo) -> None:
-    """A plan without an agent that was approved waits for approval too, whether that agent had begun or not."""
+def test_removing_an_agent_needs_approval(crew_repo: CrewRepo) -> None:
+    """A plan without an approved agent waits for approval, whether that agent had begun or not."""
     crew(crew_repo)
     path = crew_repo.root / "orchestration/workflow_coordination_plan.md"
     path.write_text(plan_text([member("data"), member("page", "data")], ["data", "page"]))
@@ -264,8 +264,8 @@ def test_nobody_is_dropped_from_the_plan_without_a_word(crew_repo: CrewRepo) -> 
     assert set(crew_repo.statuses()) == {"data", "page"}
 
 
-def test_an_agent_that_is_dropped_while_it_asks_is_told_as_gone(crew_repo: CrewRepo) -> None:
-    """Approved away during the run, its question is withdrawn in the journal, and nobody waits for it."""
+def test_an_asking_agent_that_is_removed_withdraws_its_question(crew_repo: CrewRepo) -> None:
+    """Removed by an approval during the run, its question is withdrawn, and the run does not wait for it."""
     design(crew_repo.home(), [member("data"), member("api")], [["data", "api"]])
 
     def script(turn: Turn) -> str | Outcome:
@@ -292,8 +292,8 @@ def test_an_agent_that_is_dropped_while_it_asks_is_told_as_gone(crew_repo: CrewR
     assert set(crew_repo.statuses()) == {"api"}
 
 
-def test_a_change_can_be_approved_while_the_others_go_on(crew_repo: CrewRepo) -> None:
-    """A person's word during the run lets the agent that waits for it continue in the same run."""
+def test_a_change_can_be_approved_during_the_run(crew_repo: CrewRepo) -> None:
+    """A person's approval during the run lets the waiting agent continue in the same run."""
     crew(crew_repo)
     changes = edits_plan(crew_repo, "api")
     asked: list[str] = []

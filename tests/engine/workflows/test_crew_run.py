@@ -16,8 +16,8 @@ from sow.store.workflows import members
 FAILED = {"result": "failed", "missing_evidence": ["a test run"], "findings": [{"text": "the output is too short"}]}
 
 
-def test_a_crew_comes_to_its_end(crew_repo: CrewRepo) -> None:
-    """Every agent works, is verified after those that it needs, and its session is archived; that is the end."""
+def test_a_crew_completes_its_work(crew_repo: CrewRepo) -> None:
+    """Every agent works, is verified after its dependencies, and its session is archived."""
     design(crew_repo.home(), [member("data"), member("api", "data"), member("page", "api")])
     assert crew_repo.run(obedient_agent) == 0
     assert set(crew_repo.statuses().values()) == {"session_complete"}
@@ -39,7 +39,7 @@ def test_a_crew_comes_to_its_end(crew_repo: CrewRepo) -> None:
     assert len(crew_repo.log) == 6
 
 
-def test_groups_run_side_by_side(crew_repo: CrewRepo) -> None:
+def test_groups_run_in_parallel(crew_repo: CrewRepo) -> None:
     """Agents of one group work at the same time, and one of a later group waits for all of them."""
     names = ["data", "api", "page", "docs"]
     design(crew_repo.home(), [member(name) for name in names], groups=["data", ["api", "page"], "docs"])
@@ -85,8 +85,8 @@ def test_a_failed_verification_sends_the_work_back(crew_repo: CrewRepo) -> None:
     assert messages == [("failed", "a test run"), ("passed", "")]
 
 
-def test_five_failed_rounds_are_a_question(crew_repo: CrewRepo) -> None:
-    """The fifth refusal asks a person, whose answer gives the agent new verifications."""
+def test_five_failed_verifications_are_a_question(crew_repo: CrewRepo) -> None:
+    """The fifth failure asks a person, whose answer gives the agent new verifications."""
     answers = {"result": "failed"}
 
     def script(turn: Turn) -> str:
@@ -106,8 +106,8 @@ def test_five_failed_rounds_are_a_question(crew_repo: CrewRepo) -> None:
     assert crew_repo.run(script) == 0
 
 
-def test_an_output_that_is_missing_needs_no_verifier(crew_repo: CrewRepo) -> None:
-    """A verification without the outputs of the plan fails, and the agent is told which output is missing."""
+def test_a_missing_output_needs_no_verifier(crew_repo: CrewRepo) -> None:
+    """A verification without the outputs of the plan fails, and the agent gets the missing paths."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -126,8 +126,8 @@ def test_an_output_that_is_missing_needs_no_verifier(crew_repo: CrewRepo) -> Non
 
 
 @pytest.mark.parametrize("kind", ["failed", "timeout"])
-def test_three_bad_turns_fail_an_agent_and_the_others_finish(crew_repo: CrewRepo, kind: str) -> None:
-    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest continues (C6)."""
+def test_three_bad_turns_fail_an_agent(crew_repo: CrewRepo, kind: str) -> None:
+    """A crash or a time-out is retried twice; then the agent has failed and asks, and the rest continues (C6)."""
     crash = [True]
 
     def script(turn: Turn) -> str | Outcome:
@@ -149,7 +149,7 @@ def test_three_bad_turns_fail_an_agent_and_the_others_finish(crew_repo: CrewRepo
     assert crew_repo.run(script) == 0
 
 
-def test_who_says_nothing_is_reminded_once(crew_repo: CrewRepo) -> None:
+def test_a_silent_agent_is_reminded_once(crew_repo: CrewRepo) -> None:
     """A turn that ends in working without outputs gets a reminder, and then counts as a failed turn."""
 
     def script(turn: Turn) -> str:
@@ -160,8 +160,8 @@ def test_who_says_nothing_is_reminded_once(crew_repo: CrewRepo) -> None:
     assert crew_repo.log == ["data:spawn", "data:reminder", *["data:resume", "data:reminder"] * 2]
 
 
-def test_work_without_a_word_is_inferred(crew_repo: CrewRepo) -> None:
-    """Outputs that are there and no unresolved note count as handed in; an escalated note counts as blocked."""
+def test_a_silent_hand_in_is_inferred(crew_repo: CrewRepo) -> None:
+    """Existing outputs without unresolved notes count as handed in; an escalated note counts as blocked."""
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
@@ -176,8 +176,8 @@ def test_work_without_a_word_is_inferred(crew_repo: CrewRepo) -> None:
     assert crew_repo.log == ["data:spawn", "workflow_architect:review", "data:resume", "checker:review"]
 
 
-def test_an_answer_of_the_person_passes_the_architect(crew_repo: CrewRepo) -> None:
-    """A user's matter is asked, answered, validated by the architect, written into the note, and in the next prompt."""
+def test_an_answer_passes_the_architect(crew_repo: CrewRepo) -> None:
+    """A user's question is asked, answered, checked by the architect, written into the note, and in the next prompt."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -208,7 +208,7 @@ def test_an_answer_of_the_person_passes_the_architect(crew_repo: CrewRepo) -> No
     assert note["resolution"] == "Make it unique, as the person says"
 
 
-def test_a_technical_question_is_a_task_of_the_solution_architect(crew_repo: CrewRepo) -> None:
+def test_a_technical_question_goes_to_the_solution_architect(crew_repo: CrewRepo) -> None:
     """It works, is verified like any agent, and its decision goes through the architect into the note."""
     seen: list[str] = []
 
@@ -242,7 +242,7 @@ def test_a_technical_question_is_a_task_of_the_solution_architect(crew_repo: Cre
 
 
 def test_the_same_question_three_times_is_a_loop(crew_repo: CrewRepo) -> None:
-    """Normal resolution stops, the architect and the person get the whole history, also after a restart."""
+    """Normal resolution stops, and the architect and the person get the whole history, also after a restart."""
     calls: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -269,7 +269,7 @@ def test_the_same_question_three_times_is_a_loop(crew_repo: CrewRepo) -> None:
     assert "Blue, for good" in calls[3]
 
 
-def test_notes_are_answered_first_come_first_served(crew_repo: CrewRepo) -> None:
+def test_notes_are_answered_in_order(crew_repo: CrewRepo) -> None:
     """The agent that was blocked first is served first, with all its notes together."""
     heard: list[list[str]] = []
 
@@ -289,8 +289,8 @@ def test_notes_are_answered_first_come_first_served(crew_repo: CrewRepo) -> None
     assert sorted(heard) == [["note_001"], ["note_001", "note_002"]]
 
 
-def test_an_architect_that_cannot_be_read_is_a_question(crew_repo: CrewRepo) -> None:
-    """One repair turn in the same session, and then the person decides; nothing is guessed."""
+def test_an_unreadable_architect_is_a_question(crew_repo: CrewRepo) -> None:
+    """After one more turn in the same session the person decides; nothing is guessed."""
 
     def script(turn: Turn) -> str:
         if turn.role == "workflow-architect" and "The person answers" not in turn.prompt:
@@ -309,8 +309,8 @@ def test_an_architect_that_cannot_be_read_is_a_question(crew_repo: CrewRepo) -> 
     assert crew_repo.run(script) == 0
 
 
-def test_a_verifier_without_a_result_verifies_nobody(crew_repo: CrewRepo) -> None:
-    """Three verifier turns that cannot be read are a question, and the agent is not verified."""
+def test_a_verifier_without_a_result_verifies_nothing(crew_repo: CrewRepo) -> None:
+    """Three unreadable verifier turns are a question, and the agent is not verified."""
     mute = [True]
 
     def script(turn: Turn) -> str:
@@ -327,7 +327,7 @@ def test_a_verifier_without_a_result_verifies_nobody(crew_repo: CrewRepo) -> Non
 
 
 def test_an_agent_cannot_verify_itself(crew_repo: CrewRepo) -> None:
-    """An edit of shared_status.json that claims `verified` counts for nothing, is set aside, and the agent is told."""
+    """An edit of shared_status.json to `verified` does not count, is set aside, and the agent is informed."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -348,8 +348,8 @@ def test_an_agent_cannot_verify_itself(crew_repo: CrewRepo) -> None:
     assert list(crew_repo.root.glob("orchestration/agents/data/set_aside/*shared_status.json"))
 
 
-def test_a_lawful_edit_of_the_view_counts(crew_repo: CrewRepo) -> None:
-    """An agent that has no sow edits its own entry, and its legal move is taken from there."""
+def test_a_legal_edit_of_the_view_counts(crew_repo: CrewRepo) -> None:
+    """An agent without sow edits its own entry, and its legal move is read from there."""
 
     def script(turn: Turn) -> str:
         if turn.name != "data":
@@ -364,8 +364,8 @@ def test_a_lawful_edit_of_the_view_counts(crew_repo: CrewRepo) -> None:
     assert crew_repo.log == ["data:spawn", "checker:review"]
 
 
-def test_a_dependent_hears_that_its_input_has_changed(crew_repo: CrewRepo) -> None:
-    """Outputs have versions: an agent whose input is newer than what it read is told so."""
+def test_an_agent_is_told_of_a_changed_input(crew_repo: CrewRepo) -> None:
+    """Outputs have versions: the prompt of an agent names an input that is newer than the one it read."""
     prompts: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -384,8 +384,8 @@ def test_a_dependent_hears_that_its_input_has_changed(crew_repo: CrewRepo) -> No
     assert crew_repo.members()["api"]["read"] == {"agents/data/task_output/out.md": 2}
 
 
-def test_a_design_that_nobody_approved_is_not_run(crew_repo: CrewRepo) -> None:
-    """Without verification and approval for the plan as it is nothing starts."""
+def test_an_unapproved_design_is_not_run(crew_repo: CrewRepo) -> None:
+    """Without verification and approval of the current plan nothing starts."""
     home = crew_repo.home()
     design(home, [member("data")])
     path = crew_repo.root / "orchestration/workflow_coordination_plan.md"
@@ -395,8 +395,8 @@ def test_a_design_that_nobody_approved_is_not_run(crew_repo: CrewRepo) -> None:
     assert crew_repo.log == []
 
 
-def test_a_solution_architect_that_nobody_asks_keeps_nobody(crew_repo: CrewRepo) -> None:
-    """One in the roster works only when it is asked; the workflow is complete without it."""
+def test_an_unneeded_solution_architect_does_not_matter(crew_repo: CrewRepo) -> None:
+    """A solution architect works only when it is asked; the workflow is complete without it."""
     architect = member("solver", role="solution_architect", agent="solution-architect")
     design(crew_repo.home(), [member("data"), architect], groups=["data"])
     assert crew_repo.run(obedient_agent) == 0

@@ -7,11 +7,11 @@ from support.in_process_crew import CrewRepo, QuickDisk, Turn, design, member, o
 
 
 class Killed(BaseException):
-    """The run was killed."""
+    """Raised where the run is killed."""
 
 
 class DiesAtSettlement(QuickDisk):
-    """A disk on which the run dies when it is about to settle a turn."""
+    """A disk on which the run dies before it settles a turn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,8 +23,8 @@ class DiesAtSettlement(QuickDisk):
         super().replace(source, target)
 
 
-def test_a_turn_that_was_handed_in_is_settled_after_a_crash(crew_repo: CrewRepo) -> None:
-    """Killed between the end of a turn and its settlement: it is not taken again, and what its agent read is known."""
+def test_a_handed_in_turn_is_settled_after_a_crash(crew_repo: CrewRepo) -> None:
+    """Killed before the settlement of a turn, the run does not repeat the turn, and knows what its agent read."""
     disk = DiesAtSettlement()
 
     def script(turn: Turn) -> str:

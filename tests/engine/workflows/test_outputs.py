@@ -20,7 +20,7 @@ def rounds(crew_repo: CrewRepo, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["overwrite", "remove", "add"])
-def test_a_later_agent_overwrites_a_verified_output(crew_repo: CrewRepo, how: str) -> None:
+def test_an_overwritten_output_is_verified_again(crew_repo: CrewRepo, how: str) -> None:
     """The owner of a changed output works again, its work is verified again, and the run says why (F91)."""
     design(crew_repo.home(), [member("data"), member("api", "data")])
     crew_repo.approve()
@@ -48,8 +48,8 @@ def test_a_later_agent_overwrites_a_verified_output(crew_repo: CrewRepo, how: st
         assert output(crew_repo, "data").read_text() != "spoiled\n"
 
 
-def test_an_output_that_changes_before_others_start_holds_them(crew_repo: CrewRepo) -> None:
-    """Nobody starts from an output that is not what was verified."""
+def test_a_changed_output_delays_its_readers(crew_repo: CrewRepo) -> None:
+    """No agent starts from an output that differs from the verified one."""
     design(crew_repo.home(), [member("data"), member("other"), member("api", "data", "other")])
     crew_repo.approve()
     seen: list[str] = []
@@ -70,7 +70,7 @@ def test_an_output_that_changes_before_others_start_holds_them(crew_repo: CrewRe
     assert "spoiled\n" not in seen
 
 
-def test_an_output_that_changes_while_it_is_verified(crew_repo: CrewRepo) -> None:
+def test_an_output_that_changes_during_its_verification(crew_repo: CrewRepo) -> None:
     """A verdict on outputs that changed meanwhile does not count: the verifier is asked again."""
     design(crew_repo.home(), [member("data")])
     crew_repo.approve()
@@ -87,8 +87,8 @@ def test_an_output_that_changes_while_it_is_verified(crew_repo: CrewRepo) -> Non
     assert len(asked) == 2
 
 
-def test_an_output_that_is_spoiled_again_and_again_is_a_question(crew_repo: CrewRepo) -> None:
-    """After as many verifications as an agent has, a person is asked."""
+def test_an_output_that_changes_repeatedly_is_a_question(crew_repo: CrewRepo) -> None:
+    """After the allowed number of verifications a person is asked."""
     design(crew_repo.home(), [member("data"), member("api", "data")])
     crew_repo.approve()
 
@@ -105,8 +105,8 @@ def test_an_output_that_is_spoiled_again_and_again_is_a_question(crew_repo: Crew
     assert crew_repo.statuses()["api"] == "pending"
 
 
-def test_a_run_after_the_end_finds_a_change(crew_repo: CrewRepo) -> None:
-    """What was changed between two calls is found by the second one before anything builds on it."""
+def test_the_next_run_finds_a_change(crew_repo: CrewRepo) -> None:
+    """A change between two calls is found by the second one before other agents use it."""
     design(crew_repo.home(), [member("data"), member("api", "data")])
     crew_repo.approve()
 

@@ -33,7 +33,7 @@ DECIDE = [
 
 
 class Crew:
-    """A repository with a designed workflow, whose roles are all played by one scenario."""
+    """A repository with a designed workflow, whose roles all follow one scenario."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self.repo = repo
@@ -90,8 +90,8 @@ def crew(repo: Repo, tmp_path: Path) -> Crew:
 DONE = {"data": "session_complete", "api": "session_complete"}
 
 
-def test_a_crew_of_processes_comes_to_its_end_and_is_told_of(crew: Crew) -> None:
-    """A note is escalated and answered, work is verified, and `sow runs` knows the agents like tasks."""
+def test_a_crew_of_processes_completes_its_work(crew: Crew) -> None:
+    """A note is escalated and answered, work is verified, and `sow runs` shows the agents like tasks."""
     result = crew.run()
     assert result.code == 0, result
     assert crew.statuses() == DONE
@@ -105,8 +105,8 @@ def test_a_crew_of_processes_comes_to_its_end_and_is_told_of(crew: Crew) -> None
 
 
 @few_of("part", range(6), 1)
-def test_killed_anywhere_it_goes_on(crew: Crew, part: int, tmp_path: Path) -> None:
-    """kill -9 at a boundary, and the same command comes to the same end; nobody who is verified works again."""
+def test_a_killed_crew_continues(crew: Crew, part: int, tmp_path: Path) -> None:
+    """After kill -9 at a boundary the same command has the same result; no verified agent works again."""
     crossings = tmp_path / "crossings"
     point = 25 + part * 65
     killed = crew.run(**{VARIABLE: str(point), CROSSINGS: str(crossings)})
@@ -122,8 +122,8 @@ def test_killed_anywhere_it_goes_on(crew: Crew, part: int, tmp_path: Path) -> No
 
 
 @pytest.mark.full
-def test_two_runs_at_once_are_refused_and_one_can_be_stopped(crew: Crew) -> None:
-    """A second run is refused while the first lives; `sow runs stop` ends it, and it continues later."""
+def test_two_runs_are_refused_and_one_is_stopped(crew: Crew) -> None:
+    """A second run is refused during the first; `sow runs stop` ends it, and it continues later."""
     hang = [{"append": {"path": str(crew.ledger), "text": "{task}\n"}}, {"hang": True}]
     whole = crew.tasks["data"]
     crew.tasks["data"] = [hang]

@@ -17,8 +17,8 @@ def tell_verifier(crew_repo: CrewRepo) -> None:
     crew_repo.approve()
 
 
-def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(crew_repo: CrewRepo) -> None:
-    """Both halves of what it verifies are in its prompt: what was made, and how each note was resolved, by whom."""
+def test_a_verifier_sees_outputs_criteria_and_notes(crew_repo: CrewRepo) -> None:
+    """Its prompt has the outputs, the resolved notes with their authors, and its own instructions."""
     seen: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -56,8 +56,8 @@ def test_members_and_verifiers_know_the_project_s_decisions(crew_repo: CrewRepo)
         assert "| Decided 2026-01-31T09:00:00Z · ada: Gates open inwards" in prompt
 
 
-def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(crew_repo: CrewRepo) -> None:
-    """What two agents assume differently about one thing comes to the verifier together."""
+def test_similar_notes_of_others_reach_the_verifier(crew_repo: CrewRepo) -> None:
+    """Different assumptions of two agents about one topic are in the verifier's prompt together."""
     seen: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -86,8 +86,8 @@ IN_PLAN = "its timeout in the coordination plan"
         ("90s", 20, 20, "--timeout (20s)"),
     ],
 )
-def test_a_turn_has_its_time(crew_repo: CrewRepo, planned: str, given: float, expected: float, late: str) -> None:
-    """60 minutes, or what the plan says for an agent, or --timeout over both; a late turn is told which (C17)."""
+def test_a_turn_has_a_time_limit(crew_repo: CrewRepo, planned: str, given: float, expected: float, late: str) -> None:
+    """60 minutes, or the plan's value, or --timeout over both; the report of a late turn names it (C17)."""
     seen: list[tuple[float, str]] = []
 
     def script(turn: Turn) -> str:

@@ -24,11 +24,11 @@ COLOURS = ("red", "green", "blue", "a long list of colours that nobody knows")
 
 
 class Killed(BaseException):
-    """The run was killed."""
+    """Raised where the run is killed."""
 
 
 class DeadlyDisk(QuickDisk):
-    """A disk on which the process dies before the n-th file is replaced; with none left it is an ordinary one."""
+    """A disk on which the process dies before the n-th file is replaced; at zero it is an ordinary one."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class DeadlyDisk(QuickDisk):
 
 
 class History:
-    """One crew with one course of chance; after so many turns everybody behaves."""
+    """One crew with one random sequence; after a number of turns every agent behaves."""
 
     def __init__(self, crew_repo: CrewRepo, seed: int, size: int, patience: int) -> None:
         self.crew_repo = crew_repo
@@ -61,7 +61,7 @@ class History:
         design(crew_repo.home(), [member(name, *self.needs[name]) for name in self.names], self._groups())
 
     def _groups(self) -> list[Any]:
-        """Sometimes the plan says who works side by side: all that need nothing of each other."""
+        """Sometimes the plan names groups: all agents that do not depend on each other."""
         if self.chance.random() < 0.5:
             return []
         level: dict[str, int] = {}
@@ -70,7 +70,7 @@ class History:
         return [[name for name in self.names if level[name] == item] for item in sorted(set(level.values()))]
 
     def play(self) -> None:
-        """Call after call, killed now and then and answered whenever it asks, until the workflow is complete."""
+        """Repeats the run, with kills and answers, until the workflow is complete."""
         for _ in range(MOST_CALLS):
             deadly = self.turns < self.patience and self.chance.random() < 0.6
             disk = DeadlyDisk(self.chance.randint(1, 60) if deadly else 0)
@@ -96,12 +96,12 @@ class History:
         return self._doer(turn) if naughty else self._good(turn)
 
     def _look_at_verified(self) -> None:
-        """At no time is anybody verified whom no verifier has passed."""
+        """Checks that no agent is verified without a pass of its verifier."""
         done = [name for name, status in self.crew_repo.statuses().items() if status in DONE_STATUSES]
         self.wrong += [f"nobody passed {name}, and it is verified" for name in done if not self.passes.get(name)]
 
     def _look(self, turn: Turn) -> None:
-        """No agent starts before those that it needs are verified, and none works that is verified itself."""
+        """Checks that no agent starts before its dependencies are verified, and that no verified agent works."""
         statuses = self.crew_repo.statuses()
         self.wrong += [f"{turn.name} works and is verified"] if statuses[turn.name] in DONE_STATUSES else []
         early = [item for item in self.needs.get(turn.name, ()) if statuses[item] not in DONE_STATUSES]
@@ -139,7 +139,7 @@ class History:
             turn.resolve(number)
 
     def _doer(self, turn: Turn) -> str | Outcome:
-        """What agents do: work, note, ask, forget, lie, crash."""
+        """Plays an agent: work, note, ask, forget, lie, crash."""
         for what in self.chance.choices(["note", "write", "escalate", "lie", "nothing"], [3, 6, 2, 1, 2], k=3):
             if what == "write":
                 self._good(turn, hand_in=False)
@@ -184,7 +184,7 @@ class History:
         return [note["note_id"] for note in self._notes(turn) if note["status"] == "open"]
 
     def complaints(self) -> list[str]:
-        """What is wrong at the end."""
+        """Returns what is wrong at the end."""
         wrong = list(self.wrong)
         for name, state in self.crew_repo.members().items():
             if state["status"] != "session_complete" or not self.passes.get(name):
@@ -200,7 +200,7 @@ class History:
 
 @pytest.fixture
 def fields(crew_repo: CrewRepo, tmp_path: Path) -> Iterator[Any]:
-    """A fresh copy of the repository for every history."""
+    """Returns a fresh copy of the repository for every history."""
     count = iter(range(1_000_000))
 
     def fresh() -> CrewRepo:
@@ -211,8 +211,8 @@ def fields(crew_repo: CrewRepo, tmp_path: Path) -> Iterator[Any]:
     return fresh
 
 
-def test_whatever_happens_the_protocol_holds(fields: Any) -> None:
-    """Nobody starts too early or is verified by nobody, no note is lost or left open, and every crew ends."""
+def test_the_protocol_holds_for_any_history(fields: Any) -> None:
+    """No agent starts too early or is verified without a pass, no note is lost or left open, and every crew ends."""
 
     kills: list[int] = []
 

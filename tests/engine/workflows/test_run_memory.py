@@ -1,4 +1,4 @@
-"""A workflow's run trusts its own memory: state edited together with its copy is not accepted."""
+"""A workflow's run trusts its own memory: state that is edited together with its copy does not count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sow.store.workflows import members
 
 
 def forge(crew_repo: CrewRepo, name: str, **fields: Any) -> None:
-    """Edit an agent's state and its copy, as far as a file goes like sow itself."""
+    """Edits an agent's state and its copy, as far as a file can imitate sow."""
     path = crew_repo.root / "orchestration/state.yaml"
     state = yaml.safe_load(path.read_text())
     state["revision"] += 1
@@ -25,8 +25,8 @@ def forge(crew_repo: CrewRepo, name: str, **fields: Any) -> None:
     copy.write_text(text)
 
 
-def test_a_forged_verification_is_not_believed(crew_repo: CrewRepo) -> None:
-    """An agent that makes itself verified, in the state and its copy, is judged by its verifier all the same (F90)."""
+def test_a_forged_verification_does_not_count(crew_repo: CrewRepo) -> None:
+    """An agent that sets itself to verified, in the state and its copy, is still judged by its verifier (F90)."""
     design(crew_repo.home(), [member("data")])
     crew_repo.approve()
     asked: list[str] = []
@@ -47,7 +47,7 @@ def test_a_forged_verification_is_not_believed(crew_repo: CrewRepo) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"rounds": 0, "tries": 0, "iteration": 7}, {"status": "session_complete"}])
-def test_a_forged_field_is_taken_back(crew_repo: CrewRepo, fields: dict[str, Any]) -> None:
+def test_a_forged_field_is_restored(crew_repo: CrewRepo, fields: dict[str, Any]) -> None:
     """Fields of the Executor do not change, whatever an agent writes into the file and its copy."""
     design(crew_repo.home(), [member("data"), member("api", "data")])
     crew_repo.approve()
@@ -65,8 +65,8 @@ def test_a_forged_field_is_taken_back(crew_repo: CrewRepo, fields: dict[str, Any
     assert any("together with its copy" in entry["text"] for entry in crew_repo.events_of("set_aside"))
 
 
-def test_another_process_of_a_person_counts(crew_repo: CrewRepo) -> None:
-    """A change through sow that is no agent's counts, also one that no agent may make."""
+def test_a_change_of_a_person_counts(crew_repo: CrewRepo) -> None:
+    """A change through sow by a person counts, also one that no agent may make."""
     design(crew_repo.home(), [member("data")])
     crew_repo.approve()
 

@@ -24,7 +24,7 @@ agents:
 
 
 def asks_person(text: str = "May it be blue?", category: str = "requirements") -> Script:
-    """One agent that asks a person something once; the architect passes it on, and then the answer."""
+    """One agent that asks a person once; the architect passes on the question, and then the answer."""
 
     def script(turn: Turn) -> str:
         if turn.role == "workflow-architect":
@@ -43,8 +43,8 @@ def stands(crew_repo: CrewRepo, question: str, answer: str) -> None:
     SavedAnswers(crew_repo.home(), crew_repo.environment).keep(question, answer)
 
 
-def test_a_standing_answer_goes_through_the_architect(crew_repo: CrewRepo) -> None:
-    """Nobody is asked again: the architect gets the user's words with their origin, and the note has them."""
+def test_a_saved_answer_goes_through_the_architect(crew_repo: CrewRepo) -> None:
+    """No person is asked: the architect gets the user's text with its origin, and the note has it."""
     stands(crew_repo, "May it be blue?", "Yes, but light")
     design(crew_repo.home(), [member("data")])
     assert crew_repo.run(asks_person()) == 0
@@ -57,8 +57,8 @@ def test_a_standing_answer_goes_through_the_architect(crew_repo: CrewRepo) -> No
 @pytest.mark.parametrize(
     ("question", "category"), [("What is its name?", "requirements"), ("May it be blue?", "conflict")]
 )
-def test_a_standing_answer_settles_nothing_else(crew_repo: CrewRepo, question: str, category: str) -> None:
-    """Another question waits for the person, and so does a conflict between what two people want."""
+def test_a_saved_answer_settles_only_its_question(crew_repo: CrewRepo, question: str, category: str) -> None:
+    """Another question waits for the person, and so does a conflict between two persons' wishes."""
     stands(crew_repo, question, "Yes")
     design(crew_repo.home(), [member("data")])
     assert crew_repo.run(asks_person(category=category)) == 4
@@ -86,8 +86,8 @@ def test_a_task_budget_is_a_question_of_its_agent(crew_repo: CrewRepo) -> None:
     assert crew_repo.run(script) == 0
 
 
-def test_a_fallback_takes_over_where_an_executor_is_at_its_limit(crew_repo: CrewRepo) -> None:
-    """An agent whose executor rests continues with the next of its role in a fresh session, and no retry is counted."""
+def test_a_fallback_replaces_a_limited_executor(crew_repo: CrewRepo) -> None:
+    """An agent whose executor pauses continues with its role's next one in a fresh session, at no retry."""
     crew_repo.config, crew_repo.executor = TWO, ""
     played: list[tuple[str, str]] = []
 
@@ -102,8 +102,8 @@ def test_a_fallback_takes_over_where_an_executor_is_at_its_limit(crew_repo: Crew
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_who_was_blocked_first_is_heard_first(crew_repo: CrewRepo, at_once: int) -> None:
-    """Blocked agents that wait at the same time come to the architect by their last update, not by the plan's order."""
+def test_the_agent_that_was_blocked_first_is_served_first(crew_repo: CrewRepo, at_once: int) -> None:
+    """Agents that wait at the same time are sorted by their last update, not by the plan's order."""
     heard: list[str] = []
 
     def script(turn: Turn) -> str:
@@ -124,7 +124,7 @@ def test_who_was_blocked_first_is_heard_first(crew_repo: CrewRepo, at_once: int)
 
 
 def block(crew_repo: CrewRepo, name: str) -> None:
-    """An agent at work that asks something, and waits."""
+    """Lets a working agent ask something and wait."""
     home, me = crew_repo.home(), Actor(kind=WORKER, name="implementer", task=name)
     members.begin_session(home, name)
     text = {"description": f"What about {name}?", "context": "the work", "category": "requirements"}
@@ -133,7 +133,7 @@ def block(crew_repo: CrewRepo, name: str) -> None:
     members.set_status(home, name, "blocked", actor=me)
 
 
-def test_ctrl_c_stops_a_workflow_and_the_next_call_goes_on(crew_repo: CrewRepo) -> None:
+def test_ctrl_c_stops_a_workflow_and_the_next_call_continues(crew_repo: CrewRepo) -> None:
     """The run ends with 130, nothing counts as a failure, and the same session continues the next time."""
 
     def interrupted(turn: Turn) -> str | Outcome:
